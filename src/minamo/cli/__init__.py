@@ -1,0 +1,1 @@
+"""The `minamo` command: one small file per sub-command."""

@@ -1,0 +1,38 @@
+"""`minamo bench`: run a measurement; only in a checkout, where the measurements are."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+from pathlib import Path
+
+from minamo.errors import MinamoError
+
+_FOLDER = Path(__file__).resolve().parents[3] / "tests" / "bench"
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the sub-command."""
+    parser = commands.add_parser(
+        "bench",
+        help="measure, in a checkout",
+        description="Measure a part of minamo beside its peers, in one interleaved run.",
+    )
+    parser.add_argument("subject", nargs="?", help="what to measure; leave out for a list")
+    parser.add_argument("--json", action="store_true", help="figures for programs")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    known = sorted(path.stem.removeprefix("bench_") for path in _FOLDER.glob("bench_*.py"))
+    if not known:
+        raise MinamoError("the measurements are not in the package; run this in a checkout")
+    if options.subject is None:
+        print("\n".join(known))
+        return 0
+    if options.subject not in known:
+        raise MinamoError(
+            f"nothing to measure called {options.subject!r}; there is {', '.join(known)}"
+        )
+    module = runpy.run_path(str(_FOLDER / f"bench_{options.subject}.py"))
+    return int(module["main"](as_json=options.json))

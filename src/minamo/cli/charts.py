@@ -1,0 +1,126 @@
+"""`minamo charts`: list, show, check and draw statecharts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from minamo.errors import ChartError
+from minamo.machine.chart import Chart
+from minamo.machine.drawing.svg import to_svg
+from minamo.machine.find import chart_names, home, load
+from minamo.machine.markdown import to_markdown
+from minamo.machine.mermaid import to_mermaid
+from minamo.machine.scxml import to_scxml
+from minamo.machine.verifying import verify
+
+_FORMATS = ("mermaid", "md", "svg", "scxml")
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the sub-command."""
+    parser = commands.add_parser(
+        "charts",
+        help="list, show, check and draw statecharts",
+        description="List, show, check and draw statecharts; minamo's own, or yours.",
+    )
+    parser.add_argument("name", nargs="?", help="show this chart")
+    parser.add_argument("--format", choices=_FORMATS, help="how to show it (default: md)")
+    parser.add_argument("--state", metavar="LEAF", help="light this state (mermaid, svg)")
+    parser.add_argument("--check", action="store_true", help="verify all, and compare the diagrams")
+    parser.add_argument("--write", action="store_true", help="draw the diagrams of all")
+    parser.add_argument("--charts", type=Path, metavar="DIR", help="a folder of charts of your own")
+    parser.add_argument(
+        "--diagrams", type=Path, metavar="DIR", help="where diagrams are (default: beside them)"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    folder: Path = options.charts or home()
+    diagrams: Path = options.diagrams or folder.parent / "diagrams"
+    known = chart_names(folder)
+    if not known:
+        raise ChartError(f"no charts in {folder.name}/; a chart is a file ending in .yaml")
+    if options.check:
+        return _check(folder, diagrams, known)
+    if options.write:
+        return _write(folder, diagrams, known)
+    if options.name is None:
+        return _list(folder, known)
+    if options.name not in known:
+        raise ChartError(f"there is no chart {options.name!r}; known are {', '.join(known)}")
+    return _show(load(folder / f"{options.name}.yaml"), options.format or "md", options.state)
+
+
+def _list(folder: Path, known: list[str]) -> int:
+    line = "{:<12} {:>7} {:>7} {:>7} {:>7}  {}".format
+    print(line("chart", "states", "leaves", "events", "rows", "about"))
+    for name in known:
+        chart = load(folder / f"{name}.yaml")
+        counts = (len(chart.states), len(chart.leaves), len(chart.events), len(chart.rows))
+        print(line(name, *counts, chart.about.split(". ")[0].rstrip(".")))
+    return 0
+
+
+def _show(chart: Chart, form: str, state: str | None) -> int:
+    leaves = [leaf.id for leaf in chart.leaves]
+    if state is not None and state not in leaves:
+        raise ChartError(f"{chart.name} has no leaf {state!r}; it has {', '.join(leaves)}")
+    if state is not None and form in ("md", "scxml"):
+        raise ChartError(f"--state lights a picture; {form} has none, use mermaid or svg")
+    if form == "mermaid":
+        text = to_mermaid(chart, lit=state)
+    elif form == "svg":
+        text = to_svg(chart, lit=state)
+    else:
+        text = to_scxml(chart) if form == "scxml" else to_markdown(chart)
+    sys.stdout.write(text)
+    return 0
+
+
+def _pictures(chart: Chart) -> dict[str, str]:
+    return {f"{chart.name}.md": to_markdown(chart), f"{chart.name}.svg": to_svg(chart)}
+
+
+def _write(folder: Path, diagrams: Path, known: list[str]) -> int:
+    diagrams.mkdir(exist_ok=True)
+    for name in known:
+        for file, text in _pictures(load(folder / f"{name}.yaml")).items():
+            (diagrams / file).write_text(text, encoding="utf-8")
+            print(f"{diagrams.name}/{file}")
+    return 0
+
+
+def _check(folder: Path, diagrams: Path, known: list[str]) -> int:
+    wrong: list[str] = []
+    for name in known:
+        try:
+            chart = load(folder / f"{name}.yaml")
+        except ChartError as error:
+            wrong.append(str(error))
+            continue
+        wrong += map(str, verify(chart))
+        if chart.name != name:
+            wrong.append(
+                f"{name}.yaml: the chart calls itself {chart.name!r}; name it like its file"
+            )
+        elif diagrams.is_dir():  # an installed package carries charts and no pictures
+            wrong += _compare(chart, diagrams)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    print(f"{len(known)} charts checked, {len(wrong) or 'nothing'} wrong")
+    return 1 if wrong else 0
+
+
+def _compare(chart: Chart, diagrams: Path) -> list[str]:
+    wrong = []
+    for file, text in _pictures(chart).items():
+        path = diagrams / file
+        place = f"{diagrams.name}/{file}"
+        if not path.is_file():
+            wrong.append(f"{place}: missing; run `minamo charts --write`")
+        elif path.read_text(encoding="utf-8") != text:
+            wrong.append(f"{place}: does not match {chart.file}; run `minamo charts --write`")
+    return wrong

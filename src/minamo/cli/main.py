@@ -1,0 +1,47 @@
+"""The `minamo` command: pick the sub-command, and turn mistakes into one line.
+
+Exit codes: 0 it went well; 1 it ran and the answer is no; 2 it was asked for something that
+makes no sense.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from minamo import MinamoError, __version__
+
+# Each module has `add(commands)`, which declares its arguments and the function to run.
+_COMMANDS = ("charts", "bench")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line, every sub-command included."""
+    top = argparse.ArgumentParser(
+        prog="minamo", description="Stream LLM replies into Discord through a state machine."
+    )
+    top.add_argument("--version", action="version", version=f"minamo {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in _COMMANDS:
+        import_module(f"minamo.cli.{name}").add(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except MinamoError as error:
+        print(f"minamo: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Somebody piped us into `head`.  Closing now keeps the interpreter from complaining.
+        sys.stderr.close()
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

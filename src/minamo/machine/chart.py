@@ -1,0 +1,124 @@
+"""The chart: what a YAML document says, as plain frozen data.
+
+Nothing here runs.  The reader makes these records, and everything else (the compiler's
+checks, `verify`, `paths`, the pictures) asks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import field, frozen
+
+DONE_PREFIX = "done.state."
+
+
+@frozen(slots=True)
+class Row:
+    """One transition as written: from `source`, on any of `events`, if `guard` holds."""
+
+    index: int
+    """Its place in the document, counted over the whole chart; the row's identity."""
+    source: str
+    events: tuple[str, ...]
+    """Empty for an eventless row, which is taken at once when its guard holds."""
+    guard: str = ""
+    actions: tuple[str, ...] = ()
+    target: str | None = None
+    """None for a targetless row: the actions run and the state stays."""
+    about: str = ""
+    line: int = 0
+
+    @property
+    def name(self) -> str:
+        """A short name for messages and coverage reports."""
+        trigger = "|".join(self.events) or "(at once)"
+        guard = f" [{self.guard}]" if self.guard else ""
+        return f"{self.source}: {trigger}{guard} -> {self.target or self.source}"
+
+
+@frozen(slots=True)
+class State:
+    """One state, compound if it has children."""
+
+    id: str
+    parent: str | None = None
+    children: tuple[str, ...] = ()
+    initial: str | None = None
+    """The child entered by default; None for a leaf."""
+    final: bool = False
+    about: str = ""
+    enter: tuple[str, ...] = ()
+    exit: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    ignored: Mapping[str, str] = field(factory=dict)
+    transient: str = ""
+    """Why the state is left in the step that enters it, if it is."""
+    line: int = 0
+
+
+@frozen(slots=True)
+class Chart:
+    """A whole chart.  `states` is in document order, parents before children."""
+
+    name: str
+    file: str
+    about: str
+    events: Mapping[str, str]
+    guards: Mapping[str, str]
+    actions: Mapping[str, str]
+    states: Mapping[str, State]
+    initial: str
+
+    @property
+    def top(self) -> tuple[State, ...]:
+        """The states that are in no other."""
+        return tuple(state for state in self.states.values() if state.parent is None)
+
+    @property
+    def leaves(self) -> tuple[State, ...]:
+        """The states a machine can rest in, in document order."""
+        return tuple(state for state in self.states.values() if not state.children)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Every row, in document order."""
+        return tuple(row for state in self.states.values() for row in state.rows)
+
+    def lineage(self, state_id: str) -> Iterator[State]:
+        """The state itself, then its parent, and so on outwards."""
+        at: str | None = state_id
+        while at is not None:
+            state = self.states[at]
+            yield state
+            at = state.parent
+
+    def leaf_of(self, state_id: str) -> str:
+        """The leaf that is entered when *state_id* is the target."""
+        state = self.states[state_id]
+        while state.initial is not None:
+            state = self.states[state.initial]
+        return state.id
+
+    def rows_for(self, leaf: str, event: str) -> tuple[Row, ...]:
+        """The rows tried for *event* in *leaf*: innermost first, then as written."""
+        return tuple(
+            row for state in self.lineage(leaf) for row in state.rows if event in row.events
+        )
+
+    def rows_at_once(self, leaf: str) -> tuple[Row, ...]:
+        """The eventless rows of *leaf* and its ancestors, in the order they are tried."""
+        return tuple(row for state in self.lineage(leaf) for row in state.rows if not row.events)
+
+    def reason_ignored(self, leaf: str, event: str) -> str:
+        """Why *event* does nothing in *leaf*, or an empty string."""
+        for state in self.lineage(leaf):
+            if state.transient:
+                return state.transient
+            if event in state.ignored:
+                return state.ignored[event]
+        return ""
+
+    def handles(self, leaf: str, event: str) -> bool:
+        """Tell whether some row stands for *event* in *leaf*."""
+        return bool(self.rows_for(leaf, event))

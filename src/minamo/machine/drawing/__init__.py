@@ -1,0 +1,1 @@
+"""Draw a chart as SVG: where boxes go, where arrows run, and the writing of it."""

@@ -1,0 +1,56 @@
+"""Guard expressions: names joined by `and`, `or`, `not` and parentheses, nothing else.
+
+python-statemachine accepts more (comparisons, attributes, calls).  A chart says *when* in
+words that a reader can look up, so every other form is refused, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Guard = Callable[[Any, Any], bool]
+
+
+class BadGuard(ValueError):
+    """An expression that is not made of names, and, or, not."""
+
+
+def parse(expression: str) -> ast.expr:
+    """Parse *expression*, refusing everything but names, `and`, `or`, `not`."""
+    try:
+        tree = ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        raise BadGuard(f"{expression!r} is not an expression") from None
+    for node in ast.walk(tree):
+        # The contexts and operators hang below the nodes they belong to.
+        if not isinstance(
+            node, ast.BoolOp | ast.UnaryOp | ast.Name | ast.And | ast.Or | ast.Not | ast.Load
+        ):
+            raise BadGuard(f"{expression!r} may only use names, and, or, not")
+    return tree
+
+
+def names(expression: str) -> list[str]:
+    """The guard names in *expression*, in the order they are written."""
+    found = [node for node in ast.walk(parse(expression)) if isinstance(node, ast.Name)]
+    return [node.id for node in sorted(found, key=lambda node: node.col_offset)]
+
+
+def build(expression: str, resolve: Mapping[str, Guard]) -> Guard:
+    """Turn *expression* into one callable.  A lone name costs nothing extra."""
+    return _build(parse(expression), resolve)
+
+
+def _build(node: ast.expr, resolve: Mapping[str, Guard]) -> Guard:
+    if isinstance(node, ast.Name):
+        return resolve[node.id]
+    if isinstance(node, ast.UnaryOp):
+        inner = _build(node.operand, resolve)
+        return lambda actions, payload: not inner(actions, payload)
+    assert isinstance(node, ast.BoolOp)
+    parts = tuple(_build(value, resolve) for value in node.values)
+    if isinstance(node.op, ast.And):
+        return lambda actions, payload: all(part(actions, payload) for part in parts)
+    return lambda actions, payload: any(part(actions, payload) for part in parts)

@@ -1,0 +1,192 @@
+"""A running chart: one leaf, one queue, one method.
+
+Run to completion: an event that an action sends waits until the step at hand is over.  The
+order inside a step is exit actions from the inside out, the row's own, then entry actions from
+the outside in.  After each step the eventless rows are tried, then done.state, then the queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from minamo.errors import Stuck, UnknownEvent
+from minamo.machine.chart import Row
+from minamo.machine.table import Node, Table, Way
+
+# The longest honest chain, entry to rest, is a handful of steps.  A chart that needs more than
+# this for one event goes round in a circle.
+STEPS_MAX = 1_000
+
+# An error can interrupt a chain of eventless rows; the next event then finishes it first.
+_RESTING, _STEPPING, _UNSETTLED = range(3)
+
+
+@frozen(slots=True)
+class Taken:
+    """What an observer is told: one row taken, or an event that changed nothing."""
+
+    event: str
+    """Empty for an eventless row."""
+    payload: object
+    source: str
+    target: str
+    row: Row | None
+    """None when the event was ignored."""
+
+
+Observer = Callable[[Taken], object]
+
+
+class Machine:
+    """The running instance of a compiled chart.
+
+    `actions` is an instance of the class the table was compiled for; its methods are called
+    with the payload of the event, or None for an eventless row.
+    """
+
+    __slots__ = ("_mode", "_node", "_observers", "_queue", "actions", "table")
+
+    def __init__(self, table: Table, actions: Any) -> None:
+        self.table = table
+        self.actions = actions
+        self._node = table.initial
+        self._observers: tuple[Observer, ...] = ()
+        self._queue: deque[tuple[str, object]] | None = None
+        self._mode = _STEPPING
+        for act in table.enter:
+            act(actions, None)
+        self._settle(self._node)
+        if self._queue:
+            self._drain(self._queue)
+        self._mode = _RESTING
+
+    @property
+    def state(self) -> str:
+        """The id of the leaf the machine is in."""
+        return self._node.id
+
+    @property
+    def ended(self) -> bool:
+        """Whether that leaf is final."""
+        return self._node.final
+
+    def __repr__(self) -> str:
+        return f"<Machine {self.table.chart.name} in {self._node.id}>"
+
+    def subscribe(self, observer: Observer) -> Callable[[], None]:
+        """Have *observer* called after every step; returns what ends it."""
+        self._observers = (*self._observers, observer)
+
+        def end() -> None:
+            self._observers = tuple(kept for kept in self._observers if kept is not observer)
+
+        return end
+
+    def send(self, event: str, payload: object = None) -> None:
+        """Let *event* happen; from inside an action, once the step at hand is over.
+
+        An exception from an action or guard reaches the caller.  The machine is then in the
+        state it had before that step, what was queued is gone, and it can be used on.
+        """
+        if self._mode == _STEPPING:
+            if self._queue is None:
+                self._queue = deque()
+            self._queue.append((event, payload))
+            return
+        unsettled = self._mode == _UNSETTLED
+        self._mode = _STEPPING
+        try:
+            if unsettled:
+                self._settle(None)
+            self._happen(event, payload)
+            if self._queue:
+                self._drain(self._queue)
+        except BaseException:
+            self._mode = _UNSETTLED
+            if self._queue:
+                self._queue.clear()
+            raise
+        self._mode = _RESTING
+
+    def _happen(self, event: str, payload: object) -> None:
+        """Take the first row for *event* whose guard holds, and whatever follows at once."""
+        ways = self._node.on.get(event)
+        if ways is not None:
+            actions = self.actions
+            for way in ways:
+                guard = way.guard
+                if guard is None or guard(actions, payload):
+                    self._take(way, event, payload)
+                    node = self._node
+                    if node.done:
+                        self._settle(way.target)
+                        return
+                    for next_way in node.at_once:
+                        # Nearly always shut: plain text seldom completes a segment.
+                        if next_way.guard is None or next_way.guard(actions, None):
+                            self._settle(None)
+                            return
+                    return
+        elif event not in self.table.chart.events:
+            known = ", ".join(self.table.chart.events)
+            raise UnknownEvent(f"{event!r} is no event of {self.table.chart.name}: {known}")
+        if self._observers:
+            self._tell(event, payload, self._node, None)
+
+    def _take(self, way: Way, event: str, payload: object) -> None:
+        actions = self.actions
+        for act in way.before:
+            act(actions, payload)
+        source, target = self._node, way.target
+        if target is not None:
+            self._node = target
+            try:
+                for act in way.after:
+                    act(actions, payload)
+            except BaseException:
+                self._node = source
+                raise
+        if self._observers:
+            self._tell(event, payload, source, way.row)
+
+    def _settle(self, entered: Node | None) -> None:
+        """Take eventless rows, then done.state events, until neither leads anywhere."""
+        done: list[str] = []
+        for _ in range(STEPS_MAX):
+            if entered is not None and entered.done:
+                done.append(entered.done)
+            event = ""
+            way = self._open(self._node.at_once)
+            while way is None and done:
+                event = done.pop(0)
+                way = self._open(self._node.on.get(event, ()))
+            if way is None:
+                return
+            self._take(way, event, None)
+            entered = way.target
+        raise Stuck(
+            f"{self.table.chart.name} took {STEPS_MAX} steps without an event, "
+            f"last in {self._node.id!r}: two eventless rows lead to each other"
+        )
+
+    def _open(self, ways: tuple[Way, ...]) -> Way | None:
+        for way in ways:
+            if way.guard is None or way.guard(self.actions, None):
+                return way
+        return None
+
+    def _drain(self, queue: deque[tuple[str, object]]) -> None:
+        for _ in range(STEPS_MAX):
+            if not queue:
+                return
+            self._happen(*queue.popleft())
+        raise Stuck(f"actions of {self.table.chart.name} sent {STEPS_MAX} events in a row")
+
+    def _tell(self, event: str, payload: object, source: Node, row: Row | None) -> None:
+        taken = Taken(event, payload, source.id, self._node.id, row)
+        for observer in self._observers:
+            observer(taken)

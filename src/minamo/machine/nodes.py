@@ -1,0 +1,131 @@
+"""Take a YAML document apart by its nodes, keeping lines and refusing keys written twice."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+
+import yaml
+from attrs import frozen
+
+from minamo.errors import ChartError
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+def line(node: yaml.Node) -> int:
+    """The line a node begins on, counted from one."""
+    return int(node.start_mark.line) + 1
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """A suggestion for a misspelt *word*, ready to be appended to a message."""
+    choices = list(known)
+    near = difflib.get_close_matches(word, choices, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known are {', '.join(choices)}" if choices else ""
+
+
+@frozen
+class Nodes:
+    """Typed access to nodes; every complaint carries the file and the line."""
+
+    file: str
+    refused: Mapping[str, str]
+    """Keys we know and do not support, with what to do instead."""
+
+    def mapping(
+        self, node: yaml.Node, known: tuple[str, ...], what: str, *, state: str = ""
+    ) -> dict[str, yaml.Node]:
+        parts = dict(self.entries(node, what, state=state))
+        for key in parts:
+            if key in self.refused:
+                raise self.error(
+                    parts[key], f"{key!r} is not supported here: {self.refused[key]}", state=state
+                )
+            if key not in known:
+                raise self.error(
+                    parts[key], f"{what} has no key {key!r}{hint(key, known)}", state=state
+                )
+        return parts
+
+    def entries(
+        self, node: yaml.Node, what: str = "this", *, state: str = ""
+    ) -> list[tuple[str, yaml.Node]]:
+        if not isinstance(node, yaml.MappingNode):
+            raise self.error(node, f"{what} must be a mapping of keys to values", state=state)
+        seen: dict[str, yaml.Node] = {}
+        for key_node, value in node.value:
+            key = self.scalar(key_node)
+            if key in seen:
+                raise self.error(
+                    key_node, f"the key {key!r} is written twice; keep one of them", state=state
+                )
+            seen[key] = value
+        return list(seen.items())
+
+    def lines(self, node: yaml.Node) -> dict[str, int]:
+        """The line each key of a mapping stands on."""
+        return {self.scalar(key): line(key) for key, _ in node.value}
+
+    def items(self, node: yaml.Node | None, state: str) -> list[yaml.Node]:
+        if node is None:
+            return []
+        if not isinstance(node, yaml.SequenceNode):
+            raise self.error(node, "transitions must be a list of rows", state=state)
+        return list(node.value)
+
+    def words(self, node: yaml.Node | None, state: str) -> tuple[str, ...]:
+        """One name or a list of names."""
+        if node is None:
+            return ()
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        return tuple(self.scalar(item, state=state) for item in nodes)
+
+    def scalar(self, node: yaml.Node, *, state: str = "") -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise self.error(node, "a single word or text belongs here", state=state)
+        return str(node.value)
+
+    def prose(self, parts: Mapping[str, yaml.Node], key: str) -> str:
+        return " ".join(self.scalar(parts[key]).split()) if key in parts else ""
+
+    def flag(self, parts: Mapping[str, yaml.Node], key: str, state: str) -> bool:
+        if key not in parts:
+            return False
+        value = self.scalar(parts[key], state=state)
+        if value not in ("true", "false"):
+            raise self.error(parts[key], f"{key!r} is true or false, not {value!r}", state=state)
+        return value == "true"
+
+    def glossary(self, node: yaml.Node, what: str, state: str = "") -> dict[str, str]:
+        """A mapping of names to a few words each; the words are not optional."""
+        found: dict[str, str] = {}
+        for name, value in self.entries(node, f"the list of {what}s", state=state):
+            self.name(value, name, f"an {what}" if what[0] in "aei" else f"a {what}", state=state)
+            words = " ".join(self.scalar(value, state=state).split())
+            if not words or words in ("~", "null"):
+                reason = "say why it is ignored" if state else "say in a few words what it means"
+                raise self.error(
+                    value,
+                    f"no reason given; {reason}",
+                    state=state,
+                    event=name if what.endswith("event") else "",
+                )
+            found[name] = words
+        return found
+
+    def name(self, node: yaml.Node, name: str, what: str, *, state: str = "") -> None:
+        if not _NAME.match(name):
+            raise self.error(
+                node,
+                f"{name!r} cannot name {what}; use lower-case letters, digits and _",
+                state=state,
+            )
+
+    def error(
+        self, node: yaml.Node, message: str, *, state: str = "", event: str = ""
+    ) -> ChartError:
+        return ChartError(message, file=self.file, line=line(node), state=state, event=event)

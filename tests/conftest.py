@@ -1,0 +1,38 @@
+"""Hypothesis profiles, and figures that the suite prints at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
+# Derandomised, so that a change never fails by luck; `promises` looks for new luck.
+settings.register_profile(
+    "check", max_examples=200, derandomize=True, deadline=None, suppress_health_check=_QUIET
+)
+settings.register_profile(
+    "promises", max_examples=2_000, deadline=None, suppress_health_check=_QUIET, print_blob=True
+)
+settings.load_profile("check")
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, Any], None]) -> Callable[[str], None]:
+    """Print a measured figure in the summary, whichever worker measured it."""
+    return lambda text: record_property("figure", text)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    lines = [
+        value
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in report.user_properties
+        if name == "figure" and report.when == "call"
+    ]
+    if lines:
+        terminalreporter.section("figures")
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -1,0 +1,261 @@
+"""The compiled machine does what python-statemachine's own interpreter does, step for step."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import random_charts
+from minamo.errors import ChartError
+from minamo.machine import Chart, Machine, Table, chart_names, load, read
+from minamo.machine import machine as machine_module
+from minamo.machine.lower import Leaf, Lowered, Step, lower
+from minamo.machine.table import bind
+from random_charts import EVENTS, actions_class, pair, random_chart
+
+FEATURES = (
+    "compound depth 1", "compound depth 2", "compound depth 3", "inherited row", "guard",
+    "and/or/not", "enter", "exit", "eventless", "multi-event", "targetless", "done.state",
+    "initial", "final",
+)  # fmt: skip
+
+SEQUENCES = 10  # per chart: building the reference costs far more than running it
+
+
+def compile_plainly(chart: Chart, declared: Any) -> Table:
+    return bind(chart, lower(declared), actions_class(chart))
+
+
+def sequence(rng: random.Random, events: Sequence[str] = EVENTS, most: int = 14) -> list[str]:
+    return rng.choices(events, k=rng.randint(1, most))
+
+
+def check_charts(charts: int, figure: Callable[[str], None]) -> None:
+    features: Counter[str] = Counter()
+    sequences = 0
+
+    # No shrinking: it takes minutes here, and the chart itself is printed.
+    @settings(max_examples=charts, phases=[Phase.generate])
+    @given(st.randoms(use_true_random=False))
+    def one_chart(rng: random.Random) -> None:
+        nonlocal sequences
+        text, found = random_chart(rng)
+        both = pair(read(text, "random.yaml"), compile_plainly)
+        for _ in range(SEQUENCES):
+            assert not both.compare(rng.randrange(2**32), sequence(rng)), text
+            sequences += 1
+        features.update(found)
+
+    one_chart()
+    counts = ", ".join(f"{name} {features[name]}" for name in FEATURES)
+    figure(f"equivalence on random charts: {sequences} sequences; {counts}")
+    assert sequences >= charts * SEQUENCES * 0.9
+    assert all(features[name] for name in FEATURES)
+
+
+@pytest.mark.timeout(300)
+def test_p09_random_charts_run_as_the_reference_does(figure: Callable[[str], None]) -> None:
+    check_charts(220, figure)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_000)
+def test_p09_many_random_charts_run_as_the_reference_does(figure: Callable[[str], None]) -> None:
+    check_charts(2_200, figure)
+
+
+def check_own_charts(sequences: int, figure: Callable[[str], None]) -> None:
+    for name in chart_names():
+        chart = load(name)
+        both = pair(chart, compile_plainly)
+        for seed in range(sequences):
+            rng = random.Random(seed)
+            # Outcomes come early, so most sequences are longer than the life they drive.
+            assert not both.compare(seed, sequence(rng, list(chart.events), 30)), (name, seed)
+        figure(f"equivalence on {name}: {sequences} sequences")
+
+
+@pytest.mark.timeout(300)
+def test_p09_our_charts_run_as_the_reference_does(figure: Callable[[str], None]) -> None:
+    check_own_charts(400, figure)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_000)
+def test_p09_our_charts_run_as_the_reference_does_for_long(figure: Callable[[str], None]) -> None:
+    check_own_charts(5_000, figure)
+
+
+# Mutants: each is a plausible mistake in the compiler or the machine.
+
+
+def steps(change: Callable[[Leaf, Step, Chart], Step]) -> Callable[[Lowered, Chart], Lowered]:
+    """A mutant that changes every step by itself."""
+
+    def mutate(lowered: Lowered, chart: Chart) -> Lowered:
+        return evolve(
+            lowered,
+            leaves=tuple(
+                evolve(leaf, steps=tuple(change(leaf, step, chart) for step in leaf.steps))
+                for leaf in lowered.leaves
+            ),
+        )
+
+    return mutate
+
+
+def leaves(change: Callable[[Leaf], Leaf]) -> Callable[[Lowered, Chart], Lowered]:
+    """A mutant that changes every leaf by itself."""
+    return lambda lowered, chart: evolve(
+        lowered, leaves=tuple(change(leaf) for leaf in lowered.leaves)
+    )
+
+
+def own(step: Step, chart: Chart) -> int:
+    return len(chart.states[step.source].rows[step.place].actions)
+
+
+def action_before_exit(leaf: Leaf, step: Step, chart: Chart) -> Step:
+    split = len(step.before) - own(step, chart)
+    return evolve(step, before=step.before[split:] + step.before[:split])
+
+
+def exit_outside_in(leaf: Leaf, step: Step, chart: Chart) -> Step:
+    split = len(step.before) - own(step, chart)
+    return evolve(step, before=step.before[:split][::-1] + step.before[split:])
+
+
+def no_exit(leaf: Leaf, step: Step, chart: Chart) -> Step:
+    return evolve(step, before=step.before[len(step.before) - own(step, chart) :])
+
+
+def targetless_reenters(leaf: Leaf, step: Step, chart: Chart) -> Step:
+    if step.target is not None:
+        return step
+    state = chart.states[leaf.id]
+    return evolve(
+        step, target=leaf.id, before=state.exit + step.before, after=step.after + state.enter
+    )
+
+
+def enter_before_action(leaf: Leaf, step: Step, chart: Chart) -> Step:
+    split = len(step.before) - own(step, chart)
+    return evolve(step, before=step.before[:split] + step.after + step.before[split:], after=())
+
+
+def or_becomes_and(leaf: Leaf, step: Step, chart: Chart) -> Step:
+    return evolve(step, guards=tuple(guard.replace(" or ", " and ") for guard in step.guards))
+
+
+COMPILER_MUTANTS: dict[str, Callable[[Lowered, Chart], Lowered]] = {
+    "guard order swapped": leaves(
+        lambda leaf: evolve(
+            leaf, steps=tuple(sorted(leaf.steps, key=lambda s: (depth(leaf, s), -s.place)))
+        )
+    ),
+    "inherited first": leaves(
+        lambda leaf: evolve(
+            leaf, steps=tuple(sorted(leaf.steps, key=lambda s: (-depth(leaf, s), s.place)))
+        )
+    ),
+    "action before exit": steps(action_before_exit),
+    "exit from the outside in": steps(exit_outside_in),
+    "exit forgotten": steps(no_exit),
+    "entry from the inside out": steps(lambda _, s, __: evolve(s, after=s.after[::-1])),
+    "entry before action": steps(enter_before_action),
+    "entry forgotten": steps(lambda _, s, __: evolve(s, after=())),
+    "targetless leaves and enters": steps(targetless_reenters),
+    "guard forgotten": steps(lambda _, s, __: evolve(s, guards=())),
+    "or becomes and": steps(or_becomes_and),
+    "second event of a row forgotten": steps(lambda _, s, __: evolve(s, events=s.events[:1])),
+    "done.state never raised": leaves(lambda leaf: evolve(leaf, done="")),
+    "initial entry forgotten": lambda lowered, chart: evolve(lowered, enter=()),
+}
+
+
+def depth(leaf: Leaf, step: Step) -> int:
+    """How far out the row is declared: 0 for the leaf itself."""
+    return list(dict.fromkeys(s.source for s in leaf.steps)).index(step.source)
+
+
+def done_first(self: Machine, entered: Any) -> None:
+    """As `_settle`, with done.state taken before eventless rows."""
+    done: list[str] = []
+    for _ in range(machine_module.STEPS_MAX):
+        if entered is not None and entered.done:
+            done.append(entered.done)
+        event, way = "", None
+        while way is None and done:
+            event = done.pop(0)
+            way = self._open(self._node.on.get(event, ()))
+        if way is None:
+            event, way = "", self._open(self._node.at_once)
+        if way is None:
+            return
+        self._take(way, event, None)
+        entered = way.target
+
+
+def eager_queue(self: Machine, event: str, payload: object = None) -> None:
+    """As `send`, without waiting for the step at hand."""
+    self._happen(event, payload)
+
+
+def no_rollback(self: Machine, way: Any, event: str, payload: object) -> None:
+    """As `_take`, staying in the target when an entry action raises."""
+    for act in way.before:
+        act(self.actions, payload)
+    if way.target is not None:
+        self._node = way.target
+        for act in way.after:
+            act(self.actions, payload)
+
+
+ENGINE_MUTANTS = {
+    "done.state before eventless": ("_settle", done_first),
+    "inner events not queued": ("send", eager_queue),
+    "no way back after an error": ("_take", no_rollback),
+}
+
+SEEDED = [random_chart(random.Random(seed))[0] for seed in range(260)]
+
+
+def first_difference(make_table: Callable[[Chart, Any], Table]) -> str:
+    for seed, text in enumerate(SEEDED):
+        rng = random.Random(seed)
+        try:
+            both = pair(read(text, "random.yaml"), make_table)
+            for _ in range(4):
+                if found := both.compare(rng.randrange(2**32), sequence(rng)):
+                    return found
+        except (KeyError, ChartError) as broken:  # a mutant may not even compile
+            return repr(broken)
+    return ""
+
+
+def test_the_seeded_charts_find_no_fault_in_the_real_compiler() -> None:
+    assert first_difference(compile_plainly) == ""
+
+
+@pytest.mark.parametrize("name", COMPILER_MUTANTS)
+def test_a_mutant_of_the_compiler_is_caught(name: str) -> None:
+    mutate = COMPILER_MUTANTS[name]
+
+    def make(chart: Chart, declared: Any) -> Table:
+        return bind(chart, mutate(lower(declared), chart), actions_class(chart))
+
+    assert first_difference(make)
+
+
+@pytest.mark.parametrize("name", ENGINE_MUTANTS)
+def test_a_mutant_of_the_machine_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, mutant = ENGINE_MUTANTS[name]
+    monkeypatch.setattr(random_charts.Machine, method, mutant)
+    assert first_difference(compile_plainly)

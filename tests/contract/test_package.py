@@ -1,0 +1,93 @@
+"""What is installed: the public names, a quick import, and charts inside the wheel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import minamo
+import minamo.machine
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_public_names_are_pinned() -> None:
+    assert minamo.__all__ == ["ChartError", "MinamoError", "__version__"]
+    assert dir(minamo) == sorted(minamo.__all__)
+    assert minamo.machine.__all__ == [
+        "Chart", "Coverage", "Finding", "Hop", "Machine", "Row", "State", "Table", "Taken",
+        "chart_names", "compile", "load", "paths", "read", "to_markdown", "to_mermaid",
+        "to_scxml", "to_svg", "verify",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("package", [minamo, minamo.machine])
+def test_every_public_name_is_there(package: object) -> None:
+    for name in package.__all__:  # type: ignore[attr-defined]
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        package.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def run(*arguments: str, cwd: Path) -> str:
+    done = subprocess.run([*arguments], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_minamo_imports_nothing_heavy(tmp_path: Path) -> None:
+    program = (
+        "import sys; before = set(sys.modules); import minamo;"
+        "print(*sorted(m for m in set(sys.modules) - before if '.' not in m))"
+    )
+    loaded = set(run(sys.executable, "-c", program, cwd=tmp_path).split())
+    assert "minamo" in loaded
+    assert not loaded & {"hikari", "statemachine", "yaml", "aiohttp", "anyio", "attr", "attrs"}
+
+
+def test_importing_minamo_is_quick(tmp_path: Path, figure: object) -> None:
+    # The best of several: one slow start of a busy machine says nothing about the import.
+    times = []
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", "import minamo"],
+            cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        line = next(row for row in done.stderr.splitlines() if row.endswith("| minamo"))
+        times.append(int(line.split("|")[1]))
+    figure(f"import minamo: {min(times) / 1000:.1f} ms (best of 5)")  # type: ignore[operator]
+    assert min(times) < 100_000
+
+
+def test_a_wheel_finds_its_charts_far_from_the_checkout(tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels), cwd=ROOT)
+    (wheel,) = wheels.glob("*.whl")
+    venv.create(tmp_path / "clean", with_pip=True)
+    python = str(tmp_path / "clean" / "bin" / "python")
+    # Without dependencies: charts need only these three, and the test no network for the rest.
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run(python, "-m", "pip", "install", "-q", "--no-deps", str(wheel), cwd=elsewhere)
+    packages = Path(next(p for p in sys.path if p.endswith("site-packages")))
+    clean = next((tmp_path / "clean" / "lib").glob("python3*")) / "site-packages"
+    for name in ("yaml", "attr", "attrs", "statemachine"):
+        (clean / name).symlink_to(packages / name)
+
+    program = (
+        "import minamo.machine as m, minamo; c = m.load('stream');"
+        "print(minamo.__file__, len(c.rows));"
+        "from minamo.machine.declare import declare; declare(c)"
+    )
+    where, rows = run(python, "-I", "-c", program, cwd=elsewhere).split()
+    assert Path(where).is_relative_to(clean)
+    assert rows == "50"
+    minamo_command = str(tmp_path / "clean" / "bin" / "minamo")
+    assert "nothing wrong" in run(minamo_command, "charts", "--check", cwd=elsewhere)
+    assert run(minamo_command, "charts", "stream", "--format", "svg", cwd=elsewhere).startswith(
+        "<svg"
+    )

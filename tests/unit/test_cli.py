@@ -1,0 +1,71 @@
+"""The command as a whole: help, versions, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minamo import __version__
+from minamo.cli import bench
+from minamo.cli.main import main
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    assert "charts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["charts", "--format", "pdf"]])
+def test_nonsense_ends_with_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"minamo {__version__}\n"
+
+
+def test_python_m_minamo_prints_versions() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "minamo"], capture_output=True, text=True, check=True
+    )
+    first, second, *packages = done.stdout.splitlines()
+    assert first.startswith(f"hikari-minamo {__version__}")
+    assert second.startswith("CPython 3.")
+    assert any(line.startswith("hikari ") for line in packages)
+
+
+def test_a_closed_pipe_is_not_an_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m minamo.cli.main charts stream | head -1",
+        shell=True, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "# stream\n"
+    assert done.stderr == ""
+
+
+def test_bench_lists_what_can_be_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench"]) == 0
+    assert "machine" in capsys.readouterr().out.split()
+
+
+def test_bench_refuses_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "nothing"]) == 1
+    assert "nothing to measure called 'nothing'; there is" in capsys.readouterr().err
+
+
+def test_bench_needs_a_checkout(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "_FOLDER", tmp_path)
+    assert main(["bench", "machine"]) == 1
+    assert "run this in a checkout" in capsys.readouterr().err

@@ -1,0 +1,183 @@
+"""`minamo charts`: what it prints and with which code it ends."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minamo.cli.main import main
+from minamo.machine.find import home
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of our charts and diagrams, to be broken."""
+    shutil.copytree(home(), tmp_path / "statecharts")
+    shutil.copytree(home().parent / "diagrams", tmp_path / "diagrams")
+    return tmp_path / "statecharts"
+
+
+def test_the_list_counts_states_events_and_rows(run: Run) -> None:
+    code, out, _ = run("charts")
+    head, *rows = out.splitlines()
+    assert code == 0
+    assert head.split() == ["chart", "states", "leaves", "events", "rows", "about"]
+    (stream,) = (row.split() for row in rows if row.startswith("stream "))
+    assert stream[1:5] == ["18", "14", "20", "50"]
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [("mermaid", "stateDiagram-v2"), ("md", "# stream"), ("svg", "<svg"), ("scxml", "<scxml")],
+)
+def test_a_chart_is_shown_in_each_format(run: Run, form: str, begins: str) -> None:
+    code, out, _ = run("charts", "stream", "--format", form)
+    assert code == 0
+    assert out.startswith(begins)
+
+
+def test_the_page_is_the_default_format(run: Run) -> None:
+    assert run("charts", "stream") == run("charts", "stream", "--format", "md")
+
+
+def test_a_state_can_be_lit(run: Run) -> None:
+    assert (
+        "class in_code lit"
+        in run("charts", "stream", "--format", "mermaid", "--state", "in_code")[1]
+    )
+    lit = run("charts", "stream", "--format", "svg", "--state", "in_code")[1]
+    assert lit != run("charts", "stream", "--format", "svg")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["steam"], "there is no chart 'steam'; known are "),
+        (
+            ["stream", "--format", "svg", "--state", "live"],
+            "stream has no leaf 'live'; it has opening",
+        ),
+        (["stream", "--state", "in_code"], "--state lights a picture; md has none"),
+        (["--charts", "nowhere"], "no charts in nowhere/"),
+    ],
+)
+def test_a_wrong_question_gets_a_helpful_answer(
+    run: Run, arguments: list[str], message: str
+) -> None:
+    code, _, err = run("charts", *arguments)
+    assert code == 1
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_our_own_charts_and_diagrams_are_in_order(run: Run) -> None:
+    code, out, err = run("charts", "--check")
+    assert (code, err) == (0, "")
+    assert out.endswith("charts checked, nothing wrong\n")
+
+
+STREAM_BREAKS = {
+    "a state made unreachable": (
+        "{event: details_opened, target: in_details, on: open_details}",
+        "{event: details_opened, on: open_details}",
+        "state 'in_details': cannot be reached",
+    ),
+    "a row removed": (
+        "              - {event: fence_closed, target: streaming, on: close_code}\n",
+        "",
+        "event 'fence_closed' is declared and never used",
+    ),
+    "an inherited row removed": (
+        "      - {event: killed, target: closing, on: [decide_kill, keep_open, discard_rest]}\n",
+        "",
+        "action 'decide_kill' is declared and never used",
+    ),
+    "a targetless row removed": (
+        "              - {event: details_closed, on: drop_marker}\n",
+        "",
+        "state 'streaming', event 'details_closed': is neither handled nor ignored",
+    ),
+    "a guard misspelt": (
+        "cond: segment_ready",
+        "cond: segment_redy",
+        "unknown guard 'segment_redy'",
+    ),
+    "a duplicate key": (
+        "        enter: close_stream\n",
+        "        enter: close_stream\n        enter: settle\n",
+        "state 'closing': the key 'enter' is written twice",
+    ),
+    "two competing rows": (
+        "              - {event: text, on: take_text}\n",
+        "              - {event: text, on: take_text}\n"
+        + 14 * " "
+        + "- {event: text, on: take_code}\n",
+        "state 'streaming', event 'text': competes with the row in line",
+    ),
+    "an event named done": ("  text: characters", "  done: characters", "event 'done': this name"),
+    "an ignored pair without a reason": (
+        "fence_closed: no fence is open in plain text",
+        "fence_closed:",
+        "state 'streaming', event 'fence_closed': no reason given; say why it is ignored",
+    ),
+    "an ignored pair left out": (
+        "              fence_closed: no fence is open in plain text",
+        "              {}",
+        "state 'streaming', event 'fence_closed': is neither handled nor ignored",
+    ),
+    "a chart with another name": ("name: stream\n", "name: steam\n", "calls itself 'steam'"),
+}
+
+
+@pytest.mark.parametrize("name", STREAM_BREAKS)
+def test_a_broken_chart_fails_the_check_in_one_line(run: Run, folder: Path, name: str) -> None:
+    old, new, message = STREAM_BREAKS[name]
+    path = folder / "stream.yaml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+    code, _, err = run("charts", "--check", "--charts", folder)
+
+    assert code == 1
+    (line,) = [line for line in err.splitlines() if message in line]
+    assert line.startswith("stream.yaml")
+
+
+def test_a_diagram_edited_by_hand_fails_the_check(run: Run, folder: Path) -> None:
+    for file in ("stream.md", "stream.svg"):
+        path = folder.parent / "diagrams" / file
+        path.write_text(path.read_text() + " ")
+        code, _, err = run("charts", "--check", "--charts", folder)
+        assert code == 1
+        assert f"diagrams/{file}: does not match stream.yaml; run `minamo charts --write`" in err
+        path.unlink()
+        assert f"diagrams/{file}: missing" in run("charts", "--check", "--charts", folder)[2]
+
+
+def test_write_draws_what_check_wants(run: Run, folder: Path, tmp_path: Path) -> None:
+    pictures = tmp_path / "new"
+    code, out, _ = run("charts", "--write", "--charts", folder, "--diagrams", pictures)
+    assert code == 0
+    assert "new/stream.svg" in out.splitlines()
+    assert run("charts", "--check", "--charts", folder, "--diagrams", pictures)[0] == 0
+
+
+def test_charts_without_pictures_can_be_checked(run: Run, folder: Path) -> None:
+    shutil.rmtree(folder.parent / "diagrams")
+    assert run("charts", "--check", "--charts", folder)[0] == 0

@@ -1,0 +1,155 @@
+"""Every export says all of the chart, and the same bytes each time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from statemachine.io import load as load_document
+
+from minamo.machine import chart_names, load, read, to_markdown, to_mermaid, to_scxml
+from minamo.machine.declare import declare
+from minamo.machine.labels import entered_by_default, label
+from minamo.machine.lower import Lowered, lower
+
+TEXT = """\
+name: tap
+about: A tap.
+events: {turn: t, drip: d}
+guards: {open: o}
+actions: {pour: p, hum: h}
+states:
+  outer:
+    enter: hum
+    exit: pour
+    transitions:
+      - {event: drip, on: pour}
+      - {event: turn, cond: open, target: over}
+      - {event: turn, target: outer, about: a | b}
+    states:
+      inner:
+        enter: hum
+        states:
+          one: {exit: hum, transitions: [{cond: open, target: two}]}
+          two: {transitions: [{event: turn, target: inner}]}
+  over: {final: true, enter: pour, ignored: {turn: it is <off>, drip: it is off}}
+"""
+
+
+def test_mermaid_says_everything() -> None:
+    assert to_mermaid(read(TEXT, "tap.yaml"), lit="two").splitlines() == [
+        "stateDiagram-v2",
+        "  [*] --> outer",
+        "  state outer {",
+        "    [*] --> inner",
+        "    state inner {",
+        "      [*] --> one",
+        "      one : one",
+        "      one : exit / hum",
+        "      two : two",
+        "    }",
+        "    note right of inner",
+        "      entry / hum",
+        "    end note",
+        "  }",
+        "  note right of outer",
+        "    drip / pour",
+        "    entry / hum",
+        "    exit / pour",
+        "  end note",
+        "  over : over",
+        "  over : entry / pour",
+        "  over --> [*]",
+        "  outer --> over : turn [open]",
+        "  outer --> outer : turn",
+        "  one --> two : [open]",
+        "  two --> inner : turn",
+        "  classDef lit fill:#1d9bf0,color:#ffffff,stroke:#0b5f99",
+        "  class two lit",
+    ]
+
+
+def test_only_compounds_that_are_entered_as_a_whole_show_where_they_begin() -> None:
+    assert entered_by_default(load("stream")) == {"live"}
+
+
+@pytest.mark.parametrize("name", chart_names())
+def test_every_row_is_in_mermaid(name: str) -> None:
+    chart = load(name)
+    text = to_mermaid(chart)
+    for row in chart.rows:
+        assert label(row) in text
+
+
+def test_markdown_has_the_rows_and_the_matrix() -> None:
+    text = to_markdown(read(TEXT, "tap.yaml"))
+    assert "| 2 | outer | `turn` |  |  | outer | a \\| b |" in text
+    assert "| 3 | one | *at once* | `open` |  | two |  |" in text
+    assert "| `turn` | 1 2 | 4 | a |" in text
+    assert "- **a** it is <off>" in text
+    assert "| over | `pour` |  |" in text
+    assert "- **over** (final)" in text
+
+
+def test_a_chart_without_words_of_its_own_is_drawn_too() -> None:
+    bare = "name: b\nevents: {go: on}\nstates:\n  a: {transitions: [{event: go, target: z}]}\n"
+    text = to_markdown(read(bare + "  z: {final: true, ignored: {go: over}}\n", "b.yaml"))
+    assert "## Guards" not in text
+    assert "on entry" not in text
+    assert "a --> z : go" in text
+
+
+def test_the_matrix_runs_out_of_letters_gracefully() -> None:
+    leaves = "".join(
+        f"  s{n}: {{transient: r{n}, transitions: [{{target: z}}]}}\n" for n in range(30)
+    )
+    text = "name: b\nevents: {go: on}\nstates:\n" + leaves
+    text += "  z: {transitions: [{event: go, target: z}]}\n"
+    page = to_markdown(read(text, "b.yaml"))
+    assert "- **z** r25" in page
+    assert "- **aa** r26" in page
+
+
+def graph(lowered: Lowered) -> object:
+    """What SCXML carries: states, rows, guards, targets and outcomes, without actions."""
+    return lowered.initial, [
+        (
+            leaf.id,
+            leaf.final,
+            leaf.done,
+            [(s.source, s.events, s.guards, s.target) for s in leaf.steps],
+        )
+        for leaf in lowered.leaves
+    ]
+
+
+@pytest.mark.parametrize("name", [*chart_names(), ""])
+def test_scxml_is_read_back_as_the_same_graph(name: str) -> None:
+    chart = load(name) if name else read(TEXT, "tap.yaml")
+    theirs = load_document(to_scxml(chart), format="scxml")
+    assert graph(lower(theirs)) == graph(lower(declare(chart)))
+
+
+def test_scxml_carries_actions_where_others_skip_them() -> None:
+    text = to_scxml(read(TEXT, "tap.yaml"))
+    assert '<transition event="drip" minamo:on="pour" />' in text
+    assert 'minamo:entry="hum" minamo:exit="pour"' in text
+
+
+def test_p08_exports_are_the_same_bytes_whatever_the_hash_seed() -> None:
+    program = (
+        "from minamo.machine import *; c = load('stream');"
+        "print(to_markdown(c), to_scxml(c), to_svg(c), to_svg(c, lit='streaming'))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert len(outputs) == 1

@@ -1,0 +1,148 @@
+"""A broken chart gets one line that names the file, the line, the state and the way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minamo import ChartError
+from minamo.machine import Row, chart_names, load, read
+
+GOOD = """\
+name: lamp
+about: A lamp.
+events: {press: somebody pressed, burn: it burnt out}
+guards: {powered: there is power, bright: it is bright}
+actions: {light: make light, click: make a sound}
+states:
+  off:
+    transitions:
+      - {event: press, cond: powered and not bright, target: lit, on: [click, light]}
+    ignored: {burn: it is dark already}
+  lit:
+    exit: click
+    about: Light.
+    transitions:
+      - {event: burn, target: broken, about: for ever}
+      - {event: done.state.lit, target: off}
+    states:
+      warm: {transitions: [{event: press, target: hot}]}
+      hot: {final: true}
+  broken: {final: true, enter: light}
+"""
+
+
+def test_a_chart_is_read_as_it_is_written() -> None:
+    chart = read(GOOD, "lamp.yaml")
+
+    assert list(chart.states) == ["off", "lit", "warm", "hot", "broken"]
+    assert [leaf.id for leaf in chart.leaves] == ["off", "warm", "hot", "broken"]
+    assert (chart.initial, chart.leaf_of("lit"), chart.about) == ("off", "warm", "A lamp.")
+    assert chart.rows[0] == Row(
+        0, "off", ("press",), "powered and not bright", ("click", "light"), "lit", "", 9
+    )
+    assert chart.rows[0].name == "off: press [powered and not bright] -> lit"
+    assert chart.states["lit"].exit == ("click",)
+    assert chart.rows_for("warm", "burn")[0].about == "for ever"
+    assert chart.reason_ignored("off", "burn") == "it is dark already"
+    assert chart.reason_ignored("off", "press") == ""
+    assert chart.handles("warm", "press")
+    assert not chart.handles("broken", "press")
+
+
+def test_an_initial_state_can_be_named() -> None:
+    text = GOOD.replace("  broken: {final: true,", "  broken: {initial: true, final: true,")
+    assert read(text, "lamp.yaml").initial == "broken"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("target: hot", "target: hott", 18, "unknown target 'hott'; did you mean 'hot'?"),
+        ("cond: powered", "cond: powerd", 9, "unknown guard 'powerd'; did you mean 'powered'?"),
+        ("on: [click,", "on: [clik,", 9, "unknown action 'clik'; did you mean 'click'?"),
+        ("exit: click", "exit: sing", 11, "unknown action 'sing'; known are light, click"),
+        ("event: burn, t", "event: bur, t", 15, "unknown event 'bur'; did you mean 'burn'?"),
+        ("ignored: {burn:", "ignored: {bun:", 7, "unknown event 'bun'; did you mean 'burn'?"),
+        ("exit: click", "exits: click", 12, "a state has no key 'exits'; did you mean 'exit'?"),
+        ("about: for ever", "zzzz: 1", 15, "a transition has no key 'zzzz'; known are event,"),
+        ("name: lamp", "title: lamp", 1, "the chart has no key 'title'; known are name,"),
+        ("name: lamp\n", "", 1, "the key 'name' is missing"),
+        ("  broken: {", "  warm: {", 20, "this id is used twice"),
+        ("    exit: click", "    exit: click\n    exit: light", 13, "'exit' is written twice"),
+        ("  warm: {trans", "  Warm: {trans", 18, "'Warm' cannot name a state"),
+        ("{press: some", "{done: some", 3, "belongs to the statechart library"),
+        ("{press: somebody pressed", "{press: ", 3, "no reason given; say in a few words"),
+        ("{burn: it is dark already}", "{burn: }", 10, "no reason given; say why it is ignored"),
+        ("{burn: it is dark already}", "{burn: ~}", 10, "no reason given; say why it is ignored"),
+        ("broken: {final: true", "broken: {final: maybe", 20, "true or false, not 'maybe'"),
+        ("hot: {final: true}", "hot: {final: true, initial: true}\n      w: {initial: true}", 20,
+         "a second initial state beside 'hot'"),
+        ("exit: click", "final: true", 12, "neither children nor transitions"),
+        ("exit: click", "transient: why", 12, "only a leaf can be transient"),
+        ("event: press, target: hot", "on: light", 18, "needs an event or a target"),
+        ("cond: powered and not bright", "cond: powered >", 9, "is not an expression"),
+        ("cond: powered and not bright", "cond: powered == 1", 9, "only use names, and, or, not"),
+        ("cond: powered and not bright", "cond: bright()", 9, "only use names, and, or, not"),
+        ("event: burn, t", "event: [burn, burn], t", 15, "names an event twice"),
+        ("done.state.lit", "done.state.off", 16, "compound state with a final child"),
+        ("done.state.lit", "done.state.nobody", 16, "compound state with a final child"),
+        ("event: burn, t", "event: {a: b}, t", 15, "a single word or text belongs here"),
+        ("transitions: [{event: press, target: hot}]", "transitions: {a: b}", 18,
+         "transitions must be a list"),
+        ("warm: {transitions: [{event: press, target: hot}]}", "warm: [1]", 18,
+         "a state must be a mapping"),
+        ("states:\n      warm: {transitions: [{event: press, target: hot}]}\n"
+         "      hot: {final: true}", "states: {}", 17, "no states in here"),
+        ("exit: click", "parallel: true", 12, "'parallel' is not supported here: a machine"),
+        ("exit: click", "history: {h: {}}", 12, "'history' is not supported here"),
+        ("exit: click", "invoke: x", 12, "'invoke' is not supported here"),
+        ("about: for ever", "internal: true", 15, "'internal' is not supported here: leave out"),
+        ("about: for ever", "unless: bright", 15, "'unless' is not supported here: write"),
+        ("about: for ever", "before: light", 15, "'before' is not supported here: use `on`"),
+        ("bright: it is bright", "bright: it, dim: it", 0, "guard 'dim' is declared and never"),
+        ("light: make light", "light: x, sing: y", 0, "action 'sing' is declared and never"),
+        ("burn: it burnt out", "burn: x, fall: y", 0, "event 'fall' is declared and never"),
+        ("about: A lamp.", "about: 'A lamp", 21, "not YAML: found unexpected end of stream"),
+        ("about: A lamp.", "about: A: lamp.", 2, "not YAML: mapping values are not allowed here"),
+        ("about: A lamp.", "about: \x00", 1, "not YAML"),
+    ],
+)  # fmt: skip
+def test_a_broken_chart_is_refused_in_one_line(old: str, new: str, line: int, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ChartError) as caught:
+        read(GOOD.replace(old, new, 1), "lamp.yaml")
+
+    text = str(caught.value)
+    assert message in text
+    assert "\n" not in text
+    assert text.startswith(f"lamp.yaml:{line}:" if line else "lamp.yaml: ")
+    assert caught.value.line == line
+
+
+def test_an_empty_chart_is_refused() -> None:
+    with pytest.raises(ChartError, match=r"^lamp.yaml: the document is empty"):
+        read("", "lamp.yaml")
+
+
+def test_minamo_has_charts_and_finds_them_by_name() -> None:
+    assert "stream" in chart_names()
+    assert load("stream").name == "stream"
+    with pytest.raises(ChartError, match="there is no chart 'steam'; did you mean 'stream'"):
+        load("steam")
+
+
+def test_a_chart_is_found_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "lamp.yaml"
+    path.write_text(GOOD)
+    assert load(path).name == "lamp"
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "lamp.yaml"
+    with pytest.raises(ChartError, match=r"lamp.yaml: cannot be read: No such file"):
+        load(path)
+    path.write_bytes(b"name: \xff")
+    with pytest.raises(ChartError, match=r"lamp.yaml: not UTF-8 text"):
+        load(path)
