@@ -27,7 +27,7 @@ test: check      ## Everything a change must pass: format, lint, types, charts, 
 	rm -f .coverage .coverage.*
 	$(RUN)coverage run -m pytest -q -n 2 -m "not slow"
 	$(RUN)coverage combine -q
-	$(RUN)coverage report --include='*/minamo/machine/*' --fail-under=100
+	$(RUN)coverage report --include="*/minamo/machine/*,*/minamo/core/*" --fail-under=100
 
 check: install   ## The quick part of it: format, lint, types, imports, charts and diagrams
 	$(RUN)ruff format --check

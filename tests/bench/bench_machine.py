@@ -44,7 +44,7 @@ A = Actions
 BY_HAND: dict[tuple[str, str], tuple[tuple[Any, tuple[Any, ...], str | None], ...]] = {
     ("opening", "text"): ((None, (A.take_text,), "streaming"),),
     ("streaming", "text"): ((None, (A.take_text,), None),),
-    ("streaming", "think_opened"): ((None, (A.open_thought,), "in_think"),),
+    ("streaming", "think_opened"): ((None, (A.hand_complete, A.open_thought), "in_think"),),
     ("in_think", "think_closed"): (
         (A.outermost, (A.close_thought,), "streaming"),
         (None, (A.unnest_thought,), None),
@@ -106,7 +106,9 @@ def _transitions() -> Any:
                 auto_transitions=False)  # fmt: skip
     flat.add_transition("text", "opening", "streaming", before="take_text")
     flat.add_transition("text", "streaming", None, before="take_text", after="segment_ready")
-    flat.add_transition("think_opened", "streaming", "in_think", before="open_thought")
+    flat.add_transition(
+        "think_opened", "streaming", "in_think", before=["hand_complete", "open_thought"]
+    )
     flat.add_transition(
         "think_closed", "in_think", "streaming", conditions="outermost", before="close_thought"
     )

@@ -48,17 +48,29 @@ class Machine:
     with the payload of the event, or None for an eventless row.
     """
 
-    __slots__ = ("_mode", "_node", "_observers", "_queue", "actions", "table")
+    __slots__ = ("_mode", "_node", "_observers", "_path_max", "_queue", "actions", "path", "table")
 
-    def __init__(self, table: Table, actions: Any) -> None:
+    def __init__(
+        self,
+        table: Table,
+        actions: Any,
+        *,
+        path: list[str] | None = None,
+        path_max: int = STEPS_MAX,
+    ) -> None:
         self.table = table
         self.actions = actions
+        self.path = path
+        """The leaves the machine was in, in order, if a list to keep them was given."""
+        self._path_max = path_max
         self._node = table.initial
         self._observers: tuple[Observer, ...] = ()
         self._queue: deque[tuple[str, object]] | None = None
         self._mode = _STEPPING
         for act in table.enter:
             act(actions, None)
+        if path is not None:
+            path.append(self._node.id)
         self._settle(self._node)
         if self._queue:
             self._drain(self._queue)
@@ -150,6 +162,8 @@ class Machine:
             except BaseException:
                 self._node = source
                 raise
+            if self.path is not None:
+                self._remember(self.path, target.id)
         if self._observers:
             self._tell(event, payload, source, way.row)
 
@@ -185,6 +199,14 @@ class Machine:
                 return
             self._happen(*queue.popleft())
         raise Stuck(f"actions of {self.table.chart.name} sent {STEPS_MAX} events in a row")
+
+    def _remember(self, path: list[str], leaf: str) -> None:
+        if path[-1] == leaf:
+            return
+        # How it began and how it ended are what one wants to know of a very long way.
+        if len(path) >= self._path_max:
+            del path[self._path_max // 2]
+        path.append(leaf)
 
     def _tell(self, event: str, payload: object, source: Node, row: Row | None) -> None:
         taken = Taken(event, payload, source.id, self._node.id, row)

@@ -1,0 +1,117 @@
+"""`minamo replay`: run recorded streams through the machine, and see what became of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minamo.inspect.replay import Replayed
+
+_SETTINGS = """\
+A trace is JSON lines.  The first may be {"settings": {...}} with any of:
+
+  degree                        0 whole reply, 1 paragraphs (default), 2 lines, 3 sentences
+  max_message_length            100 to 2000 (1950)
+  flush_buffer_size             cut prose about here when no boundary comes (1000)
+  flush_buffer_size_code_block  cut a code fence here (15000)
+  send_message_limit            messages a reply may have; 0: any number (0)
+  inactivity_timeout_ms         longest wait between chunks (120000)
+  first_token_timeout_ms        longest wait for the first one (120000)
+  stream_deadline_ms            longest reply (900000)
+  suppress_text_output          show nothing, keep everything (false)
+  overlap_removal               drop repeated tails of a provider (false)
+  tables                        "code", "bullets" or "raw" ("code")
+  humanize                      a human touch at degree 3 (false here)
+  clean_off                     cleaning rules to switch off, such as ["blank_lines"]
+  bot_name                      dropped where it labels the reply
+  speaker_names                 end the reply where one of these begins to speak
+  generic_speaker_guard         end it at any speaker's label (false)
+  mentions                      {"name": "id"}: @name becomes a mention
+  prefill                       shown in front of the reply
+
+Then one thing per line, in order; "t" is seconds from the start:
+
+  {"t": 0.5, "chunk": {"type": "text", "content": "Hi", "thoughts": ["..."]}}
+  {"chunk": {"type": "function_call", "name": "roll", "arguments": {}}}
+  {"chunk": {"type": "error", "kind": "rate_limit", "message": "...", "retryable": true}}
+  {"chunk": {"type": "done", "finish_reason": "stop"}}
+  {"t": 2, "stop": {"kind": "user", "requester": "42"}}      or "follow_up"
+  {"kill": true}   {"delivery_lost": true}   {"end": true}
+
+Without an end the provider went silent.
+Exit code: 0 for every outcome, 2 if a file cannot be read.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the sub-command."""
+    parser = commands.add_parser(
+        "replay",
+        help="run recorded streams through the machine",
+        description="Run recorded streams through the real machine, in virtual time.",
+        epilog=_SETTINGS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a trace; - for standard input")
+    parser.add_argument("--json", action="store_true", help="one JSON object per file")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from minamo.inspect.replay import replay
+    from minamo.inspect.trace import BadTrace, read_trace
+
+    code = 0
+    for name in options.files:
+        try:
+            replayed = replay(read_trace(_read(name).split("\n")))
+        except (BadTrace, OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            print(f"{name}: {why}", file=sys.stderr)
+            code = 2
+            continue
+        if options.json:
+            print(json.dumps(replayed.summary(), ensure_ascii=True))
+        else:
+            _show(name, replayed)
+    return code
+
+
+def _read(name: str) -> str:
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    return data.decode("utf-8-sig")
+
+
+def _show(name: str, replayed: Replayed) -> None:
+    colour = sys.stdout.isatty()
+
+    def dim(text: str) -> str:
+        return f"\x1b[2m{text}\x1b[0m" if colour else text
+
+    def bold(text: str) -> str:
+        return f"\x1b[1m{text}\x1b[0m" if colour else text
+
+    result = replayed.result
+    why = f" ({result.stop_reason})" if result.stop_reason else ""
+    print(bold(f"{name}: {result.status}{why}"))
+    for kind, blocks in (("thought", replayed.thoughts), ("details", replayed.details)):
+        for block in blocks:
+            print(_framed(kind, block, dim))
+    for number, message in enumerate(replayed.messages, 1):
+        print(_framed(f"message {number}", message, str))
+    for call in result.function_calls:
+        print(f"  call     {call.name}({json.dumps(dict(call.arguments))})")
+    print(dim(f"  way      {' > '.join(result.states)}"))
+    for title, counts in (("hidden", result.suppressed), ("added", result.additions)):
+        for reason, count in counts.items():
+            print(dim(f"  {title:<8} {count} characters: {reason}"))
+
+
+def _framed(title: str, text: str, style: object) -> str:
+    assert callable(style)
+    head = f"  ╭─ {title} · {len(text)}"
+    return "\n".join(style(line) for line in (head, *(f"  │ {row}" for row in text.split("\n"))))

@@ -1,0 +1,1 @@
+"""Text in, text out: the pure part, with no clock, socket or log."""

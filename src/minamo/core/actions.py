@@ -1,0 +1,306 @@
+"""How: the actions and guards that statecharts/stream.yaml names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from minamo.core.buffer import Buffer
+from minamo.core.capture import Captures
+from minamo.core.chunks import Call, Done
+from minamo.core.config import StreamConfig
+from minamo.core.front import Front
+from minamo.core.ledger import Ledger
+from minamo.core.markers import Markers, Token
+from minamo.core.origins import ADDED
+from minamo.core.outbox import Outbox
+from minamo.core.result import StopReason
+
+if TYPE_CHECKING:
+    from minamo.machine import Machine
+
+
+class Effect(Enum):
+    """What the shell is asked to do."""
+
+    DELIVER = "deliver"
+    """One more segment waits in the outbox."""
+    WITHDRAW = "withdraw"
+    """What waited there is gone; a send that has not begun must not begin."""
+    CLOSE = "close"
+    """Let go of the provider, end the typing indicator, and say when delivery has answered."""
+
+
+@frozen(slots=True)
+class Ending:
+    """What comes with an event that ends a stream."""
+
+    stop_reason: StopReason | None = None
+    data: Any = None
+    calls: tuple[Call, ...] = ()
+    suppress: str = ""
+    """The reason under which discarded text is booked."""
+
+
+_CUT_OFF = {"speaker_guard": "speaker_guard", "send_message_limit": "limit"}
+
+
+class StreamActions:
+    """The parts of one stream, and what the chart does with them."""
+
+    def __init__(self, config: StreamConfig) -> None:
+        self.config = config
+        self.ledger = Ledger()
+        self.lexer = Markers()
+        self.front = Front(config, self.ledger)
+        self.captures = Captures(self.ledger)
+        self.outbox = Outbox(config, self.ledger)
+        self.buffer = self._new_buffer()
+        self.effects: list[Effect] = []
+        self.model_parts: list[dict[str, str]] = []
+        self.machine: Machine | None = None
+        self.idle_lane: Callable[[], object] | None = None  # takes each segment at once
+        self.handed = 0  # segments that have left the buffer
+        self.shown = 0  # messages that Discord has
+        self.decided = ""
+        self.ending = Ending()
+        self.done = Done()
+        self.lost = False
+        self.settled = False
+
+    def _new_buffer(self) -> Buffer:
+        config = self.config
+        return Buffer(
+            config.degree,
+            config.flush_buffer_size,
+            config.flush_buffer_size_code_block,
+            config.max_message_length,
+        )
+
+    # Guards.
+
+    def unsent(self, _: object) -> bool:
+        return self.handed == 0
+
+    def outermost(self, _: object) -> bool:
+        return self.captures.depth == 0
+
+    def segment_ready(self, _: object) -> bool:
+        return bool(self.buffer.ready)
+
+    def fence_open(self, _: object) -> bool:
+        return self.buffer.in_code
+
+    def decided_function_call(self, _: object) -> bool:
+        return self.decided == "function_call"
+
+    def decided_error(self, _: object) -> bool:
+        return self.decided == "error"
+
+    def decided_timeout(self, _: object) -> bool:
+        return self.decided == "timeout"
+
+    def decided_stop(self, _: object) -> bool:
+        return self.decided == "stop"
+
+    def decided_follow_up(self, _: object) -> bool:
+        return self.decided == "follow_up"
+
+    def decided_end(self, _: object) -> bool:
+        return self.decided == "end"
+
+    def nothing_shown(self, _: object) -> bool:
+        if self.config.suppress_text_output:
+            return not self.outbox.spoke
+        return self.shown == 0
+
+    # Text.
+
+    def take_text(self, token: Token) -> None:
+        if token.hidden:
+            self.drop_marker(token)
+            return
+        if token.text:
+            self.captures.interrupt()
+        if self.front.idle:
+            self.buffer.add(token.text, token.start)
+            return
+        for text, start in self.front.feed(token.text, token.start):
+            self.buffer.add(text, start)
+        if self.front.tripped:
+            assert self.machine is not None
+            self.machine.send("guard_tripped", Ending("speaker_guard"))
+
+    def take_code(self, token: Token) -> None:
+        self.buffer.add_code(token.text, token.start)
+
+    def open_code(self, token: Token) -> None:
+        self.captures.interrupt()
+        for text, start in self.front.finish(shown=True):
+            self.buffer.add(text, start)
+        self.buffer.open_code(token.text, token.start)
+
+    def close_code(self, token: Token) -> None:
+        self.buffer.close_code(token.text, token.start)
+
+    def drop_marker(self, token: Token) -> None:
+        self.ledger.suppress(token.start, len(token.text), "marker")
+
+    def take_thought(self, token: Token) -> None:
+        self.captures.add(token)
+
+    def take_details(self, token: Token) -> None:
+        self.captures.add(token)
+
+    def open_thought(self, token: Token) -> None:
+        self._open("think", token)
+
+    def open_details(self, token: Token) -> None:
+        self._open("details", token)
+
+    def _open(self, kind: str, token: Token) -> None:
+        self.drop_marker(token)
+        self.captures.open(kind)
+
+    def nest_thought(self, token: Token) -> None:
+        self.captures.nest(token)
+
+    def nest_details(self, token: Token) -> None:
+        self.captures.nest(token)
+
+    def unnest_thought(self, token: Token) -> None:
+        self.captures.unnest(token)
+
+    def unnest_details(self, token: Token) -> None:
+        self.captures.unnest(token)
+
+    def close_thought(self, token: Token) -> None:
+        self.drop_marker(token)
+        self.captures.close()
+
+    def close_details(self, token: Token) -> None:
+        self.drop_marker(token)
+        self.captures.close()
+
+    def reclaim_thought(self, token: Token) -> None:
+        self.drop_marker(token)
+        for text, start in self.front.finish():
+            self.buffer.add(text, start)
+        parts, trail = [], []
+        for segment in self.buffer.rest():
+            at = 0
+            for start, size in segment.trail:
+                if start == ADDED:  # the prefill, which is shown in front of what comes now
+                    self.ledger.additions["prefill"] -= size
+                else:
+                    parts.append(segment.text[at : at + size])
+                    trail.append((start, size))
+                at += size
+        self.captures.keep("think", "".join(parts), trail)
+        self.front = Front(self.config, self.ledger)
+        self.buffer = self._new_buffer()
+
+    # Delivery.
+
+    def hand_over(self, _: object) -> None:
+        # One at a time: the way through the chart is then the same however the text was chunked.
+        segment = self.buffer.ready.popleft()
+        self.handed += 1
+        if segment.text.strip():
+            self.model_parts.append({"text": segment.text})
+        self.outbox.put(segment)
+        self.effects.append(Effect.DELIVER)
+        if self.idle_lane is not None:
+            self.idle_lane()
+
+    def hand_complete(self, _: object) -> None:
+        self.buffer.settle()
+        self._hand_all()
+
+    def _hand_all(self) -> None:
+        while self.buffer.ready:
+            self.hand_over(None)
+
+    def keep_open(self, _: object) -> None:
+        for back, stood in self.captures.keep_open():
+            for text, start in self.front.feed(back, stood):
+                self.buffer.add(text, start)
+
+    def flush_rest(self, _: object) -> None:
+        for text, start in self.front.finish():
+            self.buffer.add(text, start)
+        self.buffer.ready.extend(self.buffer.rest())
+        self._hand_all()
+
+    def discard_rest(self, ending: Ending) -> None:
+        reason = ending.suppress
+        start, held = self.lexer.drop()
+        self.ledger.suppress(start, len(held), reason)
+        self.front.discard(reason)
+        for segment in self.buffer.rest():
+            for stood, size in segment.trail:
+                if stood != ADDED:
+                    self.ledger.suppress(stood, size, reason)
+        self.withdraw(ending)
+
+    def withdraw(self, ending: Ending) -> None:
+        self.outbox.withdraw(ending.suppress)
+        self.effects.append(Effect.WITHDRAW)
+
+    def close_stream(self, _: object) -> None:
+        self.effects.append(Effect.CLOSE)
+
+    # The outcome.
+
+    def note_finish(self, done: Done) -> None:
+        self.done = done
+
+    def _decide(self, what: str, ending: Ending) -> None:
+        self.decided = what
+        self.ending = ending
+
+    def decide_function_call(self, ending: Ending) -> None:
+        self._decide("function_call", ending)
+
+    def decide_error(self, ending: Ending) -> None:
+        self._decide("error", ending)
+
+    def decide_lost(self, ending: Ending) -> None:
+        self.lost = True
+        self._decide("error", ending)
+
+    def decide_timeout(self, ending: Ending) -> None:
+        self._decide("timeout", ending)
+
+    def decide_stop(self, ending: Ending) -> None:
+        self._decide("stop", ending)
+
+    def decide_kill(self, ending: Ending) -> None:
+        self._decide("stop", ending)
+
+    def decide_limit(self, ending: Ending) -> None:
+        self._decide("stop", ending)
+
+    def decide_follow_up(self, ending: Ending) -> None:
+        self._decide("follow_up", ending)
+
+    def decide_end(self, ending: Ending) -> None:
+        self._decide("end", ending)
+
+    def decide_guarded(self, ending: Ending) -> None:
+        self._decide("end", ending)
+
+    def note_lost(self, _: object) -> None:
+        self.lost = True
+
+    def record_late(self, payload: object) -> None:
+        if isinstance(payload, Token):
+            # What the guard or the limit cut off is theirs, however much of it was read.
+            reason = _CUT_OFF.get(self.ending.stop_reason or "", "late")
+            self.ledger.suppress(payload.start, len(payload.text), reason)
+
+    def settle(self, _: object) -> None:
+        self.settled = True

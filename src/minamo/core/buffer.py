@@ -1,0 +1,220 @@
+"""Hold visible text until it makes a segment, and cut it there.
+
+Goals: the same text gives the same segments however it was chunked; every character is looked
+at once; what is held never exceeds a named limit.  Plan: `Boundaries` reads the characters and
+names positions; this file keeps the text, remembers where in the stream each run of it came
+from, and cuts by force when a limit is reached.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from attrs import frozen
+
+from minamo.core.boundaries import AGGREGATED, Boundaries
+from minamo.core.limits import AGGREGATE_MAX, WINDOW_AFTER
+from minamo.core.origins import ADDED
+from minamo.core.overflow import cut_code, cut_prose
+from minamo.core.provenance import Trail
+
+# Many small strings take more room than one; they are joined now and then.
+_PARTS_MAX = 256
+# Letters and digits in a row, or any other single character.
+_WORDS = re.compile(r"[^\W_]+|[\W_]")
+
+
+@frozen(slots=True)
+class Run:
+    """Characters of a segment, from `offset` on, that follow each other in the stream too."""
+
+    offset: int
+    start: int
+
+
+@frozen(slots=True)
+class Segment:
+    """Text cut at a boundary, with where it came from."""
+
+    text: str
+    runs: tuple[Run, ...]
+    in_code: bool = False
+    """Begins inside a fence that an earlier segment opened."""
+    torn: bool = False
+    """Ends with formatting open that the next segment goes on with."""
+
+    @property
+    def trail(self) -> Trail:
+        """Where each character stood in the stream."""
+        ends = [run.offset for run in self.runs[1:]] + [len(self.text)]
+        return [(run.start, end - run.offset) for run, end in zip(self.runs, ends, strict=True)]
+
+
+class Buffer:
+    """The text between the lexer and delivery.
+
+    Args:
+        degree: Where segments end; see `Boundaries`.
+        prose_max: Cut prose about here when no boundary comes.
+        code_max: Cut a fence here.
+        token_max: The longest link or the like that is worth waiting for: a message's length.
+    """
+
+    __slots__ = ("_base", "_boundaries", "_code", "_code_max", "_degree", "_full", "_opened_in",
+                 "_parts", "_prose_max", "_runs", "_token_max", "ready")  # fmt: skip
+
+    def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
+        self.ready: deque[Segment] = deque()
+        self._degree = degree
+        self._prose_max = AGGREGATE_MAX if degree == AGGREGATED else prose_max
+        self._code_max = AGGREGATE_MAX if degree == AGGREGATED else code_max
+        self._token_max = token_max
+        self._boundaries = Boundaries(degree)
+        self._parts: list[str] = []
+        self._runs: list[Run] = []  # offsets count from the stream's first visible character
+        self._base = 0  # position of the first character held
+        self._code = False  # a fence is open
+        self._opened_in = False  # ...and was when the text held began
+        self._full = 0  # position at which a cut is forced
+        self._set_full()
+
+    def __len__(self) -> int:
+        return self._boundaries.at - self._base
+
+    @property
+    def in_code(self) -> bool:
+        """Whether a fence is open."""
+        return self._code
+
+    def add(self, text: str, start: int) -> None:
+        """Hold prose that stood at *start* in the stream."""
+        boundaries = self._boundaries
+        self._note(start)
+        done = 0  # characters of `text` that are in `_parts`
+        for found in _WORDS.finditer(text):
+            word, end = found[0], found.end()
+            if end - found.start() == 1:
+                cut = boundaries.feed(word)
+            elif boundaries.at + len(word) < self._full:
+                cut = boundaries.feed_word(word)
+            else:
+                # A limit falls into this word, and the cut must not depend on where it ends.
+                self._parts.append(text[done : found.start()])
+                done = end
+                self._add_slowly(word)
+                continue
+            if cut or boundaries.at >= self._full:
+                self._parts.append(text[done:end])
+                done = end
+                self._cut(cut)
+        self._parts.append(text[done:])
+        if len(self._parts) > _PARTS_MAX:
+            self._join()
+
+    def _add_slowly(self, word: str) -> None:
+        for char in word:
+            cut = self._boundaries.feed(char)
+            self._parts.append(char)
+            self._cut(cut)
+
+    def add_code(self, text: str, start: int) -> None:
+        """Hold characters of an open fence."""
+        self._note(start)
+        while text:
+            room = self._full - self._boundaries.at
+            part, text = text[:room], text[room:]
+            self._parts.append(part)
+            self._boundaries.feed_code(len(part))
+            if self._boundaries.at >= self._full:
+                self._force()
+        if len(self._parts) > _PARTS_MAX:
+            self._join()
+
+    def open_code(self, text: str, start: int) -> None:
+        """Begin a fence with its opening line."""
+        self._cut(self._boundaries.open_fence())
+        self._code = True
+        self._set_full()
+        self.add_code(text, start)
+
+    def close_code(self, text: str, start: int) -> None:
+        """End the fence with its closing line."""
+        self.add_code(text, start)
+        self._code = False
+        self._boundaries.close_fence()
+        self._set_full()
+
+    def settle(self) -> None:
+        """No visible text follows for a while: let go of what is complete."""
+        self._cut(self._boundaries.settle())
+
+    def rest(self) -> list[Segment]:
+        """Give up everything, complete or not."""
+        self._cut(self._boundaries.finish())
+        self._release(self._boundaries.at, torn=False)
+        segments = list(self.ready)
+        self.ready.clear()
+        return segments
+
+    def _note(self, start: int) -> None:
+        """Remember where in the stream the next character held stood."""
+        at = self._boundaries.at
+        if not self._runs or _goes_on(self._runs[-1], at) != start:
+            self._runs.append(Run(at, start))
+
+    def _cut(self, position: int) -> None:
+        if position > self._base:
+            self._release(position, torn=self._boundaries.holds.carries)
+        if self._boundaries.at >= self._full:
+            self._force()
+
+    def _force(self) -> None:
+        """The limit is reached: cut where it hurts least, or wait if nothing can be cut."""
+        text = self._join()
+        candidate = self._boundaries.candidate
+        if self._code:
+            offset = cut_code(text, self._code_max)
+        elif candidate > self._base:
+            offset = candidate - self._base
+        else:
+            offset = cut_prose(text, self._prose_max)
+        if not offset:
+            if len(text) < self._token_max:
+                self._full = self._base + self._token_max
+                return
+            offset = self._token_max
+        self._release(self._base + offset, torn=True)
+        self._boundaries.forced(self._base, self._join())
+        self._set_full()
+
+    def _release(self, position: int, *, torn: bool) -> None:
+        text = self._join()
+        offset = position - self._base
+        if offset:
+            # The run that the cut falls into goes on behind it.
+            inside = [run for run in self._runs if run.offset < position]
+            shifted = tuple(
+                Run(max(run.offset - self._base, 0), _goes_on(run, max(run.offset, self._base)))
+                for run in inside
+            )
+            self.ready.append(Segment(text[:offset], shifted, self._opened_in, torn))
+            self._runs = [inside[-1], *(run for run in self._runs if run.offset >= position)]
+        self._parts = [text[offset:]]
+        self._base = position
+        self._opened_in = self._code
+        self._set_full()
+
+    def _join(self) -> str:
+        text = "".join(self._parts)
+        self._parts = [text]
+        return text
+
+    def _set_full(self) -> None:
+        size = self._code_max if self._code else self._prose_max + WINDOW_AFTER
+        self._full = self._base + size
+
+
+def _goes_on(run: Run, at: int) -> int:
+    """Where in the stream the character at position *at* stands if it belongs to *run*."""
+    return ADDED if run.start == ADDED else run.start + at - run.offset

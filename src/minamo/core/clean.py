@@ -1,0 +1,86 @@
+"""Clean one segment, and say what became of every character of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from minamo.core import clean_rules
+from minamo.core.clean_rules import Setting
+from minamo.core.edits import Edit, edit, whole
+from minamo.core.pieces import Shaped
+
+# Taking one thing out can put another together, as in "<|im_<|im_end|>end|>".  Nobody nests
+# that deeper than this by accident, and each pass reads the whole text.
+PASSES_MAX = 4
+
+_Rule = Callable[[str, Setting], list[Edit]]
+
+# The order is part of the promise.  Invisible characters first, so that no other rule can
+# be fooled by them; debris before the name label that may stand behind it; blank lines
+# after everything that can empty a line; links before mentions, so that no mention is
+# put into an address.
+_ORDER: tuple[tuple[str, _Rule], ...] = (
+    ("invisible", clean_rules.invisible),
+    ("template", clean_rules.template),
+    ("system_leak", clean_rules.system_leak),
+    ("own_name", clean_rules.own_name),
+    ("blank_lines", clean_rules.blank_lines),
+    ("masked_link", clean_rules.masked_link),
+    ("mention", clean_rules.mention),
+)
+
+RULES: tuple[str, ...] = tuple(name for name, _ in _ORDER)
+
+_NOBODY: Mapping[str, str] = MappingProxyType({})
+
+
+def clean(
+    text: str,
+    *,
+    off: frozenset[str] = frozenset(),
+    bot_name: str = "",
+    mentions: Mapping[str, str] = _NOBODY,
+    first: bool = True,
+    in_code: bool = False,
+    uncensor_unicode_space: bool = False,
+) -> Shaped:
+    """Apply the rules to one segment.
+
+    Args:
+        text: The segment; it may hold code, which only `invisible` touches.
+        off: Names of rules to leave out, see `RULES`.
+        bot_name: Taken off the front of the reply when it stands there as a label.
+        mentions: Ids by name, the name without its "@".
+        first: Whether the segment begins the reply.
+        in_code: Whether the segment begins inside a fence that an earlier one opened.
+        uncensor_unicode_space: Keep U+200B, which the model put into words on purpose.
+
+    Raises:
+        ValueError: *off* holds a name that no rule has.
+    """
+    unknown = sorted(off.difference(RULES))
+    if unknown:
+        raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
+    setting = Setting(
+        bot_name=bot_name,
+        mentions=mentions,
+        first=first,
+        in_code=in_code,
+        keep_zero_width_space=uncensor_unicode_space,
+    )
+    shaped = whole(text)
+    for name, rule in _ORDER:
+        if name not in off:
+            shaped = _settled(shaped, name, rule, setting)
+    return shaped
+
+
+def _settled(shaped: Shaped, name: str, rule: _Rule, setting: Setting) -> Shaped:
+    """Apply one rule until it finds nothing more, within reason."""
+    for _ in range(PASSES_MAX):
+        edits = rule(shaped.text, setting)
+        if not edits:
+            break
+        shaped = edit(shaped, edits, f"clean.{name}")
+    return shaped

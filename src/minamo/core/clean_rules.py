@@ -1,0 +1,182 @@
+"""The cleaning rules: each finds what it would change and changes nothing itself.
+
+Every rule but `invisible` leaves code alone, and none may delete prose; a doubtful case
+is left as written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from minamo.core.code_spans import Spans, code_spans
+from minamo.core.edits import Edit
+from minamo.core.invisible import remove_invisible
+from minamo.core.masked_links import masked_links
+
+# A leaked instruction is a note, not an essay; a longer bracket is left for the reader.
+SYSTEM_LEAK_MAX = 2_000
+
+# Words that a chat template puts right after its opening mark.
+_ROLE = (
+    r"(?:(?:system|developer|user|assistant|model|tool|ipython|analysis|commentary|final)"
+    r"(?=\n|<\||\Z))?"
+)
+_TEMPLATE = re.compile(
+    r"(?:<\|(?:im_start|start_header_id|start|channel)\|>" + _ROLE + r"|<start_of_turn>" + _ROLE +
+    r"|<\|(?:im_end|im_sep|end_header_id|eot_id|eom_id|endoftext|begin_of_text|end_of_text"
+    r"|message|return|call|constrain|end|system|user|assistant|tool|python_tag|endofprompt)\|>"
+    r"|<end_of_turn>|<｜(?:begin▁of▁sentence|end▁of▁sentence|User|Assistant)｜>"
+    r"|\[/?INST\](?!\()|<</?SYS>>)+"
+)  # fmt: skip
+_SYSTEM = re.compile(r"\[[ \t]*system[ \t]*:", re.IGNORECASE)
+_BRACKET = re.compile(r"\\[^\w\s]|[\[\]]")
+# The emphasis around a label must close, or it belongs to the text.  Not before "/" or ":":
+# a bot called "http" or "std" may still write addresses.
+_LABELS = (
+    r"\s*((?:(?P<mark>[*_]{0,3})%s(?:(?P=mark)[ \t]*[:：]|[ \t]*[:：](?P=mark))(?![:/])"
+    r"[ \t]*\n?)+)"
+)
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n(?:[^\S\n]*\n)+")
+URL = re.compile(r"https?://[^\s<>]+", re.IGNORECASE)
+# A handle after one of these belongs to an address, a mention or an escape.
+_NOT_BEFORE_HANDLE = frozenset("<\\_")
+
+
+@frozen(slots=True)
+class Setting:
+    """What the rules have to know besides the text."""
+
+    bot_name: str
+    mentions: Mapping[str, str]
+    first: bool
+    in_code: bool
+    keep_zero_width_space: bool
+
+    def code(self, text: str) -> Spans:
+        """Return where *text* is code."""
+        return code_spans(text, in_code=self.in_code)
+
+
+def invisible(text: str, setting: Setting) -> list[Edit]:
+    """Take out what cannot be seen; in code as well, where it can hide another program."""
+    return remove_invisible(text, keep_zero_width_space=setting.keep_zero_width_space)
+
+
+def template(text: str, setting: Setting) -> list[Edit]:
+    """Take out the marks of a chat template."""
+    found = [match.span() for match in _TEMPLATE.finditer(text)] + _sequence_marks(text, setting)
+    if not found:
+        return []
+    code = setting.code(text)
+    return [_line(text, a, b) for a, b in found if not code.touches(a, b)]
+
+
+def _sequence_marks(text: str, setting: Setting) -> list[tuple[int, int]]:
+    """Find `<s>` as the reply's first word and `</s>` as a text's last.
+
+    Only when alone: a pair of them is strike-through.
+    """
+    out: list[tuple[int, int]] = []
+    opens, closes = text.find("<s>"), text.rfind("</s>")
+    if opens >= 0 and closes >= 0:
+        return out
+    if setting.first and opens >= 0 and _only_debris(text[:opens]):
+        out.append((opens, opens + len("<s>")))
+    if closes >= 0 and _only_debris(text[closes + len("</s>") :]):
+        out.append((closes, closes + len("</s>")))
+    return out
+
+
+def _only_debris(text: str) -> bool:
+    return not _TEMPLATE.sub("", text).strip()
+
+
+def _line(text: str, start: int, end: int) -> Edit:
+    """Drop ``start:end``, and the line end after it if nothing else is on the line."""
+    alone = start == 0 or text[start - 1] == "\n"
+    return Edit(start, end + (alone and text.startswith("\n", end)))
+
+
+def system_leak(text: str, setting: Setting) -> list[Edit]:
+    """Take out `[system: …]`, but only with its closing bracket."""
+    if _SYSTEM.search(text) is None:
+        return []
+    code = setting.code(text)
+    out: list[Edit] = []
+    opened: list[int] = []
+    for match in _BRACKET.finditer(text):
+        at = match.start()
+        if code.touches(at, at + 1):
+            continue
+        if match[0] == "[":
+            opened.append(at)
+        elif match[0] == "]" and opened:
+            start, end = opened.pop(), at + 1
+            # A leak inside a leak goes with the outer one, so inner edits give way.
+            if _SYSTEM.match(text, start) and _is_leak(text, start, end, code):
+                while out and out[-1].start > start:
+                    out.pop()
+                out.append(_line(text, start, end))
+    return out
+
+
+def _is_leak(text: str, start: int, end: int, code: Spans) -> bool:
+    short = end - start <= SYSTEM_LEAK_MAX
+    return short and not text.startswith("(", end) and not code.touches(start, end)
+
+
+def own_name(text: str, setting: Setting) -> list[Edit]:
+    """Take the bot's own name off the front of the reply, `Name: …`."""
+    name = setting.bot_name.strip()
+    if not (setting.first and name):
+        return []
+    match = re.compile(_LABELS % re.escape(name), re.IGNORECASE).match(text)
+    if match is None or setting.code(text).touches(*match.span(1)):
+        return []
+    return [Edit(*match.span(1))]
+
+
+def blank_lines(text: str, setting: Setting) -> list[Edit]:
+    """Leave one empty line where there are more."""
+    found = [match.span() for match in _BLANK_LINES.finditer(text)]
+    if not found:
+        return []
+    code = setting.code(text)
+    return [Edit(a + 1, b - 1) for a, b in found if not code.touches(a + 1, b - 1)]
+
+
+def masked_link(text: str, setting: Setting) -> list[Edit]:
+    """Show the target of every masked link."""
+    return masked_links(text, setting.code(text)) if "](" in text else []
+
+
+def mention(text: str, setting: Setting) -> list[Edit]:
+    """Turn `@name` into a mention, for the given names only."""
+    if not setting.mentions or "@" not in text:
+        return []
+    hidden = setting.code(text).plus(match.span() for match in URL.finditer(text))
+    # By length instead of one large pattern: a server may have thousands of names.
+    lengths = sorted({len(name) for name in setting.mentions if name}, reverse=True)
+    out: list[Edit] = []
+    at = text.find("@")
+    while at >= 0:
+        end = _handle_end(text, at, lengths, setting.mentions)
+        if end > at and not hidden.touches(at, end):
+            out.append(Edit(at, end, f"<@{setting.mentions[text[at + 1 : end]]}>"))
+        at = text.find("@", max(at + 1, end))
+    return out
+
+
+def _handle_end(text: str, at: int, lengths: list[int], names: Mapping[str, str]) -> int:
+    """Return where the longest known name after the "@" at *at* ends, or -1."""
+    if at and (text[at - 1].isalnum() or text[at - 1] in _NOT_BEFORE_HANDLE):
+        return -1
+    for length in lengths:
+        end = at + 1 + length
+        known = end <= len(text) and text[at + 1 : end] in names
+        if known and not (text[end : end + 1].isalnum() or text.startswith("_", end)):
+            return end
+    return -1

@@ -1,0 +1,123 @@
+"""Find the code in a whole segment: fences by CommonMark's rule, and inline spans.
+
+For text that is already cut; the streaming side has its own recogniser.  An inline span
+must close on its own line, as everywhere in this library.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from attrs import frozen
+
+# Up to three blanks, three or more fence characters, anything: CommonMark 4.5.
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
+_TICKS = re.compile(r"`+|\n")
+_BLANKS = " \t\r"
+
+
+@frozen(slots=True)
+class Spans:
+    """Ranges of a text, sorted and apart from each other."""
+
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, ranges: Iterable[tuple[int, int]]) -> Spans:
+        """Sort *ranges* and merge those that overlap."""
+        starts: list[int] = []
+        ends: list[int] = []
+        for start, end in sorted(ranges):
+            if ends and start < ends[-1]:
+                ends[-1] = max(ends[-1], end)
+            else:
+                starts.append(start)
+                ends.append(end)
+        return cls(tuple(starts), tuple(ends))
+
+    def touches(self, start: int, end: int) -> bool:
+        """Tell whether a change of ``start:end`` (a point, if equal) reaches into a range."""
+        index = bisect_right(self.ends, start)
+        return index < len(self.starts) and self.starts[index] < end
+
+    def plus(self, ranges: Iterable[tuple[int, int]]) -> Spans:
+        """Return these ranges and *ranges* together."""
+        return Spans.of([*zip(self.starts, self.ends, strict=True), *ranges])
+
+
+def code_spans(text: str, *, in_code: bool = False) -> Spans:
+    """Return where *text* is code; *in_code* says it begins inside a fence."""
+    if not in_code and "`" not in text and "~~~" not in text:
+        return Spans()
+    ranges = _fences(text, in_code)
+    here = 0
+    inline: list[tuple[int, int]] = []
+    for start, end in ranges:
+        inline += _inline(text, here, start)
+        here = end
+    inline += _inline(text, here, len(text))
+    return Spans.of(ranges + inline)
+
+
+def _fences(text: str, in_code: bool) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    start = 0 if in_code else -1
+    # How the fence was opened; empty if that was in an earlier segment, and then any
+    # run of three closes it.
+    opened = ""
+    for match in _FENCE.finditer(text):
+        run, rest = match[1], match[2]
+        if start < 0:
+            # A backtick in the info string makes the line an inline span instead.
+            if run[0] == "~" or "`" not in rest:
+                start, opened = match.start(), run
+        elif run.startswith(opened) and not rest.strip(_BLANKS):
+            out.append((start, match.end()))
+            start, opened = -1, ""
+    if 0 <= start < len(text):
+        out.append((start, len(text)))
+    return out
+
+
+def _inline(text: str, low: int, high: int) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    line: list[tuple[int, int]] = []
+    for match in _TICKS.finditer(text, low, high):
+        if match[0] == "\n":
+            out += _paired(text, line)
+            line = []
+        else:
+            line.append(match.span())
+    return out + _paired(text, line)
+
+
+def _paired(text: str, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pair each backtick run of a line with the next one of exactly its length."""
+    # Looked up by length: scanning ahead from every run would be quadratic.
+    by_length: dict[int, list[int]] = {}
+    for start, end in runs:
+        by_length.setdefault(end - start, []).append(start)
+    out: list[tuple[int, int]] = []
+    here = 0
+    for start, end in runs:
+        opening = start + _escaped(text, start)
+        if opening < here or opening == end:
+            continue
+        length = end - opening
+        closers = by_length.get(length, [])
+        index = bisect_right(closers, opening)
+        if index < len(closers):
+            here = closers[index] + length
+            out.append((opening, here))
+    return out
+
+
+def _escaped(text: str, at: int) -> bool:
+    """Tell whether an odd number of backslashes stands before *at*."""
+    first = at
+    while first and text[first - 1] == "\\":
+        first -= 1
+    return (at - first) % 2 == 1

@@ -1,0 +1,120 @@
+"""The settings of one stream, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+from attrs import Attribute, field, frozen
+
+from minamo.core import limits
+from minamo.core.clean import RULES
+from minamo.errors import BadSetting
+
+
+class HumanizerDegree(IntEnum):
+    """How a reply is cut into messages."""
+
+    NONE = 0
+    """Aggregated: the whole reply at once."""
+    LOW = 1
+    """At paragraph ends."""
+    MEDIUM = 2
+    """At line ends."""
+    HEAVY = 3
+    """At sentence ends too, with a human touch."""
+
+
+def _between(low: int, high: int | None = None) -> Any:
+    def check(_: object, attribute: Attribute[Any], value: object) -> None:
+        fine = isinstance(value, int) and not isinstance(value, bool)
+        if not fine or value < low or (high is not None and value > high):  # type: ignore[operator]
+            may = f"{low} to {high}" if high is not None else f"{low} or more"
+            raise BadSetting(f"{attribute.name} must be a whole number, {may}; it is {value!r}")
+
+    return check
+
+
+def _flag(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, bool):
+        raise BadSetting(f"{attribute.name} must be true or false; it is {value!r}")
+
+
+def _text(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, str):
+        raise BadSetting(f"{attribute.name} must be text; it is {value!r}")
+
+
+def _texts(_: object, attribute: Attribute[Any], value: tuple[object, ...]) -> None:
+    if not all(isinstance(item, str) for item in value):
+        raise BadSetting(f"{attribute.name} must be a list of texts; it is {list(value)!r}")
+
+
+def _tables(_: object, __: object, value: object) -> None:
+    if value not in ("code", "bullets", "raw"):
+        raise BadSetting(f"tables must be code, bullets or raw; it is {value!r}")
+
+
+def _rules(_: object, __: object, value: frozenset[object]) -> None:
+    unknown = sorted(str(rule) for rule in value if rule not in RULES)
+    if unknown:
+        raise BadSetting(
+            f"clean_off names unknown rules {', '.join(unknown)}; known are {', '.join(RULES)}"
+        )
+
+
+def _mentions(_: object, __: object, value: Mapping[object, object]) -> None:
+    for name, number in value.items():
+        if not isinstance(name, str) or not name or not str(number).isdecimal():
+            raise BadSetting(
+                f"mentions must map names without @ to ids; it has {name!r}: {number!r}"
+            )
+
+
+def _named(value: object) -> frozenset[str]:
+    return frozenset(_listed(value))
+
+
+def _listed(value: object) -> Any:
+    return tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+
+
+def _ids(value: object) -> Any:
+    if not isinstance(value, Mapping):
+        raise BadSetting(f"mentions must map names to ids; it is {value!r}")
+    return {name: str(number) for name, number in value.items()}
+
+
+_MS = _between(1)
+
+
+@frozen(kw_only=True)
+class StreamConfig:
+    """Every number and switch of a stream.  Times are in milliseconds."""
+
+    degree: int = field(default=HumanizerDegree.LOW, validator=_between(0, 3))
+    max_message_length: int = field(
+        default=limits.MESSAGE_LENGTH,
+        validator=_between(limits.MESSAGE_LENGTH_MIN, limits.MESSAGE_LENGTH_MAX),
+    )
+    flush_buffer_size: int = field(default=limits.FLUSH_PROSE, validator=_between(1))
+    flush_buffer_size_code_block: int = field(default=limits.FLUSH_CODE, validator=_between(1))
+    send_message_limit: int = field(default=0, validator=_between(0))
+    """0: no limit."""
+    inactivity_timeout_ms: int = field(default=120_000, validator=_MS)
+    first_token_timeout_ms: int = field(default=120_000, validator=_MS)
+    stream_deadline_ms: int = field(default=900_000, validator=_MS)
+    suppress_text_output: bool = field(default=False, validator=_flag)
+    overlap_removal: bool = field(default=False, validator=_flag)
+    tables: str = field(default="code", validator=_tables)
+    humanize: bool = field(default=True, validator=_flag)
+    """Only degree 3 has anything to humanise."""
+    humanize_seed: int = field(default=0, validator=_between(0))
+    clean_off: frozenset[str] = field(default=frozenset(), converter=_named, validator=_rules)
+    uncensor_unicode_space: bool = field(default=False, validator=_flag)
+    bot_name: str = field(default="", validator=_text)
+    speaker_names: tuple[str, ...] = field(default=(), converter=_listed, validator=_texts)
+    generic_speaker_guard: bool = field(default=False, validator=_flag)
+    mentions: Mapping[str, str] = field(factory=dict, converter=_ids, validator=_mentions)
+    prefill: str = field(default="", validator=_text)

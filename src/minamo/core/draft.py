@@ -1,0 +1,93 @@
+"""A text being rewritten: pieces so far, what was left out, and the blocks found in it."""
+
+from __future__ import annotations
+
+import re
+
+from attrs import Factory, define, frozen
+
+from minamo.core.enclosures import Enclosure
+from minamo.core.pieces import Dropped, Piece
+
+# Discord ends a code block at three backticks wherever they are; two at a time are harmless.
+_TICKS = re.compile(r"`{3,}")
+BREAK = "\u200b"
+
+
+@frozen(slots=True)
+class Block:
+    """A code block in a draft: opener `start:body`, code `body:tail`, closer `tail:end`."""
+
+    start: int
+    body: int
+    tail: int
+    end: int
+    enclosure: Enclosure
+
+
+@define(slots=True)
+class Draft:
+    """Output text with its provenance.  Positions in it are offsets of the output."""
+
+    source: str
+    pieces: list[Piece] = Factory(list)
+    dropped: list[Dropped] = Factory(list)
+    blocks: list[Block] = Factory(list)
+    length: int = 0
+
+    def copy(self, start: int, end: int) -> None:
+        """Show the source from *start* to *end*."""
+        if start < end:
+            self.pieces.append(Piece(self.source[start:end], start))
+            self.length += end - start
+
+    def add(self, text: str, reason: str) -> None:
+        """Show *text*, which is not in the source."""
+        if text:
+            self.pieces.append(Piece(text, None, reason))
+            self.length += len(text)
+
+    def drop(self, start: int, end: int, reason: str) -> None:
+        """Leave the source from *start* to *end* out."""
+        if start < end:
+            self.dropped.append(Dropped(start, end, reason))
+
+    def retract(self, count: int, reason: str) -> None:
+        """Take back the last *count* characters, which were copied, and blanks before them."""
+        piece = self.pieces.pop()
+        assert piece.start is not None
+        kept = piece.text[:-count].rstrip()
+        self.length -= len(piece.text)
+        self.copy(piece.start, piece.start + len(kept))
+        self.drop(piece.start + len(kept), piece.start + len(piece.text), reason)
+
+    def forget(self, count: int) -> None:
+        """Take back the last *count* pieces, which were added."""
+        for _ in range(count):
+            self.length -= len(self.pieces.pop().text)
+
+    def copy_code(self, start: int, end: int) -> None:
+        """Show source inside a code block: long runs of backticks are broken up."""
+        for ticks in _TICKS.finditer(self.source, start, end):
+            self.copy(start, ticks.start())
+            start = ticks.start()
+            while ticks.end() - start > 2:
+                self.copy(start, start + 2)
+                self.add(BREAK, "break")
+                start += 2
+        self.copy(start, end)
+
+    @property
+    def text(self) -> str:
+        """The output as one string."""
+        return "".join(piece.text for piece in self.pieces)
+
+
+def mask(text: str, blocks: list[Block]) -> str:
+    """*text* with code blocks blotted out, so that nothing in them reads as markup."""
+    parts: list[str] = []
+    at = 0
+    for block in blocks:
+        parts += [text[at : block.start], "x" * (block.end - block.start)]
+        at = block.end
+    return "".join([*parts, text[at:]])

@@ -1,0 +1,164 @@
+"""From a text and what it starts inside of to a whole draft, with nothing left open.
+
+Openers carried over are put in front, fences and tables get Discord's form, and closers for
+what is open at the end are put behind.  The draft is then a text like any other, and can be
+read and cut without thinking of the texts before and after it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import evolve, frozen
+
+from minamo.core.carry import LINE_QUOTE, QUOTES, Carry, line_ends_in, write_front
+from minamo.core.draft import BREAK, Draft, mask
+from minamo.core.enclosures import SPOILER
+from minamo.core.fences import Fence, continue_fence, next_fence, write_fence
+from minamo.core.scan import Scan, scan
+from minamo.core.table_drawing import continue_table, write_table
+from minamo.core.tables import head_of, next_table
+
+_BARE_QUOTE = re.compile(r" *(?:(>>>|>)[ \t])?\s*")  # a quoted line with nothing on it, or a blank
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+
+
+@frozen(slots=True)
+class _End:
+    """What the text is in the middle of where it ends."""
+
+    fence: Fence | None = None
+    mark: str = ""  # the mark of a quote with nothing after it yet
+    table: str = ""
+
+
+def compose(text: str, tables: str, carry: Carry, *, last: bool) -> tuple[Draft, Scan, Carry]:
+    """Draft *text*; give also what a walk through the draft found, and the new carry."""
+    draft = Draft(text)
+    at, formatting, fence = write_front(draft, carry)
+    front = draft.length
+    if fence is not None:
+        at, fence = continue_fence(draft, fence)
+    end = _End(fence)
+    if fence is None:
+        gap = carry.line_ends + line_ends_in(text[: len(text) - len(text.lstrip())])
+        head = carry.table if gap < 2 and tables != "raw" else ""
+        end = _write_blocks(draft, at, tables, head, last=last)
+    line_ends = 0 if end.mark or end.fence else line_ends_in(text[len(text.rstrip()) :])
+    if not draft.length:
+        rest = (*formatting, end.mark) if end.mark else formatting
+        return draft, scan(""), Carry(rest, end.fence, end.table, line_ends)
+    found, formatting = _close(draft, front, mid_line=line_ends < 2, last=last)
+    failed = _unread(found, _spans(carry.formatting, draft.text[:front]))
+    if failed:
+        # Something carried, italics most likely, that the new text makes impossible.
+        kept = tuple(marker for marker in carry.formatting if marker != failed[0][1])
+        return compose(text, tables, evolve(carry, formatting=kept), last=last)
+    if end.mark and not set(QUOTES) & set(formatting):
+        formatting = (*formatting, end.mark)
+    if not end.table and LINE_QUOTE not in formatting:
+        line_ends = 0
+    return draft, found, Carry(formatting, end.fence, end.table, line_ends)
+
+
+def _write_blocks(draft: Draft, at: int, tables: str, head: str, *, last: bool) -> _End:
+    """Write the text from *at* on, *head* being that of a table it may go on with."""
+    text = draft.source
+    bare, mark = _bare_quote(text, at)
+    end = at + len(text[at:bare].rstrip())
+    if head:
+        after = continue_table(draft, at, head, tables)
+        head, at = (head if after == end > at else ""), after
+    fence = next_fence(text, at, len(text))
+    table = next_table(text, at, end) if tables != "raw" else None
+    while fence is not None or table is not None:
+        if fence is None or (table is not None and table.start < fence.start()):
+            assert table is not None
+            draft.copy(at, table.start)
+            write_table(draft, table, tables)
+            at = table.end
+            head = head_of(text, table) if at == end else ""
+        else:
+            draft.copy(at, fence.start())
+            at, still_open = write_fence(draft, fence, len(text), last=last)
+            if still_open is not None:
+                return _End(still_open)
+        if fence is not None and fence.start() < at:
+            fence = next_fence(text, at, len(text))
+        if table is not None and table.start < at:
+            table = next_table(text, at, end)
+    draft.copy(at, end)
+    draft.drop(max(at, end), bare, "seam")
+    draft.drop(max(at, bare), len(text), "blank")
+    return _End(mark=mark, table=head)
+
+
+def _bare_quote(text: str, at: int) -> tuple[int, str]:
+    """Where quoted lines with nothing on them begin at the end, and the mark if one goes on."""
+    if not text.rstrip().endswith(">"):
+        return len(text), ""
+    bare, mark = len(text), ""
+    for start in reversed([0, *(match.end() for match in _LINE_ENDS.finditer(text))]):
+        line = _BARE_QUOTE.fullmatch(text, start, bare)
+        if start < at or line is None:
+            break
+        if line[1] and bare == len(text) and text[-1] not in "\r\n":
+            mark = line[1] + " "
+        bare = start
+    return bare, mark
+
+
+def _close(draft: Draft, front: int, *, mid_line: bool, last: bool) -> tuple[Scan, tuple[str, ...]]:
+    """Add closers for what is open at the end; tell what that is, the outermost first."""
+    found = _read(draft, front, mid_line=mid_line)
+    wanted = [
+        (at, marker) for at, marker in found.open if not last or marker == SPOILER or at < front
+    ]
+    if wanted and wanted[-1] == (draft.length - 2, SPOILER) and draft.length - 2 >= front:
+        # An opener with nothing after it: there is nothing to hide here.
+        if not last:
+            draft.retract(2, "blank")
+            found, formatting = _close(draft, front, mid_line=mid_line, last=last)
+            return found, (*formatting, SPOILER)
+        wanted.pop()
+    while closer := "".join(marker for _, marker in reversed(wanted) if marker not in QUOTES):
+        pieces = len(draft.pieces)
+        if draft.pieces[-1].text[-1] == closer[0]:
+            draft.add(BREAK, "break")
+        draft.add(closer, "closer")
+        closed = _read(draft, front, mid_line=mid_line)
+        unread = _unread(closed, wanted)
+        if not unread:
+            found = closed
+            break
+        draft.forget(len(draft.pieces) - pieces)
+        wanted.remove(unread[0])
+    return found, tuple(marker for _, marker in wanted)
+
+
+def _spans(formatting: tuple[str, ...], front: str) -> list[tuple[int, str]]:
+    """Where in the *front* of a draft each of the openers it is made of stands."""
+    found: list[tuple[int, str]] = []
+    at = 0
+    for marker in formatting:
+        if front.startswith(marker, at):
+            found.append((at, marker))
+            at += len(marker)
+    return found
+
+
+def _unread(found: Scan, openers: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Those of *openers* that are not read as openers; a run may be read in another order."""
+    if not openers:
+        return []
+    read = {at for end, start in found.openers.items() for at in range(start, end)}
+    return [
+        (at, marker)
+        for at, marker in openers
+        if marker not in QUOTES and not read.issuperset(range(at, at + len(marker)))
+    ]
+
+
+def _read(draft: Draft, front: int, *, mid_line: bool) -> Scan:
+    text = draft.text.replace("\r\n", " \n").replace("\r", "\n")
+    return scan(mask(text, draft.blocks), mid_line=mid_line, front=front)

@@ -1,0 +1,74 @@
+"""Running text to Discord messages that fit and render.
+
+`fit` takes one text and gives the fewest messages that hold it: nothing lost, nothing cut that
+should stay whole, and all formatting closed at the end of a message and opened again in the
+next.  What is still open at the end of the text goes into the carry, for the text after it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+from minamo.core.assembly import Message, assemble
+from minamo.core.carry import NOTHING, Carry, past_blank
+from minamo.core.drafting import compose
+from minamo.core.layout import UTF16_MAX
+from minamo.core.pieces import Dropped, Piece
+from minamo.core.places import lay_out
+
+__all__ = ["NOTHING", "Carry", "Fitted", "Message", "fit"]
+
+LENGTH_DEFAULT = 1950  # below Discord's 2000, whose way of counting has changed before
+LENGTH_LEAST = 100  # a fence with a long language and some formatting must leave room for text
+
+_TABLES = ("code", "bullets", "raw")
+# Most of what models write: no character that begins formatting, a quote, a table or a tag, and
+# at least one that is seen.  ASCII, so that a character is one UTF-16 unit.
+_PLAIN = re.compile(r"(?=[\n -/:-@{}^\]]*[A-Za-z0-9])[\n -)+-;=?-Z^\]a-z{}]*\Z")
+
+
+@frozen(slots=True)
+class Fitted:
+    """A text as messages; what is in none of them; and what the next text starts inside of."""
+
+    messages: tuple[Message, ...]
+    dropped: tuple[Dropped, ...]
+    carry: Carry = NOTHING
+
+
+def fit(
+    text: str,
+    *,
+    limit: int = LENGTH_DEFAULT,
+    tables: str = "code",
+    carry: Carry = NOTHING,
+    last: bool = True,
+) -> Fitted:
+    """Make messages of *text*, each of at most *limit* characters.
+
+    Unless *last*, more text follows, and is fitted with the carry returned here.
+    """
+    if not LENGTH_LEAST <= limit <= UTF16_MAX:
+        raise ValueError(f"limit must be {LENGTH_LEAST} to {UTF16_MAX}")
+    if tables not in _TABLES:
+        raise ValueError(f"tables must be one of {', '.join(_TABLES)}")
+    if not text.strip():
+        blank = (Dropped(0, len(text), "blank"),) if text else ()
+        return Fitted((), blank, NOTHING if last else past_blank(carry, text))
+    free = not (carry.formatting or carry.fence or carry.table)
+    if free and len(text) <= limit and _PLAIN.match(text):
+        return _as_it_is(text)
+    draft, found, rest = compose(text, tables, carry, last=last)
+    messages, dropped = assemble(draft, lay_out(draft.text, found, draft.blocks, limit))
+    return Fitted(messages, dropped, NOTHING if last else rest)
+
+
+def _as_it_is(text: str) -> Fitted:
+    """One message, for text that fits and has nothing in it to look at."""
+    start = len(text) - len(text.lstrip())
+    end = len(text.rstrip())
+    edges = ((0, start), (end, len(text)))
+    dropped = tuple(Dropped(low, high, "seam") for low, high in edges if low < high)
+    return Fitted((Message((Piece(text[start:end], start),)),), dropped)

@@ -1,0 +1,90 @@
+"""What visible prose passes on its way to the buffer: the prefill, then the speaker guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from minamo.core.config import StreamConfig
+from minamo.core.guard import SpeakerGuard
+from minamo.core.ledger import Ledger
+from minamo.core.origins import ADDED, Origins
+from minamo.core.prefill import Filled, Prefill
+
+Part = tuple[str, int]
+"""Text, and where it stood in the stream (`ADDED` if it never did)."""
+
+
+class Front:
+    """Two folds in a row, each holding a little; most streams have neither."""
+
+    __slots__ = ("_guard", "_guarded", "_ledger", "_prefill", "_prefilled")
+
+    def __init__(self, config: StreamConfig, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._prefill = Prefill(config.prefill) if config.prefill else None
+        self._prefilled = Origins()
+        guarded = config.speaker_names or config.generic_speaker_guard
+        self._guard = (
+            SpeakerGuard(config.speaker_names, generic=config.generic_speaker_guard)
+            if guarded
+            else None
+        )
+        self._guarded = Origins()
+
+    @property
+    def idle(self) -> bool:
+        """Whether text may pass by: there is neither a prefill nor a guard."""
+        return self._prefill is None and self._guard is None
+
+    @property
+    def tripped(self) -> bool:
+        """Whether the model began to speak for somebody else."""
+        return self._guard is not None and self._guard.tripped
+
+    def feed(self, text: str, start: int) -> Iterator[Part]:
+        """Take prose; give out what may go on."""
+        if self._prefill is None:
+            yield from self._to_guard(text, start)
+            return
+        self._prefilled.put(start, len(text))
+        yield from self._filled(self._prefill.feed(text))
+
+    def finish(self, *, shown: bool = False) -> Iterator[Part]:
+        """No more prose comes, or something else is *shown* now: both let go."""
+        if self._prefill is not None:
+            yield from self._filled(self._prefill.release(shown=shown))
+        if self._guard is not None:
+            yield from self._out(self._guard.release())
+
+    def discard(self, reason: str) -> None:
+        """Suppress what is held."""
+        for start, size in (*self._guarded.take_all(), *self._prefilled.take_all()):
+            if start != ADDED:
+                self._ledger.suppress(start, size, reason)
+
+    def _filled(self, filled: Filled) -> Iterator[Part]:
+        if filled.before:
+            self._ledger.additions["prefill"] += len(filled.before)
+            yield from self._to_guard(filled.before, ADDED)
+        for start, size in self._prefilled.take(filled.dropped):
+            self._ledger.suppress(start, size, "prefill_echo")
+        at = 0
+        for start, size in self._prefilled.take(len(filled.text)):
+            yield from self._to_guard(filled.text[at : at + size], start)
+            at += size
+
+    def _to_guard(self, text: str, start: int) -> Iterator[Part]:
+        if self._guard is None:
+            yield text, start
+            return
+        self._guarded.put(start, len(text))
+        yield from self._out(self._guard.feed(text))
+        if self._guard.tripped:
+            for lost, size in self._guarded.take_all():
+                self._ledger.suppress(lost, size, "speaker_guard")
+
+    def _out(self, text: str) -> Iterator[Part]:
+        at = 0
+        for start, size in self._guarded.take(len(text)):
+            yield text[at : at + size], start
+            at += size

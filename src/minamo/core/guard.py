@@ -1,0 +1,163 @@
+"""End a reply where the model begins to speak for somebody else.
+
+A fold over visible prose.  What it holds back is always the newest text, so `feed`
+returns a prefix of (held + text): nothing is altered, nothing changes places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+# Short lists of short names still hold this much, so that the hold does not tell names apart.
+HOLD_MIN = 32
+# The newline in front of a label and the colon behind it.
+LABEL_EDGES = 2
+# "***" on both sides is the most emphasis a name can wear.
+LABEL_EMPHASIS = 6
+# Display names have at most 32 characters; twice that also takes in "Name (aside)".
+GENERIC_LABEL_MAX = 64
+
+_BLANKS = " \t"
+_DRESS = " \t*_"  # what may stand around a name
+_COLONS = ":："
+_LIST_ITEM = re.compile(r"(?:[-+*•]|\d{1,9}[.)])[ \t]")
+# "https:" begins an address, not a speech.
+_SCHEMES = frozenset({"http", "https", "mailto"})
+
+
+class SpeakerGuard:
+    """Holds the beginning of each line until it is certain to be no speaker's label.
+
+    Args:
+        names: The speakers to guard against, in any case; blank ones are ignored.
+        generic: Take any short label for a speaker's.
+        first_line: Check the reply's first line as well.
+    """
+
+    __slots__ = ("_generic", "_head", "_held", "_key", "_limit", "_names", "_prefixes",
+                 "_swallowed", "_tripped")  # fmt: skip
+
+    def __init__(
+        self, names: Sequence[str], *, generic: bool = False, first_line: bool = False
+    ) -> None:
+        keys = {name.casefold().strip(_DRESS) for name in names}
+        self._names = frozenset(key for key in keys if key and "\n" not in key)
+        self._prefixes = frozenset(
+            key[:end] for key in self._names for end in range(1, len(key) + 1)
+        )
+        longest = max(map(len, self._names), default=0) + LABEL_EMPHASIS
+        if generic:
+            longest = max(longest, GENERIC_LABEL_MAX)
+        self._limit = max(HOLD_MIN, longest + LABEL_EDGES)
+        self._generic = generic
+        self._held = ""
+        # The line so far, which is the end of `_held`; None when the line is cleared.
+        self._head: str | None = "" if first_line else None
+        self._key: str | None = ""  # the folded name so far; None when it can be no name
+        self._tripped = False
+        self._swallowed = 0
+
+    @property
+    def tripped(self) -> bool:
+        """Whether a label was seen; from then on everything is swallowed."""
+        return self._tripped
+
+    @property
+    def swallowed(self) -> int:
+        """How many characters were swallowed, from the newline before the label on."""
+        return self._swallowed
+
+    def feed(self, text: str) -> str:
+        """Take *text*; return what is now certain to be safe."""
+        out: list[str] = []
+        at = 0
+        while at < len(text):
+            if self._tripped:
+                self._swallowed += len(text) - at
+                break
+            if self._head is None:
+                newline = text.find("\n", at)
+                if newline < 0:
+                    out.append(text[at:])
+                    break
+                out.append(text[at:newline])
+                at = newline
+            out.append(self._step(text[at]))
+            at += 1
+        return "".join(out)
+
+    def release(self) -> str:
+        """Give up the held text: no more will come, or something other than prose does."""
+        held, self._held, self._head = self._held, "", None
+        return held
+
+    def begin_line(self) -> None:
+        """Check what comes next as a new line, though its newline was not fed (a fence's)."""
+        if self._head is None and not self._tripped:
+            self._head, self._key = "", ""
+
+    def _step(self, char: str) -> str:
+        """Take one character while holding, or the newline that begins a hold."""
+        if char == "\n":
+            # A line of blanks stays with the newlines before the label.
+            out = self._held if (self._head or "").strip() else ""
+            self._held = self._held[len(out) :] + char
+            self._head, self._key = "", ""
+            return out + self._shrink()
+        head = self._head or ""
+        self._held += char
+        self._head = head + char
+        if char in _COLONS and self._is_label(head, char):
+            self._tripped = True
+            self._swallowed = len(self._held)
+            self._held, self._head = "", None
+            return ""
+        self._extend(head, char)
+        if self._key is None and not (self._generic and _may_be_label(head + char)):
+            return self.release()
+        return self._shrink()
+
+    def _shrink(self) -> str:
+        """Keep the hold in bounds: first older newlines go, then the line itself is cleared."""
+        over = len(self._held) - self._limit
+        if over <= 0:
+            return ""
+        if len(self._held) - len(self._head or "") < over:
+            return self.release()
+        out, self._held = self._held[:over], self._held[over:]
+        return out
+
+    def _extend(self, head: str, char: str) -> None:
+        """Follow the name being spelt; forget it when it can be no name."""
+        if self._key is None:
+            return
+        if not self._key and char in _DRESS:
+            # "* Bob: 5 points" is a list item: emphasis has no blank behind it.
+            if char in _BLANKS and head.strip(_BLANKS):
+                self._key = None
+            return
+        # Case folding goes character by character, so a name is compared as it arrives.
+        key = self._key + char.casefold()
+        dressed = char in _DRESS and key.rstrip(_DRESS) in self._names
+        self._key = key if dressed or key in self._prefixes else None
+
+    def _is_label(self, head: str, colon: str) -> bool:
+        if self._key is not None and self._key.rstrip(_DRESS) in self._names:
+            return True
+        if not self._generic or colon != ":" or not _may_be_label(head):
+            return False
+        label = head.strip(_BLANKS)
+        worded = any(char.isalnum() or char == "_" for char in label)
+        return worded and label.lower() not in _SCHEMES
+
+
+def _may_be_label(head: str) -> bool:
+    """Tell whether a line that begins like this may turn out to be any short label."""
+    label = head.lstrip(_BLANKS)
+    return (
+        ":" not in label
+        and len(label) <= GENERIC_LABEL_MAX
+        and not label.startswith(("[", "<"))
+        and _LIST_ITEM.match(label) is None
+    )

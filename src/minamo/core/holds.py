@@ -1,0 +1,130 @@
+"""What is open and would look torn if the text were cut here: quotes, brackets, emphasis.
+
+A fold over characters.  It does not have to agree with Discord's own parser in every corner
+(fit does that); it has to be right about ordinary writing, because a hold delays the reader.
+"""
+
+from __future__ import annotations
+
+_OPENERS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
+_CLOSERS = {closer: opener for opener, closer in _OPENERS.items()}
+_RUNS = frozenset("*_~|`")
+_EYES = frozenset(":;=")  # of a face such as :(
+#: Every character that can change what is open, or that ends a run or an escape.
+NOTABLE = frozenset(_OPENERS) | frozenset(_CLOSERS) | _RUNS | frozenset('"\\\n')
+
+
+class Holds:
+    """Counts what is open.  After `give_up` the same things are open but no longer hold."""
+
+    __slots__ = ("_before", "_brackets", "_carried", "_escaped", "_marks", "_prev", "_quote",
+                 "_run", "_size", "_ticks", "pipes", "row")  # fmt: skip
+
+    def __init__(self) -> None:
+        self._brackets: dict[str, int] = {}
+        self._quote = False  # a straight double quote is open
+        self._marks: set[str] = set()  # emphasis that is open and holds
+        self._carried: set[str] = set()  # emphasis that is open across a forced cut
+        self._prev = "\n"
+        self._escaped = False
+        self._ticks = 0  # the size of the run that opened a code span on this line
+        self._run = ""  # the run of one character being read...
+        self._size = 0
+        self._before = ""  # ...and what stood before it
+        self.pipes = 0  # single pipes on this line: it may be a table's
+        self.row = False  # the line that just ended had some
+
+    @property
+    def open(self) -> bool:
+        """Whether a cut here would tear something."""
+        return bool(self._marks or self._quote or self._brackets)
+
+    @property
+    def carries(self) -> bool:
+        """Whether formatting is open that a message ended here would have to reopen."""
+        return bool(self._marks or self._carried)
+
+    def feed(self, char: str) -> None:
+        """Take one character."""
+        if self._run and char != self._run:
+            self._end_run(char)
+        if self._escaped:
+            self._escaped = False
+        elif char in _RUNS:
+            if not self._run:
+                self._run, self._size, self._before = char, 0, self._prev
+            self._size += 1
+        elif char == "\n":
+            self._ticks = 0
+            self.row, self.pipes = self.pipes > 0, 0
+        elif not self._ticks:
+            self._plain(char)
+        self._prev = char
+
+    def skip(self, char: str) -> None:
+        """Take a character that is not notable: only the next one cares."""
+        if self._run:
+            self._end_run(char)
+        self._escaped = False
+        self._prev = char
+
+    def finish(self) -> None:
+        """Decide a run at the end of a stretch of prose, as if a blank followed."""
+        if self._run:
+            self._end_run(" ")
+
+    def give_up(self) -> None:
+        """The text was cut all the same: what is open now holds nothing back any more."""
+        self.finish()
+        self._carried |= self._marks
+        self._marks.clear()
+        self._brackets.clear()
+        self._quote = False
+
+    def _plain(self, char: str) -> None:
+        if char == "\\":
+            self._escaped = True
+        elif char == '"':
+            if self._quote:
+                self._quote = False
+            # 5' 10" is a measure: a quotation begins after a blank or another opener.
+            elif not self._prev.isalnum() and self._prev not in _CLOSERS:
+                self._quote = True
+        elif char in _OPENERS:
+            if char != "(" or self._prev not in _EYES:
+                self._brackets[char] = self._brackets.get(char, 0) + 1
+        elif (opener := _CLOSERS.get(char)) in self._brackets:
+            assert opener is not None
+            left = self._brackets.pop(opener) - 1
+            if left:
+                self._brackets[opener] = left
+
+    def _end_run(self, after: str) -> None:
+        char, size = self._run, self._size
+        self._run = ""
+        if char == "`":
+            if not self._ticks:
+                self._ticks = size
+            elif self._ticks == size:
+                self._ticks = 0
+        elif self._ticks:
+            return
+        elif char == "|" and size == 1:
+            self.pipes += 1
+        elif char in "~|":
+            if size >= 2:
+                self._toggle(char * 2, after)
+        else:
+            if size >= 2:
+                self._toggle(char * 2, after)
+            if size % 2:
+                self._toggle(char, after)
+
+    def _toggle(self, mark: str, after: str) -> None:
+        held = mark in self._marks
+        if held or mark in self._carried:
+            # Double marks close after a blank too; a single one there is a sign of its own.
+            if len(mark) == 2 or not self._before.isspace():
+                (self._marks if held else self._carried).discard(mark)
+        elif not after.isspace() and (len(mark) == 2 or not self._before.isalnum()):
+            self._marks.add(mark)

@@ -1,0 +1,36 @@
+"""Counts of what was not shown and of what was added, and where it stood."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from attrs import define, field
+
+from minamo.core.pieces import Dropped, Piece
+
+# Spans are for looking at a single stream; past this many only the counts go on.
+SPANS_MAX = 10_000
+
+
+@define
+class Ledger:
+    """The books of one stream."""
+
+    suppressed: Counter[str] = field(factory=Counter)
+    additions: Counter[str] = field(factory=Counter)
+    spans: list[Dropped] = field(factory=list)
+    """Where suppressed characters stood in the stream, for those that stood there at all."""
+
+    def suppress(self, start: int, size: int, reason: str) -> None:
+        """Note that *size* characters from *start* on are not shown."""
+        if size:
+            self.suppressed[reason] += size
+            if len(self.spans) < SPANS_MAX:
+                self.spans.append(Dropped(start, start + size, reason))
+
+    def add(self, pieces: Iterable[Piece]) -> None:
+        """Note the pieces that nobody wrote."""
+        for piece in pieces:
+            if piece.start is None:
+                self.additions[piece.reason] += len(piece.text)

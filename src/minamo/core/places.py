@@ -1,0 +1,185 @@
+"""Where a text may be cut, and how good each place is.
+
+Each position has a hold (how strongly it resists a cut) and a rank (how good a cut it makes).
+Holds give way, weakest first, only where a stretch without a cut is longer than a message.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from itertools import accumulate
+
+from minamo.core.draft import Block, mask
+from minamo.core.enclosures import affordable
+from minamo.core.graphemes import inner_positions
+from minamo.core.layout import (
+    ANYWHERE,
+    CODE_LINE,
+    LINE_END,
+    PARAGRAPH,
+    SENTENCE,
+    SPACE,
+    Layout,
+)
+from minamo.core.scan import Scan
+
+# How strongly a position resists a cut.
+AVOID, ATOM, LINE, CLUSTER, FIRM, MARKER, GAP = range(1, 8)
+
+_SPACES = re.compile(r"\s+")
+_MARKERS = re.compile(r"[*_~|`\\]+")
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+_SENTENCE_ENDS = re.compile(r"[.!?…。！？][\"')\]}”’»*_~|]*\Z")
+_SENTENCE_LAST = frozenset(".!?…。！？\"')]}”’»*_~|")
+_CJK_ENDS = re.compile(r"[。！？][」』）”’]*")
+# What Discord would take for a quote, a heading or a list item at the start of a message.
+_STARTERS = re.compile(r"(?:>>>|>|#{1,3}|-#|[-*]|\d{1,9}\.)[ \t]")
+_HELD = re.compile(rb"[^\0]+")
+_EASE = [bytes(0 if level <= ease else level for level in range(256)) for ease in range(GAP)]
+_GAP = bytes([GAP])
+_FREE = bytes([ANYWHERE]) + bytes(255)
+_SENTENCE_TAIL = 12  # closing quotes and markers after a full stop, at most
+
+
+def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> Layout:
+    """Find the cutting places of *text*, whose fences are *blocks*."""
+    blocks = _apart([*blocks, *found.blocks])
+    for block in blocks:
+        stack = found.stacks.push(found.inside[block.start], block.enclosure)
+        found.fill(block.body, block.tail + 1, stack)
+        found.openers[block.body] = block.start
+        found.enders[block.tail] = block.end
+    kept = [affordable(found.stacks[at], limit) for at in range(len(found.stacks))]
+    layout = Layout(
+        text,
+        found,
+        limit,
+        kept,
+        [sum(len(each.reopening) for each in enclosures) for enclosures in kept],
+        [sum(len(each.closer) for each in enclosures) for enclosures in kept],
+        bytearray(len(text) + 1),
+    )
+    if not text.isascii() and max(text) > "\uffff":
+        wide = accumulate((1 + (char > "\uffff") for char in text), initial=0)
+        layout.units = array("i", wide)
+    prose = mask(found.text, blocks)
+    _hold_prose(layout, prose)
+    _hold_code(layout, blocks)
+    for start, end in found.firm:
+        _raise(layout.hold, start, end, FIRM)
+    for end, start in found.openers.items():
+        _raise(layout.hold, start, end, MARKER)
+    for start, end in found.enders.items():
+        _raise(layout.hold, start, end, MARKER)
+    gaps = [match.span() for match in _SPACES.finditer(prose)]
+    for start, end in gaps:
+        layout.hold[start + 1 : end + 1] = _GAP if end - start == 1 else _GAP * (end - start)
+    layout.hold[0] = layout.hold[-1] = 0
+    _give_way(layout)
+    _rate(layout, prose, gaps, blocks)
+    return layout
+
+
+def _apart(blocks: list[Block]) -> list[Block]:
+    """*blocks* in order, without those that begin inside another."""
+    apart: list[Block] = []
+    for block in sorted(blocks, key=lambda block: block.start):
+        if not apart or block.start >= apart[-1].end:
+            apart.append(block)
+    return apart
+
+
+def _raise(hold: bytearray, start: int, end: int, level: int) -> None:
+    """Hold the positions strictly between *start* and *end*."""
+    if end - start > 1:
+        hold[start + 1 : end] = bytes([level]) * (end - start - 1)
+
+
+def _hold_prose(layout: Layout, prose: str) -> None:
+    hold = layout.hold
+    for match in _STARTERS.finditer(prose):
+        start = match.start()
+        gap = start
+        while gap and prose[gap - 1] in " \t":
+            gap -= 1
+        if gap and prose[gap - 1] not in "\r\n":
+            layout.starters.add(start)
+            hold[gap] = AVOID
+    for match in _MARKERS.finditer(prose):
+        start, end = match.span()
+        # A cut right beside a marker is safe only where a blank is beside it too.
+        if not prose[start - 1 : start].isspace():
+            hold[start] = AVOID
+        if not prose[end : end + 1].isspace():
+            hold[end] = AVOID
+    for start, end in layout.found.atoms:
+        _raise(hold, start, end, ATOM)
+    for match in _MARKERS.finditer(prose):
+        _raise(hold, *match.span(), LINE)
+
+
+def _hold_code(layout: Layout, blocks: list[Block]) -> None:
+    hold = layout.hold
+    for block in blocks:
+        _raise(hold, block.start, block.end, LINE)
+    for at in inner_positions(layout.text):
+        hold[at] = CLUSTER
+    for block in blocks:
+        code = layout.text[block.body : block.tail]
+        first = block.body + len(code) - len(code.lstrip())
+        last = block.body + len(code.rstrip())
+        _raise(hold, block.start, first + 1, FIRM)
+        _raise(hold, last - 1, block.end, FIRM)
+        header = block.body + len(block.enclosure.header)
+        for match in _LINE_ENDS.finditer(layout.text, first, last):
+            # A table's header stays with its first row.
+            hold[match.end()] = AVOID if match.end() <= header else 0
+    for start, end in layout.found.prefixes.items():
+        _raise(hold, start, end + 1, FIRM)
+
+
+def _give_way(layout: Layout) -> None:
+    """Free positions where otherwise no message could end."""
+    hold = layout.hold
+    short = layout.limit // 4  # always fits: half of a message at most is added
+    runs = [match.span() for match in _HELD.finditer(hold)]
+    runs = [(start, end) for start, end in runs if end - start >= short]
+    for ease in range(AVOID, GAP):
+        tight: list[tuple[int, int]] = []
+        for start, end in runs:
+            if end - start < short or layout.fits(layout.after(start - 1), end):
+                continue
+            hold[start:end] = hold[start:end].translate(_EASE[ease])
+            tight += [match.span() for match in _HELD.finditer(hold, start, end)]
+        runs = tight
+
+
+def _rate(layout: Layout, prose: str, gaps: list[tuple[int, int]], blocks: list[Block]) -> None:
+    rank = layout.rank = layout.hold.translate(_FREE)
+    for match in _CJK_ENDS.finditer(prose):
+        _upgrade(rank, match.end(), SENTENCE)
+    for start, end in gaps:
+        if rank[start]:
+            rank[start] = _gap_rank(prose, start, end)
+    for block in blocks:
+        for match in _LINE_ENDS.finditer(layout.text, block.body, block.tail):
+            _upgrade(rank, match.end(), CODE_LINE)
+
+
+def _gap_rank(prose: str, start: int, end: int) -> int:
+    """How good a cut the whitespace from *start* to *end* makes."""
+    lines = prose.count("\n", start, end)
+    if lines > 1:
+        return PARAGRAPH
+    if lines:
+        # An indented line would lose its indent at the start of a message.
+        return LINE_END if prose[end - 1] == "\n" else SENTENCE
+    if prose[start - 1] in _SENTENCE_LAST:
+        ended = _SENTENCE_ENDS.search(prose, max(0, start - _SENTENCE_TAIL), start)
+        return SENTENCE if ended else SPACE
+    return SPACE
+
+
+def _upgrade(rank: bytearray, at: int, value: int) -> None:
+    rank[at] = value if rank[at] else 0

@@ -1,0 +1,68 @@
+"""How a stream ended: the one value it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from minamo.core.chunks import Call, Usage
+
+Status = Literal[
+    "completed",
+    "function_call",
+    "error",
+    "timeout",
+    "stopped_by_user",
+    "empty_response",
+    "follow_up_interrupt",
+]
+
+StopReason = Literal[
+    "user_request",
+    "system_request",
+    "killed",
+    "follow_up",
+    "send_message_limit",
+    "speaker_guard",
+    "inactivity",
+    "deadline",
+    "sdk_call_timeout",
+    "delivery_lost",
+]
+
+
+def _length(text: object) -> str:
+    return f"<{len(str(text))} characters>"
+
+
+def _count(items: Any) -> str:
+    return f"<{len(items)}>"
+
+
+@frozen(kw_only=True)
+class StreamResult:
+    """What became of one stream.  The `repr` shows sizes, not words."""
+
+    status: Status
+    data: Any = field(default=None, repr=False)
+    """The first call of a function_call, the error of an error."""
+    accumulated_text: str = field(default="", repr=_length)
+    """What was delivered, cleaned, with the whitespace between segments as written."""
+    details_content: str = field(default="", repr=_length)
+    stop_reason: StopReason | None = None
+    thought_log: tuple[str, ...] = field(default=(), repr=_count)
+    continuation_prefill: str = field(default="", repr=_length)
+    """Where a reply that was cut short may be taken up again: its unfinished last clause."""
+    function_calls: tuple[Call, ...] = field(default=(), repr=_count)
+    finish_reason: str = ""
+    usage: Usage | None = None
+    receipts: tuple[Any, ...] = field(default=(), repr=_count)
+    suppressed: Mapping[str, int] = field(factory=dict)
+    """How many characters were not shown, by reason."""
+    additions: Mapping[str, int] = field(factory=dict)
+    """How many characters were shown that the model did not write, by reason."""
+    states: tuple[str, ...] = ()
+    """The way through the chart, repeats left out."""
+    metrics: Mapping[str, float] = field(factory=dict)

@@ -1,0 +1,179 @@
+"""One reply: the door through which everything that happens to it comes.
+
+Pure.  Chunks and wishes go in, effects come out of `take_effects`, and at the end `result` says
+how it went.  When what happens is said by statecharts/stream.yaml alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minamo.core.actions import Effect, Ending, StreamActions
+from minamo.core.chunks import Chunk, Error, FunctionCall, Text
+from minamo.core.config import StreamConfig
+from minamo.core.limits import STATES_MAX, TOKEN_MAX
+from minamo.core.markers import MARKERS, Token
+from minamo.core.result import Status, StopReason, StreamResult
+from minamo.core.sentences import find_ends
+from minamo.core.surrogates import Surrogates
+from minamo.machine import Machine, compile, load
+
+CHART = load("stream")
+TABLE = compile(CHART, StreamActions)
+#: The markers to look for in each state: those that have a row there.
+LIVE = {leaf.id: TABLE.live(leaf.id, MARKERS) for leaf in CHART.leaves}
+
+
+class Stream:
+    """One reply on its way.  It never raises for anything the world does."""
+
+    __slots__ = ("_halves", "actions", "characters", "chunks", "machine")
+
+    def __init__(self, config: StreamConfig | None = None) -> None:
+        self.actions = StreamActions(config or StreamConfig())
+        self.machine = Machine(TABLE, self.actions, path=[], path_max=STATES_MAX)
+        self.actions.machine = self.machine
+        self._halves = Surrogates(self.actions.ledger)
+        self.chunks = 0
+        self.characters = 0
+
+    @property
+    def state(self) -> str:
+        """The leaf of the chart the stream is in."""
+        return self.machine.state
+
+    @property
+    def ended(self) -> bool:
+        """Whether the stream has its outcome."""
+        return self.machine.ended
+
+    def take_effects(self) -> list[Effect]:
+        """What the shell is asked to do now, in order."""
+        effects, self.actions.effects = self.actions.effects, []
+        return effects
+
+    # What the provider does.
+
+    def chunk(self, chunk: Chunk) -> None:
+        """Take the next chunk."""
+        self.chunks += 1
+        if chunk.thoughts:
+            self.actions.captures.provider(chunk.thoughts)
+        if isinstance(chunk, Text):
+            self._text(chunk.content)
+        elif isinstance(chunk, FunctionCall):
+            data = chunk.calls[0] if chunk.calls else None
+            self._end("function_called", Ending(data=data, calls=chunk.calls))
+        elif isinstance(chunk, Error):
+            self._end("provider_failed", Ending(data=chunk))
+        else:
+            self.machine.send("provider_finished", chunk)
+
+    def end(self) -> None:
+        """The provider has no more chunks."""
+        self._end("provider_ended", Ending())
+
+    def fail(self, error: Error) -> None:
+        """Reading from the provider failed."""
+        self._end("provider_failed", Ending(data=error))
+
+    def silent(self, reason: StopReason = "inactivity") -> None:
+        """No chunk came in time."""
+        self._end("went_silent", Ending(reason))
+
+    def overran(self) -> None:
+        """The stream took too long as a whole."""
+        self._end("overran", Ending("deadline"))
+
+    # What people want.
+
+    def stop(self, requester: str | None = None) -> None:
+        """Somebody wants the reply to end here; without a requester it is the system."""
+        reason: StopReason = "system_request" if requester is None else "user_request"
+        self._end("stop_requested", Ending(reason, suppress="stop"))
+
+    def follow_up(self) -> None:
+        """A newer message takes this one's place."""
+        self.machine.send("follow_up_requested", Ending("follow_up", suppress="follow_up"))
+
+    def kill(self) -> None:
+        """End at once."""
+        self.machine.send("killed", Ending("killed", suppress="killed"))
+
+    # What delivery says.
+
+    def delivered(self, messages: int = 1) -> None:
+        """Discord has so many more messages."""
+        self.actions.shown += messages
+
+    def delivery_lost(self) -> None:
+        """A message was refused, or nobody knows what became of it."""
+        self.machine.send("delivery_lost", Ending("delivery_lost", suppress="undelivered"))
+
+    def limit_reached(self) -> None:
+        """The reply has used up its messages."""
+        self.machine.send("limit_reached", Ending("send_message_limit", suppress="limit"))
+
+    def flushed(self) -> None:
+        """Delivery has answered for everything."""
+        self.machine.send("flushed", None)
+
+    # How it went.
+
+    def result(self, *, metrics: Mapping[str, float] | None = None) -> StreamResult:
+        """The outcome; only when the stream has ended."""
+        if not self.ended:
+            raise RuntimeError(f"the stream is still {self.state}; wait for its outcome")
+        actions = self.actions
+        status: Status = self.state  # type: ignore[assignment]  # the chart's outcomes are the statuses
+        counts = {"total_chunks": self.chunks, "total_characters": self.characters}
+        text = actions.outbox.text
+        cut_short = status in ("timeout", "error") or actions.done.finish_reason == "length"
+        return StreamResult(
+            status=status,
+            data=actions.ending.data,
+            accumulated_text=text,
+            details_content="\n\n".join(actions.captures.texts("details")),
+            stop_reason=actions.ending.stop_reason,
+            thought_log=actions.captures.texts("think"),
+            continuation_prefill=_unfinished(text) if cut_short else "",
+            function_calls=actions.ending.calls,
+            finish_reason=actions.done.finish_reason,
+            usage=actions.done.usage,
+            suppressed=dict(sorted(actions.ledger.suppressed.items())),
+            additions={k: v for k, v in sorted(actions.ledger.additions.items()) if v},
+            states=tuple(self.machine.path or ()),
+            metrics={**counts, **(metrics or {})},
+        )
+
+    def _text(self, content: str) -> None:
+        self.characters += len(content)
+        text = self._halves.feed(content)
+        if not text:
+            # Even an empty chunk says that the provider answers.
+            self.machine.send("text", Token("text", "", self.actions.lexer.at))
+            return
+        self.actions.lexer.add(text)
+        self._read()
+
+    def _read(self, *, last: bool = False) -> None:
+        lexer, machine = self.actions.lexer, self.machine
+        while (token := lexer.next(LIVE[machine.state], last=last)) is not None:
+            if token.event != "text" or len(token.text) <= TOKEN_MAX:
+                machine.send(token.event, token)
+                continue
+            for at in range(0, len(token.text), TOKEN_MAX):
+                part = token.text[at : at + TOKEN_MAX]
+                machine.send(token.event, Token(token.event, part, token.start + at))
+
+    def _end(self, event: str, ending: Ending) -> None:
+        """What was held to be decided is decided now: it is all there is."""
+        self.actions.lexer.add(self._halves.release())
+        self._read(last=True)
+        self.machine.send(event, ending)
+
+
+def _unfinished(text: str) -> str:
+    """What stands after the last sentence that ended."""
+    ends = find_ends(text)
+    return text[ends[-1] :].strip() if ends else text

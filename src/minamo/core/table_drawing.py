@@ -1,0 +1,163 @@
+"""Draw tables for Discord, which draws none: as aligned code, or as bullets.
+
+Every cell is shown as written; pipes, blanks and dashes are redrawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from minamo.core.draft import Block, Draft
+from minamo.core.enclosures import code_enclosure
+from minamo.core.graphemes import columns
+from minamo.core.tables import Cell, Row, Table, next_table, table_rows
+
+# A code block in a desktop window with the member list open shows about this many columns;
+# a wider table wraps into noise, and reads better as bullets.
+TABLE_COLUMNS_MAX = 64
+
+_PIPE_ESCAPE = re.compile(r"\\\|")
+_MARKUP = re.compile(r"[*_~|`\\<>\[\]]")
+
+
+def write_table(draft: Draft, table: Table, style: str) -> None:
+    """Write *table* as an aligned code block, or as bullets if it is too wide for one."""
+    widths = _widths(draft.source, table.rows)
+    if style == "code" and _narrow(widths):
+        _write_code(draft, table, widths)
+    else:
+        _write_bullets(draft, table)
+
+
+def continue_table(draft: Draft, at: int, head: str, style: str) -> int:
+    """Write rows at *at* that go on a table of an earlier text; tell where they end."""
+    text = draft.source
+    rows = table_rows(text, at, len(text.rstrip()))
+    table = next_table(head, 0, len(head))
+    if not rows or table is None or next_table(text, at, rows[-1].end):
+        return at  # no rows, or a table of its own
+    widths = _wider(_widths(head, table.rows), _widths(text, rows))
+    if style == "code" and _narrow(widths):
+        drawn = Draft(head)
+        _write_code(drawn, table, widths)
+        start = draft.length
+        header = drawn.text.removeprefix("```\n").removesuffix("```")
+        draft.add("```\n", "table")
+        body = draft.length
+        draft.add(header, "header")
+        _write_rows(draft, rows, widths, start, body, header)
+    else:
+        _write_bullet_rows(draft, rows, _labels(head, table))
+    return rows[-1].end
+
+
+def _narrow(widths: list[int]) -> bool:
+    return sum(widths) + 3 * (len(widths) - 1) <= TABLE_COLUMNS_MAX
+
+
+def _wider(one: list[int], two: list[int]) -> list[int]:
+    return [max(pair) for pair in zip_longest(one, two, fillvalue=1)]
+
+
+def _shown(text: str) -> str:
+    return _PIPE_ESCAPE.sub("|", text)
+
+
+def _widths(text: str, rows: Sequence[Row]) -> list[int]:
+    widths = [1] * max(len(row.cells) for row in rows)
+    for row in rows:
+        for at, cell in enumerate(row.cells):
+            widths[at] = max(widths[at], columns(_shown(text[cell.start : cell.end])))
+    return widths
+
+
+def _write_code(draft: Draft, table: Table, widths: list[int]) -> None:
+    start = draft.length
+    draft.add("```\n", "table")
+    body = draft.length
+    first = len(draft.pieces)
+    head = table.rows[0]
+    _write_row(draft, head, widths)
+    draft.add("\n" + "-+-".join("-" * width for width in widths) + "\n", "table")
+    header = "".join(piece.text for piece in draft.pieces[first:])
+    draft.drop(head.end, table.gap[1] if table.rows[1:] else table.end, "clean.table")
+    _write_rows(draft, table.rows[1:], widths, start, body, header)
+
+
+def _write_rows(
+    draft: Draft, rows: Sequence[Row], widths: list[int], start: int, body: int, header: str
+) -> None:
+    """Write *rows* and the end of their code block, which began at *start*."""
+    for row in rows:
+        _write_row(draft, row, widths)
+        if row is not rows[-1]:
+            draft.copy(row.end, row.line_end)
+    if rows:
+        draft.add("\n", "table")
+    tail = draft.length
+    draft.add("```", "table")
+    draft.blocks.append(Block(start, body, tail, draft.length, code_enclosure("", header)))
+
+
+def _write_row(draft: Draft, row: Row, widths: list[int]) -> None:
+    at, gap = row.start, ""
+    for cell, width in zip(row.cells, widths, strict=False):
+        draft.drop(at, cell.start, "clean.table")
+        draft.add(gap, "table")
+        _write_cell(draft, cell, code=True)
+        pad = " " * (width - columns(_shown(draft.source[cell.start : cell.end])))
+        gap, at = pad + " | ", cell.end
+    draft.drop(at, row.end, "clean.table")
+
+
+def _write_cell(draft: Draft, cell: Cell, *, code: bool) -> None:
+    copy = draft.copy_code if code else draft.copy
+    at = cell.start
+    for escape in _PIPE_ESCAPE.finditer(draft.source, cell.start, cell.end):
+        copy(at, escape.start())
+        draft.drop(escape.start(), escape.start() + 1, "clean.table")
+        at = escape.start() + 1
+    copy(at, cell.end)
+
+
+def _write_bullets(draft: Draft, table: Table) -> None:
+    head = table.rows[0]
+    if len(table.rows) == 1:
+        _write_bullet_row(draft, head, [""] * len(head.cells))
+        draft.drop(head.end, table.end, "clean.table")
+        return
+    draft.drop(head.start, table.gap[1], "clean.table")
+    _write_bullet_rows(draft, table.rows[1:], _labels(draft.source, table))
+
+
+def _write_bullet_rows(draft: Draft, rows: Sequence[Row], labels: list[str]) -> None:
+    for row in rows:
+        _write_bullet_row(draft, row, labels)
+        if row is not rows[-1]:
+            draft.copy(row.end, row.line_end)
+
+
+def _labels(text: str, table: Table) -> list[str]:
+    return [_label(text[cell.start : cell.end]) for cell in table.rows[0].cells]
+
+
+def _write_bullet_row(draft: Draft, row: Row, labels: list[str]) -> None:
+    at, bullet = row.start, "- "
+    for place, cell in enumerate(row.cells):
+        if cell.start == cell.end:
+            continue
+        draft.drop(at, cell.start, "clean.table")
+        label = labels[place] if place < len(labels) else ""
+        draft.add(bullet + label, "table")
+        _write_cell(draft, cell, code=False)
+        at, bullet = cell.end, "\n  - "
+    draft.drop(at, row.end, "clean.table")
+
+
+def _label(head: str) -> str:
+    if not head:
+        return ""
+    # Bold around markup of its own would not come out as bold.
+    return f"{head}: " if _MARKUP.search(head) else f"**{head}**: "

@@ -1,0 +1,1 @@
+"""Look at streams: traces, replay."""

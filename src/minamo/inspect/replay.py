@@ -1,0 +1,119 @@
+"""Run a trace through the real machine in virtual time, with a lane that is always idle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from minamo.core.actions import Effect
+from minamo.core.outbox import Batch
+from minamo.core.result import StreamResult
+from minamo.core.stream import Stream
+from minamo.inspect.trace import Moment, Trace
+
+
+@frozen(slots=True)
+class Replayed:
+    """What a trace came to."""
+
+    result: StreamResult
+    messages: tuple[str, ...]
+    thoughts: tuple[str, ...]
+    details: tuple[str, ...]
+    batches: tuple[Batch, ...]
+    """For following characters; see `minamo.core.provenance`."""
+    stream: Stream
+
+    def summary(self) -> dict[str, Any]:
+        """What `minamo replay --json` prints."""
+        result = self.result
+        calls = [{"name": one.name, "arguments": one.arguments} for one in result.function_calls]
+        return {
+            "status": result.status,
+            "stop_reason": result.stop_reason,
+            "messages": list(self.messages),
+            "thoughts": list(self.thoughts),
+            "details": list(self.details),
+            "accumulated_text": result.accumulated_text,
+            "function_calls": calls,
+            "suppressed": dict(result.suppressed),
+            "additions": dict(result.additions),
+            "states": list(result.states),
+        }
+
+
+def replay(trace: Trace) -> Replayed:
+    """Run *trace* to its outcome; without an end, the provider went silent."""
+    run = _Run(trace)
+    for moment in trace.moments:
+        run.wait_until(moment.at)
+        run.happen(moment)
+    run.wait_until(None)
+    stream = run.stream
+    captures = stream.actions.captures
+    return Replayed(
+        result=stream.result(),
+        messages=tuple(run.messages),
+        thoughts=captures.texts("think"),
+        details=captures.texts("details"),
+        batches=tuple(run.batches),
+        stream=stream,
+    )
+
+
+class _Run:
+    def __init__(self, trace: Trace) -> None:
+        self.stream = Stream(trace.config)
+        self.config = trace.config
+        self.messages: list[str] = []
+        self.batches: list[Batch] = []
+        self.heard = 0.0  # when the last chunk came
+        self.patience = trace.config.first_token_timeout_ms / 1000
+        self.limited = False
+        self.stream.actions.idle_lane = self.deliver
+        self.stream.actions.outbox.watch = self.batches.append
+
+    def wait_until(self, at: float | None) -> None:
+        """Let time pass; a clock that runs out before *at* ends the stream."""
+        silent, over = self.heard + self.patience, self.config.stream_deadline_ms / 1000
+        if self.stream.ended or (at is not None and at <= min(silent, over)):
+            return
+        if silent <= over:
+            self.stream.silent("inactivity")
+        else:
+            self.stream.overran()
+        self.settle()
+
+    def happen(self, moment: Moment) -> None:
+        """Let one line of the trace happen."""
+        stream = self.stream
+        if moment.chunk is not None:
+            self.heard = moment.at
+            self.patience = self.config.inactivity_timeout_ms / 1000
+            stream.chunk(moment.chunk)
+        elif moment.event == "stop":
+            stream.stop(moment.requester)
+        elif moment.event == "follow_up":
+            stream.follow_up()
+        elif moment.event == "kill":
+            stream.kill()
+        elif moment.event == "delivery_lost":
+            stream.delivery_lost()
+        else:
+            stream.end()
+        self.settle()
+
+    def settle(self) -> None:
+        """An idle lane has answered for everything by the time it is asked to finish."""
+        if Effect.CLOSE in self.stream.take_effects():
+            self.stream.flushed()
+
+    def deliver(self) -> None:
+        outbox = self.stream.actions.outbox
+        messages = outbox.take(1)
+        self.messages += [message.text for message in messages]
+        self.stream.delivered(len(messages))
+        if outbox.limited and not self.limited:
+            self.limited = True
+            self.stream.limit_reached()

@@ -1,0 +1,227 @@
+"""Traces: a stream written down as JSON lines, and read back with care.
+
+A trace that makes no sense is refused with the number of the line and what is wrong there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import fields, frozen
+
+from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
+from minamo.core.config import StreamConfig
+from minamo.errors import BadSetting, MinamoError
+
+#: What a trace may set: every setting of a stream that replay can honour.
+SETTINGS = (
+    "degree", "max_message_length", "flush_buffer_size", "flush_buffer_size_code_block",
+    "send_message_limit", "inactivity_timeout_ms", "first_token_timeout_ms", "stream_deadline_ms",
+    "suppress_text_output", "overlap_removal", "tables", "humanize", "clean_off", "bot_name",
+    "speaker_names", "generic_speaker_guard", "mentions", "prefill",
+)  # fmt: skip
+
+_ERROR_KINDS = (
+    "api_error", "rate_limit", "content_blocked", "timeout", "provider_overloaded", "model_error",
+)  # fmt: skip
+_EVENTS = ("chunk", "stop", "kill", "delivery_lost", "end")
+_CHUNKS = {
+    "text": ("content",),
+    "function_call": ("name", "arguments", "calls", "id"),
+    "error": ("kind", "message", "retryable", "retry_after", "status"),
+    "done": ("finish_reason", "usage", "model", "provider"),
+}
+
+
+class BadTrace(MinamoError):
+    """A trace that cannot be read; the message begins with the line's number."""
+
+
+@frozen(slots=True)
+class Moment:
+    """One line: what happens, and when (seconds from the start)."""
+
+    at: float
+    event: str
+    """``chunk``, ``stop``, ``follow_up``, ``kill``, ``delivery_lost`` or ``end``."""
+    chunk: Chunk | None = None
+    requester: str | None = None
+    first: bool = False
+    """Taken before a chunk of the same time."""
+
+
+@frozen(slots=True)
+class Trace:
+    """A whole trace."""
+
+    config: StreamConfig
+    moments: tuple[Moment, ...]
+
+
+def read_trace(lines: Iterable[str]) -> Trace:
+    """Read a trace from its lines.
+
+    Raises:
+        BadTrace: naming the line and what is wrong.
+    """
+    config = StreamConfig(humanize=False)
+    moments: list[Moment] = []
+    now, begun = 0.0, False
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = _object(_parse(line), "a line")
+            if "settings" in record:
+                config = _settings(record, first=not begun)
+            else:
+                moments.append(_moment(record, now))
+                now = moments[-1].at
+        except (BadTrace, BadSetting) as error:
+            raise BadTrace(f"line {number}: {error}") from None
+        begun = True
+    # Stable, so that everything else stays as written.
+    return Trace(config, tuple(sorted(moments, key=lambda one: (one.at, not one.first))))
+
+
+def _parse(line: str) -> object:
+    try:
+        return json.loads(line, parse_constant=_no_constant)
+    except RecursionError:
+        raise BadTrace("not JSON that anyone would write: nested too deeply") from None
+    except ValueError as error:
+        raise BadTrace(f"not JSON: {error}") from None
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _settings(record: Mapping[str, Any], *, first: bool) -> StreamConfig:
+    if not first:
+        raise BadTrace("settings come on the first line only")
+    value = _only(record, ("settings",), "a settings line")["settings"]
+    given = _only(_object(value, "settings"), SETTINGS, "settings")
+    return StreamConfig(**{"humanize": False, **given})
+
+
+def _moment(record: Mapping[str, Any], now: float) -> Moment:
+    _only(record, ("t", *_EVENTS), "a line")
+    named = [name for name in _EVENTS if name in record]
+    if len(named) != 1:
+        raise BadTrace(f"a line has exactly one of {', '.join(_EVENTS)}; this has {len(named)}")
+    at = record.get("t", now)
+    if isinstance(at, bool) or not isinstance(at, int | float) or not math.isfinite(at) or at < 0:
+        raise BadTrace(f"t must be a number of seconds, 0 or more; it is {at!r}")
+    if at < now:
+        raise BadTrace(f"t goes backwards: {at} after {now}")
+    event, value = named[0], record[named[0]]
+    if event == "chunk":
+        return Moment(float(at), event, chunk=_chunk(value))
+    if event == "stop":
+        # Without a time of its own a stop comes right after the line before it; with the time
+        # of a chunk it was there before the chunk was looked at.
+        return _stop(float(at), value, first="t" in record)
+    if value is not True:
+        raise BadTrace(f"{event} must be true; it is {value!r}")
+    return Moment(float(at), event, first=event == "kill" and "t" in record)
+
+
+def _stop(at: float, value: object, *, first: bool) -> Moment:
+    stop = _only(_object(value, "stop"), ("kind", "requester", "context"), "a stop")
+    kind = stop.get("kind")
+    if kind not in ("user", "follow_up"):
+        raise BadTrace(f"a stop's kind must be user or follow_up; it is {kind!r}")
+    requester = stop.get("requester")
+    if requester is not None and not isinstance(requester, str | int):
+        raise BadTrace(f"a stop's requester must be an id; it is {requester!r}")
+    event = "stop" if kind == "user" else "follow_up"
+    return Moment(at, event, requester=None if requester is None else str(requester), first=first)
+
+
+def _chunk(value: object) -> Chunk:
+    record = _object(value, "a chunk")
+    kind = record.get("type")
+    if kind not in _CHUNKS:
+        raise BadTrace(f"a chunk's type must be one of {', '.join(_CHUNKS)}; it is {kind!r}")
+    _only(record, ("type", "thoughts", *_CHUNKS[kind]), f"a {kind} chunk")
+    thoughts = record.get("thoughts", [])
+    if not isinstance(thoughts, list) or not all(isinstance(one, str) for one in thoughts):
+        raise BadTrace("thoughts must be a list of texts")
+    said = tuple(thoughts)
+    if kind == "text":
+        return Text(_typed(record, "content", str, ""), said)
+    if kind == "function_call":
+        return FunctionCall(_calls(record), said)
+    if kind == "error":
+        return _error(record, said)
+    return Done(
+        finish_reason=_typed(record, "finish_reason", str, ""),
+        usage=_usage(record.get("usage")),
+        model=_typed(record, "model", str, ""),
+        provider=_typed(record, "provider", str, ""),
+        thoughts=said,
+    )
+
+
+def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> Error:
+    kind = record.get("kind")
+    if kind not in _ERROR_KINDS:
+        raise BadTrace(f"an error's kind must be one of {', '.join(_ERROR_KINDS)}; it is {kind!r}")
+    return Error(
+        kind=kind,
+        message=_typed(record, "message", str, ""),
+        retryable=_typed(record, "retryable", bool, False),
+        retry_after=_typed(record, "retry_after", (int, float), None),
+        status=_typed(record, "status", int, None),
+        thoughts=said,
+    )
+
+
+def _calls(record: Mapping[str, Any]) -> tuple[Call, ...]:
+    if "calls" in record:
+        if "name" in record or not isinstance(record["calls"], list) or not record["calls"]:
+            raise BadTrace("calls must be a list of calls, and then there is no name beside it")
+        return tuple(_call(_object(one, "a call")) for one in record["calls"])
+    return (_call({key: record[key] for key in ("name", "arguments", "id") if key in record}),)
+
+
+def _call(record: Mapping[str, Any]) -> Call:
+    _only(record, ("name", "arguments", "id"), "a call")
+    name = _typed(record, "name", str, "")
+    if not name:
+        raise BadTrace("a call needs a name")
+    arguments = _object(record.get("arguments", {}), "a call's arguments")
+    return Call(name, arguments, _typed(record, "id", str, ""))
+
+
+def _usage(value: object) -> Usage | None:
+    if value is None:
+        return None
+    known = tuple(field.name for field in fields(Usage))
+    given = _only(_object(value, "usage"), known, "usage")
+    return Usage(**{key: _typed(given, key, int, None) for key in given})
+
+
+def _typed(record: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:
+    value = record.get(key, default)
+    fine = value is default or (isinstance(value, kind) and (kind is bool or value is not True))
+    if not fine or (isinstance(value, bool) and kind is not bool):
+        raise BadTrace(f"{key} has the wrong type: {value!r}")
+    return value
+
+
+def _object(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise BadTrace(f"{what} must be a JSON object; it is {json.dumps(value)[:60]}")
+    return value
+
+
+def _only(record: Mapping[str, Any], known: tuple[str, ...], what: str) -> Mapping[str, Any]:
+    for key in record:
+        if key not in known:
+            raise BadTrace(f"{what} has no {key!r}; known are {', '.join(known)}")
+    return record

@@ -1,0 +1,338 @@
+import time
+
+import pytest
+
+from minamo.core.clean import RULES, clean
+from minamo.core.edits import Edit, edit, whole
+from minamo.core.pieces import Dropped, Piece, Shaped, covers
+
+
+def cleaned(text: str, **options) -> str:
+    shaped = clean(text, **options)
+    assert covers(text, shaped.pieces, shaped.dropped)
+    return shaped.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "<b>bold</b>",
+        "Note:",
+        "Note: this stays",
+        "Here is the list:",
+        "List<int>",
+        "(one\ntwo)\nHere is the list:",
+        "a\n\nb",
+        "<s>struck</s>",
+        "see <s> in the middle",
+        "</s> in front",
+        "a < b > c",
+        "<|unknown|>",
+        "[1] and [x] and [ ]",
+        "[system] is a word",
+        "[system: never closed",
+        "\\[system: escaped]",
+        "label (<https://x.y>)",
+        "[mail](mailto:a@b.c)",
+        "[rel](/path)",
+        "[a](https://)",
+        "[a](https://x y)",
+        '[a](https://x "unclosed)',
+        "[a] (https://x)",
+        "[a](https://x",
+        "\\[a](https://x.y)",
+        "]](https://x.y)",
+        "me@here.org",
+        "\ud800 lone \udfff",
+        "می‌خواهم",
+        "क्‍ष",
+        "👩‍👩‍👧 ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 1️⃣",
+        "a\u200e\u200fb",
+        "assistant\nmodel\nuser",
+    ],
+)
+def test_prose_survives(text):
+    shaped = clean(text, bot_name="Mina", mentions={"here": "1"})
+    assert shaped.text == text
+    assert not shaped.dropped
+    assert [piece.start for piece in shaped.pieces] == ([0] if text else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("Hello<|im_end|>", "Hello"),
+        ("<|im_start|>assistant\nHello", "Hello"),
+        ("<|im_start|>assistants are", "assistants are"),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nHi<|eot_id|>", "\nHi"),
+        ("<|start|>assistant<|channel|>final<|message|>Hi<|return|>", "Hi"),
+        ("Hi<|endoftext|>", "Hi"),
+        ("<start_of_turn>model\nHi<end_of_turn>", "Hi"),
+        ("[INST] what? [/INST] that", " what?  that"),
+        ("<<SYS>>be nice<</SYS>>", "be nice"),
+        ("Hi<｜end▁of▁sentence｜>", "Hi"),
+        ("Hi<|im_<|im_end|>end|>", "Hi"),
+        ("Hi" + "<|im_" * 5 + "end|>" * 5, "Hi<|im_end|>"),
+        ("one\n<|im_end|>\ntwo", "one\ntwo"),
+        ("one<|im_end|>\ntwo", "one\ntwo"),
+        ("<s>Hi", "Hi"),
+        (" <s> Hi", "  Hi"),
+        ("Hi</s>", "Hi"),
+        ("Hi</s> \n", "Hi \n"),
+        ("Hi</s><|im_end|>", "Hi"),
+        ("<|begin_of_text|><s>Hi", "Hi"),
+        ("`<|im_end|>` is a token", "`<|im_end|>` is a token"),
+        ("```\n<|im_end|>\n</s>", "```\n<|im_end|>\n</s>"),
+    ],
+)
+def test_template(text, want):
+    assert cleaned(text) == want
+    assert cleaned(text, off=frozenset({"template"})) == text
+
+
+def test_template_opening_mark_only_begins_a_reply():
+    assert cleaned("<s>Hi", first=False) == "<s>Hi"
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("a [system: obey] b", "a  b"),
+        ("[SyStEm : x [y] z]", ""),
+        ("a\n[system: x]\nb", "a\nb"),
+        ("[system: a [system: b] c] d", " d"),
+        ("[system: a] [system: b]", " "),
+        ("[x [system: b]", "[x "),
+        ("[system: one\ntwo]", ""),
+        ("[system: see `x[0]`]", "[system: see `x[0]`]"),
+        ("[system: " + "x" * 2000 + "]", "[system: " + "x" * 2000 + "]"),
+        ("[system: " + "x" * 1990 + "]", ""),
+        ("[system: " + "x" * 2000 + "[system: y]]", "[system: " + "x" * 2000 + "]"),
+        ("`[system: a]`", "`[system: a]`"),
+        ("[system: a]()", "[system: a]()"),
+    ],
+)
+def test_system_leak(text, want):
+    assert cleaned(text) == want
+    assert cleaned(text, off=frozenset({"system_leak"})) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("Mina: hello", "hello"),
+        ("mina : hello", "hello"),
+        (" MINA:hello", " hello"),
+        ("Mina：こんにちは", "こんにちは"),
+        ("**Mina:** hello", "hello"),
+        ("**Mina**: hello", "hello"),
+        ("_Mina_: *waves*", "*waves*"),
+        ("Mina:*waves*", "*waves*"),
+        ("Mina: Mina: hello", "hello"),
+        ("Mina:\nhello", "hello"),
+        ("Mina:", ""),
+        ("<|im_start|>assistant\nMina: hi", "hi"),
+        ("Mina::new()", "Mina::new()"),
+        ("Mina://x", "Mina://x"),
+        ("*Mina: hi*", "*Mina: hi*"),
+        ("Minas: hi", "Minas: hi"),
+        ("Hi. Mina: hello", "Hi. Mina: hello"),
+        ("Hi\nMina: hello", "Hi\nMina: hello"),
+    ],
+)
+def test_own_name(text, want):
+    assert cleaned(text, bot_name="Mina") == want
+    keep = frozenset({"own_name", "template"})
+    assert cleaned(text, bot_name="Mina", off=keep) == text
+
+
+def test_own_name_only_in_front_and_only_if_known():
+    assert cleaned("Mina: hi", bot_name="Mina", first=False) == "Mina: hi"
+    assert cleaned("Mina: hi") == "Mina: hi"
+    assert cleaned(": hi", bot_name="  ") == ": hi"
+    assert cleaned("a.c: hi", bot_name="a.c") == "hi"
+    assert cleaned("abc: hi", bot_name="a.c") == "abc: hi"
+    assert cleaned("Mina: hi\n```", bot_name="Mina", in_code=True) == "Mina: hi\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("a\n\n\nb", "a\n\nb"),
+        ("a\n \n\t\n\n  b", "a\n\n  b"),
+        ("a\r\n\r\n\r\nb", "a\r\n\nb"),
+        ("\n\n\n", "\n\n"),
+        ("```\na\n\n\n\nb\n```\n\n\n\nc", "```\na\n\n\n\nb\n```\n\nc"),
+        ("~~~\na\n\n\nb", "~~~\na\n\n\nb"),
+    ],
+)
+def test_blank_lines(text, want):
+    assert cleaned(text) == want
+    assert cleaned(text, off=frozenset({"blank_lines"})) == text
+
+
+def test_code_that_began_earlier():
+    assert cleaned("a\n\n\nb\n```\nc\n\n\nd", in_code=True) == "a\n\n\nb\n```\nc\n\nd"
+    assert cleaned("a\n\n\nb\n~~~ \nc\n\n\nd", in_code=True) == "a\n\n\nb\n~~~ \nc\n\nd"
+    assert cleaned("a\n\n\nb", in_code=True) == "a\n\n\nb"
+    assert cleaned("[a](https://x)", in_code=True) == "[a](https://x)"
+    assert cleaned("a\u202eb", in_code=True) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("a\u200bb", "ab"),
+        ("\ufeffa\u2060\u00ad", "a"),
+        ("`a\u202eb`", "`ab`"),
+        ("```\na\u2066\u2069b\n```", "```\nab\n```"),
+        ("\u202aa\u202bb\u202cc\u202dd\u202e", "abcd"),
+        ("a\U000e0041\U000e0042b", "ab"),
+        ("🏴\U000e0041", "🏴"),
+        ("🏴" + "\U000e0061" * 7 + "\U000e007f", "🏴"),
+        ("🙂\U000e0067\U000e0062\U000e007f", "🙂"),
+        ("\u200da", "a"),
+        ("a\u200d", "a"),
+        ("a \u200c b", "a  b"),
+        ("🙂\u200d a", "🙂 a"),
+        ("a\u200c\u200d\u200bb", "a\u200cb"),
+        ("a\u200b\u200db", "a\u200db"),
+        ("❤️\u200da", "❤️a"),
+        ("ল্\u200d ", "ল্\u200d "),
+        ("``\u200b`py\nx\n\n\n```", "```py\nx\n\n\n```"),
+    ],
+)
+def test_invisible(text, want):
+    assert cleaned(text) == want
+    assert cleaned(want) == want
+    assert cleaned(text, off=frozenset({"invisible", "blank_lines"})) == text
+
+
+def test_zero_width_space_can_be_kept():
+    assert cleaned("b\u200ba\u00add", uncensor_unicode_space=True) == "b\u200bad"
+    assert cleaned("b\u200bad") == "bad"
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("[label](https://x.y)", "label (<https://x.y>)"),
+        ("[label](<https://x.y>)", "label (<https://x.y>)"),
+        ("[label](<https://x.y)", "label (<https://x.y>)"),
+        ("[label](https://x.y>)", "label (<https://x.y>)"),
+        ("[label]( HTTPS://x.y )", "label ( <HTTPS://x.y> )"),
+        ("[https://good](https://evil)", "https://good (<https://evil>)"),
+        ("[https://x](https://x)", "<https://x>"),
+        ("[https://x](<https://x>)", "<https://x>"),
+        ("[ ](https://x)", "<https://x>"),
+        ("![alt](https://x)", "alt (<https://x>)"),
+        ("see ![](https://x)", "see <https://x>"),
+        ("Wow![see](https://x)", "Wow!see (<https://x>)"),
+        ("[a [b] c](https://x)", "a [b] c (<https://x>)"),
+        ("[a](https://x_(y))!", "a (<https://x_(y)>)!"),
+        ("[a](https://x(y) z", "a (<https://x(y>) z"),
+        ('[a](https://x "a (t) b")', 'a (<https://x> "a (t) b")'),
+        ('[https://x](https://x "t")', 'https://x (<https://x> "t")'),
+        ("[[a](https://x)](https://y)", "a (<https://x>) (<https://y>)"),
+        ("[a][(https://x) b](https://y)", "[a] (https://x) b (<https://y>)"),
+        ("[un [a](https://x)", "[un a (<https://x>)"),
+        ("[a]](https://x)", "a] (<https://x>)"),
+        ("[a] b](https://x)", "a] b (<https://x>)"),
+        ("[a](https://x) b](https://y)", "a (<https://x>) b](https://y)"),
+        ("[a](https://x[b](https://y))", "a (<https://xb (<https://y>)>)"),
+        ("[a](https://x(y z))", "a (<https://x(y z)>)"),
+        ("[a](https://x](https://y)", "a (<https://x](https://y>)"),
+        ("[`code`](https://x)", "`code` (<https://x>)"),
+        ("`[a](https://x)` [b](https://y)", "`[a](https://x)` b (<https://y>)"),
+        ("[a](https://x`)`)", "[a](https://x`)`)"),
+        ("\\`[a](https://x)`", "\\`a (<https://x>)`"),
+        ("\\``[a](https://x)`", "\\``[a](https://x)`"),
+        ("\\\\`[a](https://x)`", "\\\\`[a](https://x)`"),
+        ("`[a](https://x)\n`", "`a (<https://x>)\n`"),
+        ("``` `x` [a](https://x)", "``` `x` a (<https://x>)"),
+        ("    ```\n[a](https://x)", "    ```\na (<https://x>)"),
+        ("```\n[a](https://x)\n``` no\n", "```\n[a](https://x)\n``` no\n"),
+        ("````\n[a](https://x)\n```\n", "````\n[a](https://x)\n```\n"),
+        ("[a](https://x)\n```\n[b](https://y)\n```\n`c` [d](https://z)",
+         "a (<https://x>)\n```\n[b](https://y)\n```\n`c` d (<https://z>)"),
+        ("a `b` ``c`d`` `e [f](https://x)", "a `b` ``c`d`` `e f (<https://x>)"),
+    ],
+)  # fmt: skip
+def test_masked_link(text, want):
+    assert cleaned(text) == want
+    assert cleaned(want) == want
+    assert cleaned(text, off=frozenset({"masked_link"})) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("@Bob", "<@1>"),
+        ("hi @Bob!", "hi <@1>!"),
+        ("@Bob Lee and @Bob", "<@2> and <@1>"),
+        ("@Bob Leeds", "<@1> Leeds"),
+        ("@Bobby @Bob_ x@Bob _@Bob <@Bob \\@Bob", "@Bobby @Bob_ x@Bob _@Bob <@Bob \\@Bob"),
+        ("@bob @everyone @", "@bob @everyone @"),
+        ("`@Bob` @@Bob", "`@Bob` @<@1>"),
+        ("https://x.y/@Bob", "https://x.y/@Bob"),
+        ("```\n@Bob\n```", "```\n@Bob\n```"),
+    ],
+)
+def test_mention(text, want):
+    names = {"Bob": "1", "Bob Lee": "2", "": "3"}
+    assert cleaned(text, mentions=names) == want
+    assert cleaned(text) == text
+    assert cleaned(text, mentions=names, off=frozenset({"mention"})) == text
+    assert cleaned("nobody", mentions=names) == "nobody"
+
+
+def test_every_rule_reports_itself():
+    text = "Mina: a\u200b[b](https://x)\n\n\n[system: c] @Bob<|im_end|>"
+    shaped = clean(text, bot_name="Mina", mentions={"Bob": "1"})
+    assert shaped.text == "a" + "b (<https://x>)\n\n <@1>"
+    assert {lost.reason for lost in shaped.dropped} == {f"clean.{name}" for name in RULES}
+    added = {piece.reason for piece in shaped.pieces if piece.start is None}
+    assert added == {"clean.masked_link", "clean.mention"}
+    assert covers(text, shaped.pieces, shaped.dropped)
+
+
+def test_unknown_rule_is_refused():
+    with pytest.raises(ValueError, match=r"no such rule: nope; there are invisible, template"):
+        clean("x", off=frozenset({"nope", "mention"}))
+
+
+def test_all_rules_off():
+    assert clean("a\u200b\n\n\n", off=frozenset(RULES)) == Shaped((Piece("a\u200b\n\n\n", 0),))
+
+
+def test_edits_speak_of_the_original_text():
+    once = edit(whole("abcdef"), [Edit(4, 5), Edit(1, 2, "XY")], "one")
+    assert once.text == "aXYcdf"
+    # Across an added piece: "Yc" goes, of which only "c" was ever input.
+    twice = edit(once, [Edit(2, 4, "-"), Edit(6, 6, "!")], "two")
+    assert twice.text == "aX-df!"
+    assert twice.dropped == (Dropped(1, 2, "one"), Dropped(2, 3, "two"), Dropped(4, 5, "one"))
+    assert covers("abcdef", twice.pieces, twice.dropped)
+    merged = edit(edit(whole("abc"), [Edit(0, 1)], "x"), [Edit(0, 1)], "x")
+    assert merged == Shaped((Piece("c", 2),), (Dropped(0, 2, "x"),))
+
+
+@pytest.mark.parametrize(
+    "atom",
+    [
+        "\n", " ", "\n ", "`", "`a", "\\", "[", "]", "[]", "](", "[](https://", "[a](https://x ",
+        '[a](https://x "', "[a](https://x)", "[system:", "[system: a]", "<|im_end|>", "<s>", "</s>",
+        "<|im_start|>", "@Bob", "@", "\u200b", "a\u200d", "🏴\U000e0061", "Mina:", "**", "~~~\n",
+        "```\n", "(", ")", "<", "\\`", "https://", "``` `",
+    ],
+)  # fmt: skip
+def test_long_runs_take_linear_time(atom):
+    text = atom * (100_000 // len(atom))
+    for body in (text, text + "x", "`" + text, "```\n" + text):
+        started = time.perf_counter()
+        shaped = clean(body, bot_name="Mina", mentions={"Bob": "1", "Bo": "2"})
+        # Quadratic work on 100,000 characters would take minutes.
+        assert time.perf_counter() - started < 5
+        assert covers(body, shaped.pieces, shaped.dropped)

@@ -1,0 +1,153 @@
+"""Corners of the text core that whole replies seldom reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from books import audit, run
+from minamo.core import limits
+from minamo.core.buffer import Buffer
+from minamo.core.chunks import Call, Error, FunctionCall, Text
+from minamo.core.config import StreamConfig
+from minamo.core.ledger import SPANS_MAX, Ledger
+from minamo.core.overflow import cut_code, cut_prose
+from minamo.core.pieces import Dropped, Piece, covers
+from minamo.core.result import StreamResult
+from minamo.core.stream import Stream
+from minamo.machine import guards
+
+
+def test_reprs_show_sizes_and_not_words() -> None:
+    secret = "a secret"
+    shown = repr([
+        Text(secret, (secret,)), FunctionCall((Call("roll", {"key": secret}),)),
+        StreamResult(status="completed", accumulated_text=secret, thought_log=(secret,)),
+    ])  # fmt: skip
+    assert secret not in shown
+    assert "<8 characters>" in shown
+    assert "roll" in shown
+
+
+@pytest.mark.parametrize(
+    ("pieces", "dropped"),
+    [
+        ([Piece("b", 1), Piece("a", 0)], []),  # reordered
+        ([Piece("a", 0)], []),  # lost
+        ([Piece("ab", 0)], [Dropped(0, 1, "x")]),  # doubled
+        ([Piece("ax", 0)], []),  # altered
+    ],
+)
+def test_covers_notices(pieces: list[Piece], dropped: list[Dropped]) -> None:
+    assert covers("ab", [Piece("a", 0), Piece("+"), Piece("b", 1)], [])
+    assert not covers("ab", pieces, dropped)
+
+
+def test_a_guard_that_holds_is_discarded_with_the_rest() -> None:
+    text = "Hello\nBo"
+    done = run([text], speaker_names=["Bob"], ending="kill")
+    audit(done, text)
+    assert done.result.suppressed == {"killed": len(text)}
+
+
+def test_a_prefill_that_was_never_needed_is_not_counted() -> None:
+    done = run(["We"], prefill="Well", ending="kill")
+    assert done.result.suppressed == {"killed": 2}
+    assert done.result.additions == {}
+    done = run(["No"], prefill="Well", ending="kill")
+    assert done.result.suppressed == {"killed": 2}
+
+
+def test_emphasis_after_a_forced_cut_is_closed_by_its_own_mark() -> None:
+    text = "**" + "a word " * 180 + "** end.\n\n" + "Next **b\n\nc** d.\n\nLast."
+    done = run([text])
+    audit(done, text)
+    assert done.messages[-2:] == ("Next **b\n\nc** d.", "Last.")
+
+
+def test_spans_stop_at_a_limit_and_counts_go_on() -> None:
+    ledger = Ledger()
+    for at in range(SPANS_MAX + 5):
+        ledger.suppress(at, 1, "seam")
+    assert len(ledger.spans) == SPANS_MAX
+    assert ledger.suppressed["seam"] == SPANS_MAX + 5
+
+
+def test_a_thought_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minamo.core.capture.CAPTURE_MAX", 10)
+    text = "<think>" + "x" * 15 + "</think>a<details>yy</details>"
+    done = run([text])
+    audit(done, text)
+    assert done.thoughts == ("x" * 10,)
+    assert done.result.suppressed["limit"] == 7
+
+
+def test_nesting_stops_counting_at_a_limit() -> None:
+    depth = limits.NESTING_MAX
+    text = "<think>" * (depth + 3) + "x" + "</think>" * (depth + 1) + "shown"
+    assert run([text]).messages == ("shown",)
+
+
+def test_the_aggregate_has_a_limit() -> None:
+    text = "some words. " * (limits.AGGREGATE_MAX // 12 + 200)
+    done = run([text], degree=0)
+    audit(done, text)
+    assert len(done.batches) == 2
+
+
+def test_code_is_cut_at_a_line_or_else_between_characters() -> None:
+    assert cut_code("ab\ncd\nef", 6) == 6
+    assert cut_code("abcdef", 4) == 4
+    assert cut_code("abce\u0301f", 4) == 3
+    assert cut_code("a" + "\u0301" * 9, 4) == 4
+
+
+def test_prose_is_cut_at_the_best_place_near_the_limit() -> None:
+    words = "word " * 100
+    assert cut_prose("x" * 380 + ". " + words, 400) == 382
+    assert cut_prose("x" * 380 + "\n" + words, 400) == 381
+    assert cut_prose("x" * 380 + " " + "y" * 300, 400) == 381
+    assert cut_prose("x" * 700, 400) == 400
+    assert cut_prose("y " * 20 + "http://" + "x" * 700, 400) == 40
+    assert cut_prose("http://" + "x" * 700, 400) == 0
+    assert cut_prose("e\u0301" * 300, 301) in (300, 302)
+
+
+def test_a_buffer_says_how_much_it_holds() -> None:
+    buffer = Buffer(1, 1_000, 15_000, 1_950)
+    buffer.add("abc", 0)
+    assert len(buffer) == 3
+    (segment,) = buffer.rest()
+    assert segment.trail == [(0, 3)]
+    assert buffer.rest() == []
+
+
+def test_guards_can_be_combined() -> None:
+    yes, no = (lambda *_: True), (lambda *_: False)
+    names = {"yes": yes, "no": no}
+    for text, holds in (("not no", True), ("yes and no", False), ("no or yes", True),
+                        ("not (yes and no) and (no or yes)", True)):  # fmt: skip
+        assert guards.build(text, names)(None, None) is holds
+    assert guards.names("b and not a or c") == ["b", "a", "c"]
+
+
+def test_the_way_through_the_chart_has_a_limit() -> None:
+    text = "a\n\n" * (limits.STATES_MAX + 10)
+    states = run([text]).result.states
+    assert len(states) == limits.STATES_MAX
+    assert states[0] == "opening"
+    assert states[-1] == "completed"
+
+
+def test_what_waits_is_counted() -> None:
+    stream = Stream(StreamConfig())
+    stream.chunk(Text("One.\n\nTwo"))
+    assert stream.actions.outbox.waiting == len("One.\n\n")
+
+
+def test_an_error_chunk_may_bring_thoughts_and_a_call_none() -> None:
+    stream = Stream()
+    stream.chunk(FunctionCall(()))
+    stream.chunk(Error("timeout", thoughts=("late",)))
+    stream.flushed()
+    assert stream.result().data is None
+    assert stream.result().thought_log == ("late",)

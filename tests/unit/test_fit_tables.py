@@ -1,0 +1,151 @@
+"""Tables become aligned code, or bullets, and nothing in a cell is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from minamo.core.fit import fit
+from minamo.core.pieces import covers
+
+
+def said(text: str, limit: int = 1950, tables: str = "code") -> list[str]:
+    fitted = fit(text, limit=limit, tables=tables)
+    pieces = [piece for message in fitted.messages for piece in message.pieces]
+    assert covers(text, pieces, fitted.dropped)
+    return [message.text for message in fitted.messages]
+
+
+TABLE = "| Name | Age |\n|:-----|----:|\n| Bob | 5 |\n| Ann-Marie | 41 |"
+
+
+def test_a_table_is_aligned_in_a_code_block() -> None:
+    assert said(f"before\n\n{TABLE}\n\nafter") == [
+        "before\n\n```\nName      | Age\n----------+----\nBob       | 5\nAnn-Marie | 41\n```"
+        "\n\nafter"
+    ]
+
+
+def test_reasons_of_a_table() -> None:
+    fitted = fit(TABLE)
+    assert {piece.reason for piece in fitted.messages[0].pieces} == {"", "table"}
+    assert {drop.reason for drop in fitted.dropped} == {"clean.table"}
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert said("| a | b |\n|---|---|\n| 漢字 | 1 |\n| xyz | 🙂 |") == [
+        "```\na    | b\n-----+---\n漢字 | 1\nxyz  | 🙂\n```"
+    ]
+    assert said("| a | b |\n|---|---|\n| \x01 | 1 |") == ["```\na | b\n--+--\n\x01 | 1\n```"]
+
+
+def test_ragged_rows_and_escaped_pipes() -> None:
+    assert said("a | b\n--|--\n1\\|2 | 3 | 4\n| |\n`x|` y") == [
+        "```\na   | b\n----+-----+--\n1|2 | 3   | 4\n\n`x  | ` y\n```"
+    ]
+
+
+def test_backticks_in_cells_do_not_end_the_block() -> None:
+    assert said("| a |\n|---|\n| ```x``` |") == ["```\na\n-------\n``\u200b`x``\u200b`\n```"]
+
+
+def test_a_long_table_has_its_header_in_each_message() -> None:
+    rows = "".join(f"| row {number} | {number * number} |\n" for number in range(300))
+    messages = said("| Name | Value |\n|---|---|\n" + rows)
+    assert len(messages) == 3
+    header = "```\nName    | Value\n--------+------\nrow "
+    assert all(message.startswith(header) and message.endswith("\n```") for message in messages)
+    fitted = fit("| Name | Value |\n|---|---|\n" + rows)
+    assert [piece.reason for piece in fitted.messages[1].pieces[:2]] == ["reopened", "header"]
+
+
+def test_a_header_too_long_to_repeat_is_not_repeated() -> None:
+    rows = "".join(f"| row {number} | x |\n" for number in range(30))
+    messages = said("| " + "h" * 50 + " | b |\n|---|---|\n" + rows, 150)
+    assert messages[0].startswith("```\nhhh")
+    assert messages[1].startswith("```\nrow ")
+
+
+def test_a_wide_table_becomes_bullets() -> None:
+    wide = "w" * 70
+    assert said(f"| Name | Text |\n|---|---|\n| a | {wide} |\n| b | |\n| | |") == [
+        f"- **Name**: a\n  - **Text**: {wide}\n- **Name**: b"
+    ]
+
+
+def test_bullets() -> None:
+    assert said("x\n" + TABLE + "\ny", tables="bullets") == [
+        "x\n- **Name**: Bob\n  - **Age**: 5\n- **Name**: Ann-Marie\n  - **Age**: 41\ny"
+    ]
+    assert said("| **N** | |\n|-|-|\n| a | b | c\\|d |", tables="bullets") == [
+        "- **N**: a\n  - b\n  - c|d"
+    ]
+
+
+def test_a_row_longer_than_a_message_wraps() -> None:
+    messages = said("| N | T |\n|---|---|\n| a | " + "word " * 60 + "|", 100)
+    assert messages[0].startswith("- **N**: a\n  - **T**: word")
+    assert all(len(message) <= 100 for message in messages)
+
+
+def test_a_table_of_a_header_alone() -> None:
+    assert said("| a | b |\n|---|---|") == ["```\na | b\n--+--\n```"]
+    assert said("| a | b |\n|---|---|\n\nx") == ["```\na | b\n--+--\n```\n\nx"]
+    assert said("| a | b |\n|---|---|\nx", tables="bullets") == ["- a\n  - b\nx"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a | b |\n| c | d |",
+        "| a | b |\n|---|\n| c | d |",
+        "a\n|---|\nb",
+        "|---|---|\n| a | b |",
+        "    | a | b |\n|---|---|",
+        "> | a | b |\n|---|---|",
+        "```\n| a | b |\n|---|---|\n```",
+        "a\n---\nb | c",
+        "\n|-|",
+    ],
+)
+def test_what_is_no_table_is_left_alone(text: str) -> None:
+    assert said(text) == [text.strip()]
+
+
+def test_raw_tables_are_left_alone() -> None:
+    assert said(TABLE, tables="raw") == [TABLE]
+
+
+def test_a_header_is_not_left_behind() -> None:
+    for size in range(60, 100):
+        for message in said("x" * size + "\n\n" + TABLE, 100):
+            assert message.count("Name") == message.count("Bob")
+
+
+def test_blanks_around_rows_and_a_cut_between_cells() -> None:
+    assert said("  | a | b |  \n |-|-|\n   | 1 | 2 |  \n") == ["```\na | b\n--+--\n1 | 2\n```"]
+    row = f"| {'x' * 70} | {'y' * 60} |"
+    assert said(f"| a | b |\n|---|---|\n{row}", 100) == [
+        "- **a**: " + "x" * 70,
+        "- **b**: " + "y" * 60,
+    ]
+
+
+def test_a_table_ends_at_another_block() -> None:
+    head = "| a |\n|---|\n| 1 |\n"
+    assert said(head + "> x | y") == ["```\na\n-\n1\n```\n> x | y"]
+    assert said(head + "```\nx | y\n```") == ["```\na\n-\n1\n```\n```\nx | y\n```"]
+    assert said(head + "prose below") == ["```\na\n-\n1\n```\nprose below"]
+
+
+def test_tables_with_crlf() -> None:
+    assert said(TABLE.replace("\n", "\r\n")) == [
+        "```\nName      | Age\n----------+----\nBob       | 5\r\nAnn-Marie | 41\n```"
+    ]
+
+
+def test_tables_and_fences_in_turn() -> None:
+    fence = "```py\n| x | y |\n|---|---|\n```"
+    drawn = said(TABLE)[0]
+    assert said(f"{TABLE}\n\n{fence}\n\n{TABLE}\n\n{fence}\n\n{TABLE}") == [
+        f"{drawn}\n\n{fence}\n\n{drawn}\n\n{fence}\n\n{drawn}"
+    ]
