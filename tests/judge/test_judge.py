@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from books import run
 from minamo.core.fit import NOTHING, Fitted, fit
 
 HERE = Path(__file__).parent
@@ -191,3 +192,23 @@ def test_formatting_is_carried_from_text_to_text(
         fitted.append(fit(source[start:end], limit=limit, carry=carry, last=end == len(source)))
         carry = fitted[-1].carry
     assert_same(judge, source, fitted)
+
+
+@settings(COMMON, max_examples=60)
+@given(
+    source=documents(odd=False),
+    degree=st.integers(0, 3),
+    flush=st.sampled_from([80, 250, 1_000]),
+    limit=st.sampled_from([100, 300, 1950]),
+)
+def test_a_streamed_reply_renders_as_it_was_written(
+    judge: Judge, source: str, degree: int, flush: int, limit: int
+) -> None:
+    # Masked links are shown with their target on purpose; everything else must look the same.
+    done = run([source], degree=degree, flush_buffer_size=flush, max_message_length=limit,
+               flush_buffer_size_code_block=flush, clean_off=["masked_link"])  # fmt: skip
+    expected = judge([source])[0]
+    actual = [char for answer in judge(list(done.messages)) for char in answer]
+    assert "".join(char for char, _ in actual) == "".join(char for char, _ in expected)
+    wrong = [at for at, pair in enumerate(zip(actual, expected, strict=True)) if pair[0] != pair[1]]
+    assert not wrong, (actual[wrong[0]], expected[wrong[0]], wrong[:5])

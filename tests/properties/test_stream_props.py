@@ -284,6 +284,70 @@ def test_p06_what_is_held_is_bounded(atom: str) -> None:
     assert held < 1_048_576
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+def test_p06_an_endless_stream_takes_no_more_room(figure: Callable[[str], None]) -> None:
+    lexer, buffer = Markers(), Buffer(1, 1_000, 15_000, 1_950)
+    rng = random.Random(6)
+    atoms = [
+        "a",
+        " ",
+        ".",
+        "\n",
+        "`",
+        "<",
+        "(",
+        "**",
+        "word ",
+        "| a |\n",
+        "```x",
+        "\n\n",
+        "<b>",
+        "好",
+    ]
+    size, base = 0, 0
+    tracemalloc.start()
+    try:
+        while size < 25_000_000:
+            run_of = rng.choice(atoms) * rng.choice([1, 2, 3, 64, 65, 130, 999, 1_000, 1_001])
+            size += len(run_of)
+            lexer.add(run_of)
+            while (token := lexer.next(LIVE["streaming"])) is not None:
+                if token.event == "text":
+                    buffer.add(token.text, token.start)
+            buffer.ready.clear()
+            base = base or tracemalloc.get_traced_memory()[0]
+        grown = tracemalloc.get_traced_memory()[0] - base
+    finally:
+        tracemalloc.stop()
+    figure(f"P6: {size:,} characters, {grown / 1024:.0f} KiB grown")
+    assert grown < 1_048_576
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+def test_p05_every_two_cuts_of_hidden_blocks(figure: Callable[[str], None]) -> None:
+    secret, splits = "SECRET" * 4, 0
+    for template in (
+        "Some open text. <think>{}</think> And more open text here, to be long enough.\n\nEnd." ,
+        "<THINK a='b'>{}</Think>Text.\n\n<details open><summary>s</summary>{}</details>Then `<b>`",
+        "Text <think>{}<think>{}</think>{}</think>\n\nafter ``<think>`` and ` lone <think>{}</think>",
+        "```py\n<think>open</think>\n```\n<reasoning>{}</reasoning>\n```\nx\n```\n<thought>{}",
+        "{}</think>Open text that is shown, with some more of it.\n\nAnd a paragraph < b.",
+        "A <ns:think>{}</ns:think> B <think/> C <details>{}</details> D </details> E </thi",
+    ):  # fmt: skip
+        text = template.replace("{}", secret)
+        whole = run([text])
+        assert "SECRET" not in "".join(whole.messages)
+        for one in range(1, len(text)):
+            for two in range(one, len(text)):
+                done = run([part for part in (text[:one], text[one:two], text[two:]) if part])
+                assert done.messages == whole.messages
+                assert done.thoughts == whole.thoughts
+                splits += 1
+    figure(f"P5: {splits} splits")
+
+
 def cost(text: str) -> float:
     begin = time.process_time()
     for _ in range(max(1, 40_000 // len(text))):

@@ -276,3 +276,15 @@ def test_where_a_reply_that_was_cut_short_goes_on() -> None:
     assert run(["Done. And then the"], ending="").result.continuation_prefill == "And then the"
     assert run(["And then"], ending="").result.continuation_prefill == "And then"
     assert run(["Done. And then the"]).result.continuation_prefill == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("name", GOLDEN)
+def test_every_two_cuts_of_every_golden_text(name: str) -> None:
+    text, settings, *_ = GOLDEN[name]
+    whole = run([text], **settings)
+    for one in range(1, len(text)):
+        for two in range(one, len(text)):
+            parts = [text[:one], text[one:two], text[two:]]
+            same(whole, run([part for part in parts if part], **settings))

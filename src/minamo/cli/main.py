@@ -14,7 +14,7 @@ from importlib import import_module
 from minamo import MinamoError, __version__
 
 # Each module has `add(commands)`, which declares its arguments and the function to run.
-_COMMANDS = ("charts", "replay", "bench")
+_COMMANDS = ("replay", "charts", "twin", "bench")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ from __future__ import annotations
 _OPENERS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
 _CLOSERS = {closer: opener for opener, closer in _OPENERS.items()}
 _RUNS = frozenset("*_~|`")
+_LEAD_MAX = 16  # blanks before the mark of a quote; more is not how one is written
 _EYES = frozenset(":;=")  # of a face such as :(
 #: Every character that can change what is open, or that ends a run or an escape.
 NOTABLE = frozenset(_OPENERS) | frozenset(_CLOSERS) | _RUNS | frozenset('"\\\n')
@@ -17,8 +18,8 @@ NOTABLE = frozenset(_OPENERS) | frozenset(_CLOSERS) | _RUNS | frozenset('"\\\n')
 class Holds:
     """Counts what is open.  After `give_up` the same things are open but no longer hold."""
 
-    __slots__ = ("_before", "_brackets", "_carried", "_escaped", "_marks", "_prev", "_quote",
-                 "_run", "_size", "_ticks", "pipes", "row")  # fmt: skip
+    __slots__ = ("_before", "_brackets", "_carried", "_escaped", "_lead", "_marks", "_prev",
+                 "_quote", "_quoted", "_run", "_size", "_ticks", "pipes", "row")  # fmt: skip
 
     def __init__(self) -> None:
         self._brackets: dict[str, int] = {}
@@ -26,6 +27,8 @@ class Holds:
         self._marks: set[str] = set()  # emphasis that is open and holds
         self._carried: set[str] = set()  # emphasis that is open across a forced cut
         self._prev = "\n"
+        self._lead: str | None = ""  # how the line begins, while it may be the mark of a quote
+        self._quoted = ""  # ">" in a line that is quoted, ">>>" in a quote that never ends
         self._escaped = False
         self._ticks = 0  # the size of the run that opened a code span on this line
         self._run = ""  # the run of one character being read...
@@ -42,10 +45,12 @@ class Holds:
     @property
     def carries(self) -> bool:
         """Whether formatting is open that a message ended here would have to reopen."""
-        return bool(self._marks or self._carried)
+        return bool(self._marks or self._carried or self._quoted)
 
     def feed(self, char: str) -> None:
         """Take one character."""
+        if self._lead is not None:
+            self._begin_line(char)
         if self._run and char != self._run:
             self._end_run(char)
         if self._escaped:
@@ -55,6 +60,9 @@ class Holds:
                 self._run, self._size, self._before = char, 0, self._prev
             self._size += 1
         elif char == "\n":
+            self._lead = ""
+            if self._quoted == ">":
+                self._quoted = ""
             self._ticks = 0
             self.row, self.pipes = self.pipes > 0, 0
         elif not self._ticks:
@@ -63,10 +71,23 @@ class Holds:
 
     def skip(self, char: str) -> None:
         """Take a character that is not notable: only the next one cares."""
+        if self._lead is not None:
+            self._begin_line(char)
         if self._run:
             self._end_run(char)
         self._escaped = False
         self._prev = char
+
+    def _begin_line(self, char: str) -> None:
+        lead = (self._lead or "") + char
+        mark = lead.strip(" ")
+        if mark not in ("", ">", ">>", ">>>") or len(lead) > _LEAD_MAX:
+            self._lead = None
+        elif mark in (">", ">>>") and char == " ":
+            self._quoted = self._quoted or mark
+            self._lead = None
+        else:
+            self._lead = lead
 
     def finish(self) -> None:
         """Decide a run at the end of a stretch of prose, as if a blank followed."""

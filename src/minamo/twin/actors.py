@@ -1,0 +1,137 @@
+"""People in the channel: they write, reply, use commands and press buttons.
+
+They are bound by the same rules as the bot; what Discord would refuse them raises `Refused`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from minamo.twin import shapes, shapes_message
+from minamo.twin.discord import Discord
+from minamo.twin.posting import change, draft, post, remove
+from minamo.twin.speaking import may_send
+from minamo.twin.world import Channel, Interaction, Message, User, new_token
+
+_COMMAND, _COMPONENT = 2, 3
+_BUTTON = 2
+_TYPES: tuple[tuple[type, int], ...] = ((bool, 5), (int, 4), (float, 10), (str, 3), (User, 6))
+
+
+def say(
+    discord: Discord,
+    text: str,
+    channel: Channel,
+    user: User,
+    *,
+    reply_to: Message | None = None,
+    files: Sequence[tuple[str, bytes]] = (),
+) -> Message:
+    """Write a message; the gateway tells the bot."""
+    body: dict[str, Any] = {"content": text}
+    if reply_to is not None:
+        body["message_reference"] = {"message_id": str(reply_to.id)}
+    one = draft(discord, body, list(files))
+    may_send(discord, user, channel, one)
+    return post(discord, channel, user, one)
+
+
+def edit(discord: Discord, message: Message, text: str) -> None:
+    """Change one's own message."""
+    change(discord, message, {"content": text}, [])
+
+
+def delete(discord: Discord, message: Message) -> None:
+    """Delete a message, as its author or a moderator would."""
+    remove(discord, message)
+
+
+def slash(
+    discord: Discord,
+    name: str,
+    options: Mapping[str, Any],
+    channel: Channel,
+    user: User,
+    *,
+    user_installed: bool = False,
+) -> Interaction:
+    """Use a slash command.
+
+    A bot that registered commands is only asked for one of them; one that registered none, as
+    tests without a framework do, is asked for anything.
+    """
+    known = [one for shelf in discord.world.commands.values() for one in shelf.values()]
+    found = next((one for one in known if one["name"] == name and one["type"] == 1), None)
+    if known and found is None:
+        names = ", ".join(sorted({one["name"] for one in known}))
+        raise LookupError(f"the bot has no command {name!r}; it has {names}")
+    data: dict[str, Any] = {
+        "id": found["id"] if found else str(discord.world.new_id()),
+        "name": name,
+        "type": 1,
+        "options": [_option(key, value) for key, value in options.items()],
+    }
+    if people := [value for value in options.values() if isinstance(value, User)]:
+        data["resolved"] = {"users": {str(one.id): shapes.user(one) for one in people}}
+    return _begin(discord, _COMMAND, channel, user, data, user_installed=user_installed)
+
+
+def _option(name: str, value: object) -> dict[str, Any]:
+    for kind, number in _TYPES:
+        if isinstance(value, kind):
+            given = str(value.id) if isinstance(value, User) else value
+            return {"name": name, "type": number, "value": given}
+    raise TypeError(f"option {name!r}: a command takes text, numbers, booleans and users")
+
+
+def click(discord: Discord, message: Message, custom_id: str, user: User) -> Interaction:
+    """Press a button that the message really has and that is not greyed out."""
+    now = discord.world.find_message(message.channel_id, message.id)
+    if now is None:
+        raise LookupError("the message is gone, and its buttons with it")
+    buttons = {one["custom_id"]: one for one in _pressable(now.components)}
+    if custom_id not in buttons:
+        shown = ", ".join(map(repr, buttons)) or "none"
+        raise LookupError(f"no button {custom_id!r} on this message; it has {shown}")
+    if buttons[custom_id].get("disabled"):
+        raise LookupError(f"the button {custom_id!r} is disabled")
+    data = {"custom_id": custom_id, "component_type": buttons[custom_id]["type"]}
+    channel = discord.world.channels[now.channel_id]
+    return _begin(discord, _COMPONENT, channel, user, data, message_id=now.id)
+
+
+def _pressable(components: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for one in components:
+        if one.get("type") == _BUTTON and one.get("custom_id"):
+            yield one
+        yield from _pressable(one.get("components") or [])
+        if isinstance(one.get("accessory"), dict):
+            yield from _pressable([one["accessory"]])
+
+
+def _begin(
+    discord: Discord,
+    kind: int,
+    channel: Channel,
+    user: User,
+    data: dict[str, Any],
+    *,
+    message_id: int | None = None,
+    user_installed: bool = False,
+) -> Interaction:
+    made = Interaction(
+        discord.world.new_id(),
+        kind,
+        channel.id,
+        user.id,
+        discord.now(),
+        new_token(),
+        data,
+        message_id=message_id,
+        user_installed=user_installed,
+    )
+    discord.world.interactions[made.id] = made
+    shape = shapes_message.interaction(discord.world, made)
+    discord.gateway.dispatch("INTERACTION_CREATE", shape, guild_id=channel.guild_id)
+    return made

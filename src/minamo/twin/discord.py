@@ -1,0 +1,50 @@
+"""The parts of one twin, held together for the routes and the actors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+from minamo.twin import shapes, shapes_message
+from minamo.twin.buckets import Buckets
+from minamo.twin.faults import Faults
+from minamo.twin.gateway import Gateway
+from minamo.twin.journal import Journal
+from minamo.twin.rules import Rules
+from minamo.twin.world import Channel, Message, World
+
+
+@define(eq=False)
+class Discord:
+    """One local Discord."""
+
+    world: World
+    rules: Rules
+    faults: Faults
+    journal: Journal
+    buckets: Buckets
+    gateway: Gateway
+    now: Callable[[], float]
+    token: str = field(repr=False)
+    origin: str = ""
+    unknown: list[str] = field(factory=list)
+    closing: asyncio.Event = field(factory=asyncio.Event)
+
+    def announce(self, name: str, message: Message, data: dict[str, Any] | None = None) -> None:
+        """Tell the gateway about a message; nobody is told of one that only one person sees."""
+        if message.is_ephemeral:
+            return
+        channel = self.world.channels[message.channel_id]
+        body = data
+        if body is None:
+            is_new = name == "MESSAGE_CREATE"
+            body = shapes_message.message_event(self.world, message, is_new=is_new)
+        self.gateway.dispatch(name, body, guild_id=channel.guild_id)
+
+    def announce_channel(self, name: str, channel: Channel) -> None:
+        """Tell the gateway about a channel or thread."""
+        body = shapes.channel(self.world, channel)
+        self.gateway.dispatch(name, body, guild_id=channel.guild_id)

@@ -1,0 +1,217 @@
+"""The gateway: sessions that live longer than connections.
+
+A dispatch is given to every session that asked for it by its intents; a session without a
+connection keeps it for the resume.  Sending is a queue and one writer per connection, so that
+a dispatch never waits and never overtakes another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+from collections import deque
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMsgType, web
+from attrs import define, field
+
+from minamo.twin import shapes, shapes_session
+from minamo.twin.compression import Squeeze, squeezer
+from minamo.twin.faults import Faults
+from minamo.twin.intents import for_intents, wants
+from minamo.twin.journal import Journal
+from minamo.twin.rules import Rules
+from minamo.twin.world import World
+
+_DISPATCH, _HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE, _RESUME = 0, 1, 2, 3, 4, 6
+_RECONNECT, _MEMBERS, _INVALID, _HELLO, _ACK = 7, 8, 9, 10, 11
+_NAMES = {1: "HEARTBEAT", 2: "IDENTIFY", 3: "PRESENCE", 4: "VOICE_STATE", 6: "RESUME", 8: "MEMBERS"}
+
+
+@define(eq=False)
+class Connection:
+    """One websocket."""
+
+    socket: web.WebSocketResponse
+    squeeze: Squeeze | None
+    queue: asyncio.Queue[dict[str, Any] | int] = field(factory=asyncio.Queue, repr=False)
+
+    async def write(self) -> None:
+        """Send what is queued until a number comes: the close code."""
+        while True:
+            payload = await self.queue.get()
+            if isinstance(payload, int):
+                await self.socket.close(code=payload)
+                return
+            text = json.dumps(payload, separators=(",", ":"))
+            # A socket that died meanwhile is the reader's business to notice.
+            with contextlib.suppress(ConnectionError, RuntimeError):
+                if self.squeeze is None:
+                    await self.socket.send_str(text)
+                else:
+                    await self.socket.send_bytes(self.squeeze(text.encode()))
+
+
+@define(eq=False)
+class Session:
+    """What an IDENTIFY began and a RESUME may continue."""
+
+    id: str
+    intents: int
+    shard: tuple[int, int]
+    kept: deque[dict[str, Any]] = field(repr=False)  # interactions carry tokens
+    seq: int = 0
+    connection: Connection | None = None
+
+    def dispatch(self, name: str, data: dict[str, Any]) -> None:
+        """Number an event, keep it for a resume, and send it if anybody listens."""
+        self.seq += 1
+        payload = {"op": _DISPATCH, "t": name, "s": self.seq, "d": data}
+        self.kept.append(payload)
+        if self.connection is not None:
+            self.connection.queue.put_nowait(payload)
+
+
+@define(eq=False)
+class Gateway:
+    """All sessions of one bot."""
+
+    world: World
+    rules: Rules
+    faults: Faults
+    journal: Journal
+    token: str = field(repr=False)
+    url: str = ""
+    sessions: dict[str, Session] = field(factory=dict)
+    connections: set[Connection] = field(factory=set)
+
+    def dispatch(self, name: str, data: dict[str, Any], *, guild_id: int | None = None) -> None:
+        """Tell every session that wants to know."""
+        self.journal.event(name, data)
+        for session in self.sessions.values():
+            number, count = session.shard
+            if ((guild_id or 0) >> 22) % count == number and wants(session.intents, name, guild_id):
+                seen = for_intents(session.intents, name, data, self.world.bot.id, guild_id)
+                session.dispatch(name, seen)
+
+    async def serve(self, request: web.Request) -> web.WebSocketResponse:
+        """One connection from HELLO to its end."""
+        squeeze = squeezer(request.query.get("compress"))
+        socket = web.WebSocketResponse(compress=False)
+        await socket.prepare(request)
+        connection = Connection(socket, squeeze)
+        self.connections.add(connection)
+        writer = asyncio.create_task(connection.write())
+        hello = {"heartbeat_interval": self.rules.heartbeat_interval_ms}
+        connection.queue.put_nowait({"op": _HELLO, "d": hello})
+        try:
+            async for frame in socket:
+                if frame.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                    self._hear(connection, frame.data)
+        finally:
+            writer.cancel()
+            self.connections.discard(connection)
+            for session in self.sessions.values():
+                if session.connection is connection:
+                    session.connection = None
+            self.journal.event("DISCONNECTED")
+        return socket
+
+    def _hear(self, connection: Connection, data: str | bytes) -> None:
+        try:
+            payload = json.loads(data)
+            op, body = payload["op"], payload.get("d")
+        except (ValueError, KeyError, TypeError):
+            connection.queue.put_nowait(4002)
+            return
+        self.journal.event(_NAMES.get(op, f"OP {op}"), body, sent=False)
+        known = any(one.connection is connection for one in self.sessions.values())
+        if op == _HEARTBEAT:
+            if not self.faults.gateway_deaf:
+                connection.queue.put_nowait({"op": _ACK})
+        elif op == _IDENTIFY:
+            connection.queue.put_nowait(4005) if known else self._identify(connection, body)
+        elif op == _RESUME:
+            self._resume(connection, body)
+        elif not known:
+            connection.queue.put_nowait(4003)
+        elif op == _MEMBERS:
+            self._members(connection, body)
+        elif op not in (_PRESENCE, _VOICE):
+            connection.queue.put_nowait(4001)
+
+    def _identify(self, connection: Connection, body: dict[str, Any]) -> None:
+        intents = int(body.get("intents", 0))
+        privileged = (1 << 1) | (1 << 8) | (1 << 15)
+        if body.get("token") != self.token:
+            connection.queue.put_nowait(4004)
+        elif intents & privileged & ~self.rules.privileged_intents:
+            connection.queue.put_nowait(4014)
+        else:
+            number, count = body.get("shard") or (0, 1)
+            kept: deque[dict[str, Any]] = deque(maxlen=self.rules.resume_window_events)
+            session = Session(secrets.token_hex(16), intents, (number, count), kept)
+            session.connection = connection
+            self.sessions[session.id] = session
+            shape = shapes_session.ready(self.world, session.id, self.url, session.shard)
+            session.dispatch("READY", shape)
+            self.journal.event("READY", shape)
+            for guild in self.world.guilds.values():
+                if (guild.id >> 22) % count == number:
+                    session.dispatch("GUILD_CREATE", shapes.guild_event(self.world, guild))
+                    self.journal.event("GUILD_CREATE", {"id": str(guild.id)})
+
+    def _resume(self, connection: Connection, body: dict[str, Any]) -> None:
+        session = self.sessions.get(body.get("session_id", ""))
+        if body.get("token") != self.token:
+            connection.queue.put_nowait(4004)
+            return
+        seq = int(body.get("seq") or 0)
+        first = session.kept[0]["s"] if session and session.kept else 0
+        if session is None or seq > session.seq or seq + 1 < first:
+            connection.queue.put_nowait({"op": _INVALID, "d": False})
+            return
+        session.connection = connection
+        for payload in [one for one in session.kept if one["s"] > seq]:
+            connection.queue.put_nowait(payload)
+        session.dispatch("RESUMED", {})
+        self.journal.event("RESUMED")
+
+    def _members(self, connection: Connection, body: dict[str, Any]) -> None:
+        guild = self.world.guilds.get(int(body.get("guild_id", 0)))
+        for session in self.sessions.values():
+            if session.connection is connection and guild is not None:
+                members = [shapes.member(one) for one in guild.members.values()]
+                chunk = {
+                    "guild_id": str(guild.id),
+                    "members": members,
+                    "chunk_index": 0,
+                    "chunk_count": 1,
+                    "nonce": body.get("nonce"),
+                }
+                session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
+
+    def reconnect(self) -> None:
+        """Ask every client to connect again and resume (op 7)."""
+        self._tell_all({"op": _RECONNECT, "d": None})
+
+    def invalidate(self, *, resumable: bool = False) -> None:
+        """Tell every client that its session is over (op 9)."""
+        if not resumable:
+            for session in self.sessions.values():
+                session.kept.clear()
+        self._tell_all({"op": _INVALID, "d": resumable})
+        if not resumable:
+            self.sessions.clear()
+
+    def close(self, code: int = WSCloseCode.GOING_AWAY) -> None:
+        """Close every connection with *code*; sessions stay for a resume."""
+        for connection in self.connections:
+            connection.queue.put_nowait(int(code))
+
+    def _tell_all(self, payload: dict[str, Any]) -> None:
+        for connection in self.connections:
+            connection.queue.put_nowait(payload)
+        self.journal.event(f"OP {payload['op']}")

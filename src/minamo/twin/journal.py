@@ -1,0 +1,164 @@
+"""Everything that happened, in order, with times, and without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+from minamo.twin.faults import close
+
+# Enough for the longest soak of a suite; the oldest go first.
+_ENTRIES_MAX = 200_000
+HIDDEN = "***"
+_SECRET_KEYS = frozenset({"token", "Authorization"})
+_WEBHOOK_URL = re.compile(r"(/webhooks/\d+/)[\w-]+")
+
+
+@define(eq=False)
+class Request:
+    """One REST call and its answer."""
+
+    at: float
+    method: str
+    route: str  # the pattern, as "/channels/{channel}/messages"
+    path: str
+    params: dict[str, str] = field(factory=dict)
+    query: dict[str, str] = field(factory=dict)
+    body: Any = None
+    files: list[str] = field(factory=list)
+    status: int | None = None  # None: no answer was given
+    answer: Any = None
+    headers: dict[str, str] = field(factory=dict)
+    fault: str | None = None
+    took_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Method and pattern, the word faults and queries use."""
+        return f"{self.method} {self.route}"
+
+    @property
+    def channel(self) -> int | None:
+        """The channel in the path."""
+        found = self.params.get("channel")
+        return int(found) if found and found.isdigit() else None
+
+    @property
+    def scope(self) -> str | None:
+        """Whose limit a 429 was."""
+        return self.headers.get("X-RateLimit-Scope")
+
+
+@define(eq=False)
+class Event:
+    """One gateway payload: `sent` is ours, otherwise it came from the bot."""
+
+    at: float
+    name: str
+    data: Any = None
+    sent: bool = True
+
+
+@define(eq=False)
+class Journal:
+    """Requests and gateway events."""
+
+    now: Callable[[], float]
+    #: The routes there are: asking for another is a mistake and not "none so far".
+    known: frozenset[str] = frozenset()
+    requests_made: deque[Request] = field(factory=lambda: deque(maxlen=_ENTRIES_MAX))
+    events_seen: deque[Event] = field(factory=lambda: deque(maxlen=_ENTRIES_MAX))
+    _changed: asyncio.Event = field(factory=asyncio.Event)
+
+    def request(self, entry: Request) -> Request:
+        """Write down a request; its answer is filled in later."""
+        self.requests_made.append(entry)
+        self.changed()
+        return entry
+
+    def event(self, name: str, data: Any = None, *, sent: bool = True) -> None:
+        """Write down a gateway payload."""
+        self.events_seen.append(Event(self.now(), name, redacted(data), sent))
+        self.changed()
+
+    def changed(self) -> None:
+        """Wake those who wait for something to happen."""
+        self._changed.set()
+
+    def requests(
+        self, name: str | None = None, *, status: int | None = None, channel: int | None = None
+    ) -> list[Request]:
+        """The requests so far that match all that is given; *name* as ``POST /channels/…``."""
+        if name is not None and self.known and name not in self.known:
+            raise ValueError(f"no route is called {name!r}{close(name, self.known)}")
+        return [
+            one
+            for one in self.requests_made
+            if (name is None or one.name == name)
+            and (status is None or one.status == status)
+            and (channel is None or one.channel == channel)
+        ]
+
+    def count(self, name: str | None = None, **wanted: Any) -> int:
+        """How many `requests()` there are."""
+        return len(self.requests(name, **wanted))
+
+    def events(self, name: str | None = None, *, sent: bool | None = None) -> list[Event]:
+        """The gateway payloads so far."""
+        return [
+            one
+            for one in self.events_seen
+            if (name is None or one.name == name) and (sent is None or one.sent == sent)
+        ]
+
+    async def until(self, true: Callable[[], Any], timeout_s: float = 5.0) -> Any:
+        """Wait until *true* says so, looking after every request and event; what it said."""
+
+        async def wait() -> Any:
+            while not (found := true()):
+                self._changed.clear()
+                await self._changed.wait()
+            return found
+
+        try:
+            return await asyncio.wait_for(wait(), timeout_s)
+        except TimeoutError:
+            raise TimeoutError(f"waited {timeout_s} s in vain\n{self.transcript()}") from None
+
+    def transcript(self, last: int = 50) -> str:
+        """The latest happenings as lines for a person."""
+        lines = [(one.at, _request_line(one)) for one in self.requests_made]
+        lines += [(one.at, _event_line(one)) for one in self.events_seen]
+        lines.sort(key=lambda line: line[0])
+        start = lines[0][0] if lines else 0.0
+        return "\n".join(f"{at - start:8.3f}  {text}" for at, text in lines[-last:])
+
+
+def _request_line(one: Request) -> str:
+    said = one.body.get("content") if isinstance(one.body, dict) else None
+    words = f" {str(said)[:60]!r}" if said else ""
+    fault = f" [{one.fault}]" if one.fault else ""
+    return f"{one.method:6} {one.path}{words} -> {one.status or 'no answer'}{fault}"
+
+
+def _event_line(one: Event) -> str:
+    return f"{'<-' if one.sent else '->'}     gateway {one.name}"
+
+
+def redacted(value: Any) -> Any:
+    """A copy without tokens, whatever it is nested in."""
+    if isinstance(value, dict):
+        return {
+            key: HIDDEN if key in _SECRET_KEYS and one is not None else redacted(one)
+            for key, one in value.items()
+        }
+    if isinstance(value, list):
+        return [redacted(one) for one in value]
+    if isinstance(value, str) and "/webhooks/" in value:
+        return _WEBHOOK_URL.sub(rf"\g<1>{HIDDEN}", value)
+    return value

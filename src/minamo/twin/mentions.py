@@ -1,0 +1,71 @@
+"""Whose bell rings: what a text mentions, and what `allowed_mentions` leaves of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from attrs import frozen
+
+from minamo.twin.refusals import bad_form
+
+_CODE = re.compile(r"```.*?```|``.*?``|`[^`\n]*`", re.DOTALL)  # mentions in code ring no bell
+_USER = re.compile(r"<@!?(\d{1,20})>")
+_ROLE = re.compile(r"<@&(\d{1,20})>")
+_EVERYONE = re.compile(r"@(?:everyone|here)\b")
+_LISTED_MAX = 100
+
+
+@frozen
+class Pings:
+    """Who is called."""
+
+    users: tuple[int, ...] = ()
+    roles: tuple[int, ...] = ()
+    everyone: bool = False
+
+
+def check(allowed: Any) -> None:
+    """Refuse an `allowed_mentions` that contradicts itself."""
+    if not isinstance(allowed, dict):
+        return
+    parse = allowed.get("parse") or ()
+    for kind in ("users", "roles"):
+        listed = allowed.get(kind) or ()
+        if kind in parse and listed:
+            words = f'parse:["{kind}"] and {kind}: [ids...] are mutually exclusive.'
+            raise bad_form("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", words)
+        if len(listed) > _LISTED_MAX:
+            words = f"Must be {_LISTED_MAX} or fewer in length."
+            raise bad_form(f"allowed_mentions.{kind}", "BASE_TYPE_MAX_LENGTH", words)
+
+
+def pings(
+    text: str, allowed: Any, *, replied: int | None = None, may_everyone: bool = True
+) -> Pings:
+    """Who is called by *text*, and by a reply to *replied*.
+
+    Without `allowed_mentions` everything in the text rings and a reply does too; with it only
+    what it names.  *may_everyone*: without that permission neither `@everyone` nor roles ring.
+    """
+    bare = _CODE.sub("", text)
+    users = [int(one) for one in dict.fromkeys(_USER.findall(bare))]
+    roles = [int(one) for one in dict.fromkeys(_ROLE.findall(bare))]
+    everyone = bool(_EVERYONE.search(bare))
+    rings_author = True
+    if isinstance(allowed, dict):
+        parse = allowed.get("parse") or ()
+        users = _kept(users, "users" in parse, allowed.get("users"))
+        roles = _kept(roles, "roles" in parse, allowed.get("roles"))
+        everyone = everyone and "everyone" in parse
+        rings_author = bool(allowed.get("replied_user"))
+    if replied is not None and rings_author and replied not in users:
+        users.append(replied)
+    return Pings(tuple(users), tuple(roles) if may_everyone else (), everyone and may_everyone)
+
+
+def _kept(found: list[int], all_of_them: bool, listed: Any) -> list[int]:
+    if all_of_them:
+        return found
+    wanted = {int(one) for one in listed or ()}
+    return [one for one in found if one in wanted]

@@ -1,0 +1,80 @@
+"""Servers: the server itself, its channels, roles and members."""
+
+from __future__ import annotations
+
+from minamo.twin import shapes
+from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.permissions import Permission, permissions
+from minamo.twin.refusals import Refused, missing
+from minamo.twin.world import TEXT, Channel
+
+
+def _get(call: Call) -> Answer:
+    return 200, shapes.guild(call.guild())
+
+
+def _channels(call: Call) -> Answer:
+    guild, world = call.guild(), call.discord.world
+    found = [one for one in world.channels.values() if one.guild_id == guild.id]
+    return 200, [shapes.channel(world, one) for one in found if not one.is_thread]
+
+
+def _create_channel(call: Call) -> Answer:
+    guild, world = call.guild(), call.discord.world
+    home = next(one for one in world.channels.values() if one.guild_id == guild.id)
+    if not permissions(world, world.bot.id, home) & Permission.MANAGE_CHANNELS:
+        raise Refused(50013)
+    if not call.fields.get("name"):
+        raise missing("name")
+    made = Channel(world.new_id(), TEXT, str(call.fields["name"]), guild_id=guild.id)
+    made.topic = call.fields.get("topic")
+    world.channels[made.id] = made
+    call.discord.announce_channel("CHANNEL_CREATE", made)
+    return 201, shapes.channel(world, made)
+
+
+def _roles(call: Call) -> Answer:
+    return 200, [shapes.role(one) for one in call.guild().roles.values()]
+
+
+def _role(call: Call) -> Answer:
+    found = call.guild().roles.get(call.id("role"))
+    if found is None:
+        raise Refused(10011)
+    return 200, shapes.role(found)
+
+
+def _member(call: Call) -> Answer:
+    found = call.guild().members.get(call.id("user"))
+    if found is None:
+        raise Refused(10007)
+    return 200, shapes.member(found)
+
+
+def _members(call: Call) -> Answer:
+    after, limit = int(call.query.get("after", 0)), int(call.query.get("limit", 1))
+    found = [one for one in call.guild().members.values() if one.user.id > after]
+    found.sort(key=lambda one: one.user.id)
+    return 200, [shapes.member(one) for one in found[:limit]]
+
+
+def _search(call: Call) -> Answer:
+    start, limit = call.query.get("query", "").lower(), int(call.query.get("limit", 1))
+    found = [
+        one
+        for one in call.guild().members.values()
+        if (one.nick or one.user.name).lower().startswith(start)
+    ]
+    return 200, [shapes.member(one) for one in found[:limit]]
+
+
+ROUTES = (
+    Route("GET", "/guilds/{guild}", _get),
+    Route("GET", "/guilds/{guild}/channels", _channels),
+    Route("POST", "/guilds/{guild}/channels", _create_channel),
+    Route("GET", "/guilds/{guild}/roles", _roles),
+    Route("GET", "/guilds/{guild}/roles/{role}", _role),
+    Route("GET", "/guilds/{guild}/members", _members),
+    Route("GET", "/guilds/{guild}/members/search", _search),
+    Route("GET", "/guilds/{guild}/members/{user}", _member),
+)

@@ -1,0 +1,158 @@
+"""Interactions: the first answer, the original response, follow-ups, and their two clocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minamo.twin import shapes_message
+from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.permissions import Permission, permissions
+from minamo.twin.posting import Draft, change, draft, post, remove
+from minamo.twin.refusals import Refused, bad_form, locked
+from minamo.twin.world import EPHEMERAL, LOADING, Interaction, Message
+
+_PONG, _SAY, _DEFER, _DEFER_UPDATE, _UPDATE, _COMPLETE, _MODAL = 1, 4, 5, 6, 7, 8, 9
+_COMPONENT = 3
+
+
+def _callback(call: Call) -> Answer:
+    discord = call.discord
+    one = discord.world.interactions.get(call.id("interaction"))
+    if one is None or one.token != call.params["token"]:
+        raise Refused(10062)
+    if one.is_answered:
+        raise Refused(40060)
+    if discord.now() - one.created_at > discord.rules.interaction_answer_s:
+        raise Refused(10062)
+    kind = int(call.fields.get("type", 0))
+    data = call.fields.get("data") or {}
+    if kind not in (_SAY, _DEFER, _DEFER_UPDATE, _UPDATE, _COMPLETE, _MODAL):
+        raise bad_form("type", "BASE_TYPE_CHOICES", "Value must be one of {4, 5, 6, 7, 8, 9}.")
+    if kind in (_DEFER_UPDATE, _UPDATE) and one.type != _COMPONENT:
+        raise bad_form("type", "INTERACTION_CALLBACK_TYPE_INVALID", "Only for components")
+    _not_locked(call, one)
+    message = _first_answer(call, one, kind, data)
+    one.callback_type = kind
+    one.original_id = message.id if message else None
+    discord.journal.changed()
+    if call.query.get("with_response", "false").lower() not in ("true", "1"):
+        return 204, None
+    return 200, _response(call, one, kind, message)
+
+
+def _first_answer(call: Call, one: Interaction, kind: int, data: dict[str, Any]) -> Message | None:
+    discord = call.discord
+    channel = discord.world.channels[one.channel_id]
+    bot = discord.world.bot
+    if kind == _SAY:
+        wanted = draft(discord, data, call.uploads)
+        return post(discord, channel, bot, wanted, webhook_id=bot.id, interaction_id=one.id)
+    if kind == _DEFER:
+        wanted = Draft(flags=LOADING | (int(data.get("flags") or 0) & EPHEMERAL))
+        return post(discord, channel, bot, wanted, webhook_id=bot.id, interaction_id=one.id)
+    if kind in (_DEFER_UPDATE, _UPDATE):
+        pressed = discord.world.find_message(one.channel_id, one.message_id or 0)
+        if kind == _UPDATE and pressed is not None:
+            change(discord, pressed, data, call.uploads)
+        return pressed
+    return None
+
+
+def _response(call: Call, one: Interaction, kind: int, message: Message | None) -> Any:
+    body: dict[str, Any] = {"interaction": {"id": str(one.id), "type": one.type}}
+    if message is not None:
+        body["interaction"] |= {
+            "response_message_id": str(message.id),
+            "response_message_loading": bool(message.flags & LOADING),
+            "response_message_ephemeral": message.is_ephemeral,
+        }
+        shape = shapes_message.message(call.discord.world, message)
+        body["resource"] = {"type": kind, "message": shape}
+    else:
+        body["resource"] = {"type": kind}
+    return body
+
+
+def _find(call: Call) -> Interaction:
+    """The interaction a token stands for, while it is valid and answered."""
+    discord = call.discord
+    for one in discord.world.interactions.values():
+        if one.token == call.params["token"]:
+            if discord.now() - one.created_at > discord.rules.interaction_token_s:
+                raise Refused(50027)
+            if not one.is_answered:
+                raise Refused(10015)
+            _not_locked(call, one)
+            return one
+    raise Refused(50027)
+
+
+def _not_locked(call: Call, one: Interaction) -> None:
+    """A thread that was locked meanwhile takes no answer either, and nobody is told why."""
+    world = call.discord.world
+    channel = world.channels[one.channel_id]
+    may = permissions(world, world.bot.id, channel) & Permission.MANAGE_THREADS
+    if channel.locked and not may:
+        raise locked(archived=True)
+
+
+def follow_up(call: Call) -> Answer:
+    """Say something more; right after a deferral this is the deferred answer itself."""
+    one, discord = _find(call), call.discord
+    limit = discord.rules.user_install_follow_ups_max
+    if one.user_installed and len(one.follow_ups) >= limit:
+        raise Refused(40094)
+    original = discord.world.find_message(one.channel_id, one.original_id or 0)
+    if original is not None and original.flags & LOADING:
+        change(discord, original, call.fields, call.uploads)
+        return 200, shapes_message.message(discord.world, original)
+    channel, bot = discord.world.channels[one.channel_id], discord.world.bot
+    wanted = draft(discord, call.fields, call.uploads)
+    message = post(discord, channel, bot, wanted, webhook_id=bot.id, interaction_id=one.id)
+    one.follow_ups.append(message.id)
+    return 200, shapes_message.message(discord.world, message)
+
+
+def _message(call: Call) -> Message:
+    one = _find(call)
+    asked = call.params.get("message", "@original")
+    message_id = one.original_id if asked == "@original" else call.id("message")
+    known = message_id in (one.original_id, *one.follow_ups)
+    found = call.discord.world.find_message(one.channel_id, message_id or 0)
+    if found is None or not known:
+        raise Refused(10008)
+    return found
+
+
+def get_message(call: Call) -> Answer:
+    """The original response or a follow-up."""
+    return 200, shapes_message.message(call.discord.world, _message(call))
+
+
+def edit_message(call: Call) -> Answer:
+    """Change the original response or a follow-up."""
+    message = _message(call)
+    change(call.discord, message, call.fields, call.uploads)
+    return 200, shapes_message.message(call.discord.world, message)
+
+
+def delete_message(call: Call) -> Answer:
+    """Take back the original response or a follow-up."""
+    remove(call.discord, _message(call))
+    return 204, None
+
+
+_ORIGINAL = "/webhooks/{webhook}/{token}/messages/@original"
+ROUTES = (
+    Route(
+        "POST",
+        "/interactions/{interaction}/{token}/callback",
+        _callback,
+        "interaction",
+        auth=False,
+        limited=False,
+    ),
+    Route("GET", _ORIGINAL, get_message, "webhook.message", auth=False),
+    Route("PATCH", _ORIGINAL, edit_message, "webhook.message", auth=False),
+    Route("DELETE", _ORIGINAL, delete_message, "webhook.message", auth=False),
+)

@@ -1,0 +1,63 @@
+"""Gateway addresses, the bot itself, other users, direct message channels."""
+
+from __future__ import annotations
+
+from minamo.twin import shapes, shapes_session
+from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.permissions import ALL
+from minamo.twin.refusals import Refused
+
+
+def _gateway(call: Call) -> Answer:
+    return 200, {"url": call.discord.gateway.url}
+
+
+def _gateway_bot(call: Call) -> Answer:
+    return 200, shapes_session.gateway_bot(call.discord.gateway.url)
+
+
+def _application(call: Call) -> Answer:
+    return 200, shapes_session.application(call.discord.world)
+
+
+def _me(call: Call) -> Answer:
+    return 200, shapes.me(call.discord.world.bot)
+
+
+def _user(call: Call) -> Answer:
+    found = call.discord.world.users.get(call.id("user"))
+    if found is None:
+        raise Refused(10013)
+    return 200, shapes.user(found)
+
+
+def _my_guilds(call: Call) -> Answer:
+    world = call.discord.world
+    shown = [
+        {**shapes.guild(one), "owner": False, "permissions": str(int(ALL))}
+        for one in world.guilds.values()
+    ]
+    after = int(call.query.get("after", 0))
+    return 200, [one for one in shown if int(one["id"]) > after]
+
+
+def _open_dm(call: Call) -> Answer:
+    given = str(call.fields.get("recipient_id", ""))
+    user_id = int(given) if given.isdigit() else 0
+    if user_id not in call.discord.world.users:
+        raise Refused(10013)
+    if user_id == call.discord.world.bot.id:
+        raise Refused(50007)
+    return 200, shapes.channel(call.discord.world, call.discord.world.dm_with(user_id))
+
+
+ROUTES = (
+    Route("GET", "/gateway", _gateway, auth=False),
+    Route("GET", "/gateway/bot", _gateway_bot),
+    Route("GET", "/oauth2/applications/@me", _application),
+    Route("GET", "/applications/@me", _application),
+    Route("GET", "/users/@me", _me),
+    Route("GET", "/users/@me/guilds", _my_guilds),
+    Route("POST", "/users/@me/channels", _open_dm),
+    Route("GET", "/users/{user}", _user),
+)

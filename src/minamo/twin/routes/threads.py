@@ -1,0 +1,104 @@
+"""Threads: start, join, leave, list."""
+
+from __future__ import annotations
+
+from minamo.twin import shapes
+from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.permissions import Permission
+from minamo.twin.refusals import Refused, bad_form
+from minamo.twin.world import PRIVATE_THREAD, PUBLIC_THREAD, Channel
+
+
+def _from_message(call: Call) -> Answer:
+    parent = call.channel(Permission.CREATE_PUBLIC_THREADS)
+    message = call.message()
+    if message.thread_id is not None:
+        raise Refused(160004)
+    made = _start(call, parent, PUBLIC_THREAD, message.id)  # thread and message share their id
+    message.thread_id = made.id
+    return 201, shapes.thread(call.discord.world, made)
+
+
+def _without_message(call: Call) -> Answer:
+    kind = int(call.fields.get("type", PRIVATE_THREAD))
+    needed = Permission.CREATE_PUBLIC_THREADS
+    if kind == PRIVATE_THREAD:
+        needed = Permission.CREATE_PRIVATE_THREADS
+    parent = call.channel(needed)
+    made = _start(call, parent, kind, call.discord.world.new_id())
+    return 201, shapes.thread(call.discord.world, made)
+
+
+def _start(call: Call, parent: Channel, kind: int, thread_id: int) -> Channel:
+    world, body = call.discord.world, call.fields
+    name = str(body.get("name", "")).strip()
+    if not 1 <= len(name) <= 100:
+        raise bad_form("name", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
+    made = Channel(
+        thread_id,
+        kind,
+        name,
+        guild_id=parent.guild_id,
+        parent_id=parent.id,
+        owner_id=world.bot.id,
+        created_at=call.discord.now(),
+        auto_archive_min=int(body.get("auto_archive_duration") or 1_440),
+        members={world.bot.id},
+    )
+    world.channels[made.id] = made
+    data = {**shapes.thread(world, made), "newly_created": True}
+    call.discord.gateway.dispatch("THREAD_CREATE", data, guild_id=made.guild_id)
+    return made
+
+
+def _join(call: Call) -> Answer:
+    thread = call.channel()
+    if thread.archived:
+        raise Refused(50083)
+    thread.members.add(_whom(call))
+    return 204, None
+
+
+def _leave(call: Call) -> Answer:
+    thread = call.channel()
+    thread.members.discard(_whom(call))
+    return 204, None
+
+
+def _whom(call: Call) -> int:
+    return call.discord.world.bot.id if "user" not in call.params else call.id("user")
+
+
+def _members(call: Call) -> Answer:
+    thread = call.channel()
+    after, limit = int(call.query.get("after", 0)), int(call.query.get("limit", 100))
+    found = sorted(one for one in thread.members if one > after)[:limit]
+    return 200, [shapes.thread_member(thread, one) for one in found]
+
+
+def _active(call: Call) -> Answer:
+    guild = call.guild()
+    found = [
+        one
+        for one in call.discord.world.channels.values()
+        if one.guild_id == guild.id and one.is_thread and not one.archived
+    ]
+    bot_id = call.discord.world.bot.id
+    mine = [shapes.thread_member(one, bot_id) for one in found if bot_id in one.members]
+    return 200, {
+        "threads": [shapes.thread(call.discord.world, one) for one in found],
+        "members": mine,
+    }
+
+
+_MEMBERS = "/channels/{channel}/thread-members"
+ROUTES = (
+    Route("POST", "/channels/{channel}/messages/{message}/threads", _from_message),
+    Route("POST", "/channels/{channel}/threads", _without_message),
+    Route("PUT", f"{_MEMBERS}/@me", _join),
+    Route("DELETE", f"{_MEMBERS}/@me", _leave),
+    Route("PUT", f"{_MEMBERS}/{{user}}", _join),
+    Route("DELETE", f"{_MEMBERS}/{{user}}", _leave),
+    Route("GET", _MEMBERS, _members),
+    Route("GET", "/guilds/{guild}/threads/active", _active),
+)

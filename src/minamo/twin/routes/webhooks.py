@@ -1,0 +1,178 @@
+"""Webhooks: create, list, execute, change, delete, and their messages.
+
+The paths with a token are also those of interaction follow-ups; a path with the application's
+id goes to `interactions`.
+"""
+
+from __future__ import annotations
+
+from minamo.twin import checks, shapes_message
+from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.permissions import Permission, require
+from minamo.twin.posting import change, draft, post, remove
+from minamo.twin.refusals import Refused, SlowedDown, locked
+from minamo.twin.routes import interactions
+from minamo.twin.world import EPHEMERAL, Channel, Message, User, Webhook, new_token
+
+
+def _create(call: Call) -> Answer:
+    channel, discord = call.channel(Permission.MANAGE_WEBHOOKS), call.discord
+    name = checks.webhook_name(discord.rules, call.fields.get("name"))
+    avatar = checks.image(call.fields.get("avatar"))
+    here = [one for one in discord.world.webhooks.values() if one.channel_id == channel.id]
+    if len(here) >= discord.rules.webhooks_max:
+        raise Refused(30007)
+    made = Webhook(
+        discord.world.new_id(),
+        channel.id,
+        channel.guild_id or 0,
+        name,
+        new_token(),
+        avatar,
+        application_id=discord.world.bot.id,
+    )
+    discord.world.webhooks[made.id] = made
+    _updated(call, made)
+    return 200, shapes_message.webhook(discord.world, made, secret=True)
+
+
+def _updated(call: Call, one: Webhook) -> None:
+    body = {"guild_id": str(one.guild_id), "channel_id": str(one.channel_id)}
+    call.discord.gateway.dispatch("WEBHOOKS_UPDATE", body, guild_id=one.guild_id)
+
+
+def _of_channel(call: Call) -> Answer:
+    channel, world = call.channel(Permission.MANAGE_WEBHOOKS), call.discord.world
+    found = [one for one in world.webhooks.values() if one.channel_id == channel.id]
+    return 200, [shapes_message.webhook(world, one, secret=True) for one in found]
+
+
+def _of_guild(call: Call) -> Answer:
+    guild, world = call.guild(), call.discord.world
+    found = [one for one in world.webhooks.values() if one.guild_id == guild.id]
+    return 200, [shapes_message.webhook(world, one, secret=True) for one in found]
+
+
+def find(call: Call) -> Webhook:
+    """The webhook of the path; by token, or by what the bot may manage."""
+    world = call.discord.world
+    found = world.webhooks.get(call.id("webhook"))
+    if found is None:
+        raise Refused(10015)
+    if "token" not in call.params:
+        home = world.channels[found.channel_id]
+        require(world, world.bot.id, home, Permission.MANAGE_WEBHOOKS)
+    elif call.params["token"] != found.token:
+        raise Refused(50027)
+    return found
+
+
+def _get(call: Call) -> Answer:
+    return 200, shapes_message.webhook(
+        call.discord.world, find(call), secret="token" not in call.params
+    )
+
+
+def _edit(call: Call) -> Answer:
+    found, body = find(call), call.fields
+    if "name" in body:
+        found.name = checks.webhook_name(call.discord.rules, body["name"])
+    if "avatar" in body:
+        found.avatar = checks.image(body["avatar"])
+    if body.get("channel_id"):
+        found.channel_id = int(body["channel_id"])
+    _updated(call, found)
+    return 200, shapes_message.webhook(call.discord.world, found, secret=True)
+
+
+def _delete(call: Call) -> Answer:
+    found = find(call)
+    del call.discord.world.webhooks[found.id]
+    _updated(call, found)
+    return 204, None
+
+
+def _execute(call: Call) -> Answer:
+    discord = call.discord
+    if call.id("webhook") == discord.world.bot.id:
+        return interactions.follow_up(call)
+    found = find(call)
+    place = _place(call, found)
+    limit = discord.rules.webhook_hidden
+    if discord.rules.rate_limits and (
+        wait := discord.buckets.take_hidden("webhook.hidden", str(place.id), limit)
+    ):
+        raise SlowedDown(wait, scope="hidden")
+    body = call.fields
+    name = found.name
+    if body.get("username") is not None:
+        name = checks.webhook_name(discord.rules, body["username"], "username")
+    one = draft(discord, body, call.uploads)
+    one.flags &= ~EPHEMERAL
+    one.reference = {}  # webhooks cannot reply
+    persona = User(found.id, name, is_bot=True, avatar=body.get("avatar_url") or found.avatar)
+    message = post(discord, place, persona, one, webhook_id=found.id)
+    if call.query.get("wait", "false").lower() not in ("true", "1"):
+        return 204, None
+    return 200, shapes_message.message(discord.world, message)
+
+
+def _place(call: Call, found: Webhook) -> Channel:
+    world = call.discord.world
+    if "thread_id" not in call.query:
+        return world.channels[found.channel_id]
+    thread = world.channels.get(int(call.query["thread_id"]))
+    if thread is None or thread.parent_id != found.channel_id:
+        raise Refused(10003)
+    if thread.locked:
+        raise locked(archived=thread.archived)
+    return thread
+
+
+def _message(call: Call) -> Message:
+    found = find(call)
+    message = call.discord.world.find_message(_place(call, found).id, call.id("message"))
+    if message is None or message.webhook_id != found.id:
+        raise Refused(10008)
+    return message
+
+
+def _get_message(call: Call) -> Answer:
+    if call.id("webhook") == call.discord.world.bot.id:
+        return interactions.get_message(call)
+    return 200, shapes_message.message(call.discord.world, _message(call))
+
+
+def _edit_message(call: Call) -> Answer:
+    if call.id("webhook") == call.discord.world.bot.id:
+        return interactions.edit_message(call)
+    message = _message(call)
+    change(call.discord, message, call.fields, call.uploads)
+    return 200, shapes_message.message(call.discord.world, message)
+
+
+def _delete_message(call: Call) -> Answer:
+    if call.id("webhook") == call.discord.world.bot.id:
+        return interactions.delete_message(call)
+    remove(call.discord, _message(call))
+    return 204, None
+
+
+_BY_ID = "/webhooks/{webhook}"
+_BY_TOKEN = "/webhooks/{webhook}/{token}"  # noqa: S105 - a pattern
+_ONE = "/webhooks/{webhook}/{token}/messages/{message}"
+ROUTES = (
+    Route("POST", "/channels/{channel}/webhooks", _create),
+    Route("GET", "/channels/{channel}/webhooks", _of_channel),
+    Route("GET", "/guilds/{guild}/webhooks", _of_guild),
+    Route("GET", _BY_ID, _get),
+    Route("PATCH", _BY_ID, _edit),
+    Route("DELETE", _BY_ID, _delete),
+    Route("POST", _BY_TOKEN, _execute, "webhook", auth=False),
+    Route("GET", _BY_TOKEN, _get, auth=False),
+    Route("PATCH", _BY_TOKEN, _edit, auth=False),
+    Route("DELETE", _BY_TOKEN, _delete, auth=False),
+    Route("GET", _ONE, _get_message, "webhook.message", auth=False),
+    Route("PATCH", _ONE, _edit_message, "webhook.message", auth=False),
+    Route("DELETE", _ONE, _delete_message, "webhook.message", auth=False),
+)

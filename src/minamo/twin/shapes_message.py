@@ -1,0 +1,134 @@
+"""The JSON of what is said: messages, webhooks, interactions."""
+
+from __future__ import annotations
+
+from minamo.twin.permissions import permissions
+from minamo.twin.shapes import Json, member, stamp, user
+from minamo.twin.world import Interaction, Message, Webhook, World
+
+
+def message(world: World, one: Message, *, nested: bool = False) -> Json:
+    """A message as REST returns it; the nonce is only in the answer to its creation."""
+    mentioned = [world.users[x] for x in one.pinged if x in world.users]
+    body: Json = {
+        "id": str(one.id),
+        "channel_id": str(one.channel_id),
+        "author": user(one.author),
+        "content": one.content,
+        "timestamp": stamp(one.created_at),
+        "edited_timestamp": stamp(one.edited_at) if one.edited_at is not None else None,
+        "tts": one.tts,
+        "mention_everyone": one.pinged_everyone,
+        "mentions": [user(x) for x in mentioned],
+        "mention_roles": [str(x) for x in one.pinged_roles],
+        "attachments": one.attachments,
+        "embeds": one.embeds,
+        "components": one.components,
+        "pinned": False,
+        "type": one.type,
+        "flags": one.flags,
+    }
+    if one.webhook_id is not None:
+        body["webhook_id"] = str(one.webhook_id)
+    if one.interaction_id in world.interactions:
+        body["interaction_metadata"] = _origin(world, world.interactions[one.interaction_id])
+        body["application_id"] = str(world.bot.id)
+    if one.reply_to is not None:
+        body["message_reference"] = _reference(world, one)
+        if not nested:
+            target = world.find_message(one.channel_id, one.reply_to)
+            body["referenced_message"] = message(world, target, nested=True) if target else None
+    return body
+
+
+def _reference(world: World, one: Message) -> Json:
+    guild_id = world.channels[one.channel_id].guild_id
+    body: Json = {
+        "type": 0,
+        "message_id": str(one.reply_to),
+        "channel_id": str(one.channel_id),
+    }
+    return {**body, "guild_id": str(guild_id)} if guild_id is not None else body
+
+
+def _origin(world: World, one: Interaction) -> Json:
+    body: Json = {
+        "id": str(one.id),
+        "type": one.type,
+        "user": user(world.users[one.user_id]),
+        "authorizing_integration_owners": {"0": "0"},
+    }
+    if one.message_id is not None:
+        body["interacted_message_id"] = str(one.message_id)
+    return body
+
+
+def message_event(world: World, one: Message, *, is_new: bool) -> Json:
+    """The same over the gateway: with the server, the member and, if new, the nonce."""
+    body = message(world, one)
+    if is_new and one.nonce is not None:
+        body["nonce"] = one.nonce
+    guild_id = world.channels[one.channel_id].guild_id
+    if guild_id is None:
+        return body
+    body["guild_id"] = str(guild_id)
+    members = world.guilds[guild_id].members
+    if one.webhook_id is None and one.author.id in members:
+        body["member"] = member(members[one.author.id], with_user=False)
+    for mention in body["mentions"]:
+        if int(mention["id"]) in members:
+            mention["member"] = member(members[int(mention["id"])], with_user=False)
+    return body
+
+
+def webhook(world: World, one: Webhook, *, secret: bool) -> Json:
+    """A webhook; *secret*: with its token, as those see it who may manage it."""
+    body: Json = {
+        "id": str(one.id),
+        "type": 1,
+        "guild_id": str(one.guild_id),
+        "channel_id": str(one.channel_id),
+        "name": one.name,
+        "avatar": one.avatar,
+        "application_id": str(one.application_id) if one.application_id else None,
+        "user": user(world.bot),
+    }
+    return {**body, "token": one.token} if secret else body
+
+
+def interaction(world: World, one: Interaction) -> Json:
+    """A command used or a component pressed."""
+    place = world.channels[one.channel_id]
+    mine = str(int(permissions(world, world.bot.id, place)))
+    body: Json = {
+        "id": str(one.id),
+        "application_id": str(world.bot.id),
+        "type": one.type,
+        "token": one.token,
+        "version": 1,
+        "data": one.data,
+        "channel_id": str(place.id),
+        "channel": {"id": str(place.id), "type": place.type, "name": place.name},
+        "app_permissions": mine,
+        "locale": "en-US",
+        "entitlements": [],
+        "authorizing_integration_owners": {"0": str(place.guild_id or 0)},
+        "context": 0 if place.guild_id else 1,
+        "attachment_size_limit": 10 * 1024 * 1024,
+    }
+    if one.user_installed:
+        body["authorizing_integration_owners"] = {"1": str(one.user_id)}
+    if one.message_id is not None:
+        found = world.find_message(one.channel_id, one.message_id)
+        body["message"] = message(world, found) if found else None
+    if place.guild_id is None:
+        return {**body, "user": user(world.users[one.user_id])}
+    owner = world.guilds[place.guild_id].members[one.user_id]
+    theirs = str(int(permissions(world, one.user_id, place)))
+    body["channel"]["permissions"] = theirs
+    return {
+        **body,
+        "guild_id": str(place.guild_id),
+        "guild_locale": "en-US",
+        "member": {**member(owner), "permissions": theirs},
+    }

@@ -1,0 +1,70 @@
+"""The JSON about the bot itself: who it is, where the gateway is, what READY says."""
+
+from __future__ import annotations
+
+from minamo.twin.shapes import Json, me, user
+from minamo.twin.world import World
+
+
+def application(world: World) -> Json:
+    """The bot's application."""
+    return {
+        "id": str(world.bot.id),
+        "name": world.bot.name,
+        "icon": None,
+        "description": "",
+        "bot_public": False,
+        "bot_require_code_grant": False,
+        "owner": user(next(iter(world.users.values()))),
+        "team": None,
+        "verify_key": "0" * 64,
+        "flags": (1 << 15) | (1 << 19),
+        "approximate_guild_count": len(world.guilds),
+        "approximate_user_install_count": 0,
+        "hook": True,
+    }
+
+
+def gateway_bot(url: str) -> Json:
+    """Where to connect and how often one may."""
+    return {
+        "url": url,
+        "shards": 1,
+        "session_start_limit": {
+            "total": 1_000,
+            "remaining": 999,
+            "reset_after": 14_400_000,
+            "max_concurrency": 1,
+        },
+    }
+
+
+def ready(world: World, session_id: str, url: str, shard: tuple[int, int]) -> Json:
+    """The first event of a session."""
+    return {
+        "v": 10,
+        "user": me(world.bot),
+        "guilds": [{"id": str(one), "unavailable": True} for one in world.guilds],
+        "session_id": session_id,
+        "resume_gateway_url": url,
+        "shard": list(shard),
+        "application": {"id": str(world.bot.id), "flags": (1 << 15) | (1 << 19)},
+    }
+
+
+def command(world: World, command_id: int, guild_id: int, given: Json) -> Json:
+    """An application command, registered."""
+    body: Json = {
+        "id": str(command_id),
+        "application_id": str(world.bot.id),
+        "type": given.get("type", 1),
+        "name": given["name"],
+        "description": given.get("description", ""),
+        "options": given.get("options") or [],
+        "version": str(command_id),
+        "default_member_permissions": given.get("default_member_permissions"),
+        "nsfw": given.get("nsfw", False),
+        "contexts": given.get("contexts"),
+        "integration_types": given.get("integration_types") or [0],
+    }
+    return {**body, "guild_id": str(guild_id)} if guild_id else body

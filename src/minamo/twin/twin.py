@@ -1,0 +1,266 @@
+"""The twin as its users see it: start it, act in it, look at it, break it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from minamo.twin import actors, founding, server, shapes
+from minamo.twin.faults import Faults
+from minamo.twin.permissions import Permission, combined, overwrite
+from minamo.twin.rules import Rules
+from minamo.twin.world import PUBLIC_THREAD, Channel, Guild, Interaction, Message, User
+
+
+class TwinFailure(AssertionError):
+    """The bot did what a real Discord would punish, or what the twin does not know."""
+
+
+class Twin:
+    """A local Discord for one bot: ``async with Twin() as t: …``.
+
+    Leaving it raises `TwinFailure` if the bot called a route that the twin does not know, or
+    made so many invalid requests that Discord would have shut it out.
+    """
+
+    def __init__(
+        self,
+        *,
+        rules: Rules | None = None,
+        faults: Faults | None = None,
+        clock: Callable[[], float] = time.time,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        secret: str | None = None,
+    ) -> None:
+        self._discord = founding.found(rules or Rules(), faults or Faults(), clock, secret)
+        self._host, self._port = host, port
+        self._runner: web.AppRunner | None = None
+        self.rules = self._discord.rules
+        self.faults = self._discord.faults
+        self.journal = self._discord.journal
+        self.world = self._discord.world
+        self.bot = self.world.bot
+        self.journal.known = server.NAMES
+        self.faults.belong_to(server.NAMES)
+
+    def __repr__(self) -> str:
+        state = self._discord.origin or "not started"
+        return f"<Twin {state}, {len(self.journal.requests_made)} requests>"
+
+    # Life.
+
+    async def __aenter__(self) -> Self:
+        app = server.application(self._discord)
+        # A stalled request would otherwise hold up the end for a minute.
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host, self._port)
+        await site.start()
+        self._port = self._runner.addresses[0][1]
+        self._discord.origin = f"http://{self._host}:{self._port}"
+        self._discord.gateway.url = f"ws://{self._host}:{self._port}/gw"
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._discord.closing.set()
+        self._discord.gateway.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if kind is None:
+            self.check()
+
+    def check(self) -> None:
+        """Raise for what leaving would raise for."""
+        if self.unknown:
+            routes = ", ".join(dict.fromkeys(self.unknown))
+            raise TwinFailure(f"routes that the twin does not know: {routes}")
+        if self.banned:
+            count = self._discord.buckets.invalid
+            raise TwinFailure(f"{count} invalid requests: Discord would have shut the bot out")
+
+    # Where things are.
+
+    @property
+    def token(self) -> str:
+        """The bot token to connect with."""
+        return self._discord.token
+
+    @property
+    def url(self) -> str:
+        """The base of the REST API, for hikari's `rest_url`."""
+        return f"{self._discord.origin}{server.API}"
+
+    @property
+    def unknown(self) -> list[str]:
+        """Calls to routes that do not exist here."""
+        return self._discord.unknown
+
+    @property
+    def banned(self) -> bool:
+        """Whether too many invalid requests shut the door."""
+        return self._discord.buckets.banned
+
+    @property
+    def invalid(self) -> int:
+        """Requests of the last ten minutes that count towards being shut out."""
+        return self._discord.buckets.invalid
+
+    @property
+    def guild(self) -> Guild:
+        """The server."""
+        return next(iter(self.world.guilds.values()))
+
+    def channel(self, name: str = "general") -> Channel:
+        """A channel or thread by its name; made if there is none, and announced."""
+        for one in self.world.channels.values():
+            if one.name == name and name:
+                return one
+        made = founding.add_channel(self.world, self.guild, name)
+        self._discord.announce_channel("CHANNEL_CREATE", made)
+        return made
+
+    def user(self, name: str = "ann") -> User:
+        """A person by name; invited if there is none."""
+        for one in self.world.users.values():
+            if one.name == name:
+                return one
+        made = founding.add_user(self.world, self.guild, name)
+        body = {"guild_id": str(self.guild.id), **shapes.member(self.guild.members[made.id])}
+        self._discord.gateway.dispatch("GUILD_MEMBER_ADD", body, guild_id=self.guild.id)
+        return made
+
+    def dm(self, user: User | str = "ann") -> Channel:
+        """The direct message channel between the bot and somebody."""
+        return self.world.dm_with(self._user(user).id)
+
+    def thread(self, name: str, parent: Channel | str = "general") -> Channel:
+        """A public thread."""
+        home = self._channel(parent)
+        made = Channel(self.world.new_id(), PUBLIC_THREAD, name, home.guild_id, home.id)
+        made.created_at, made.owner_id = self._discord.now(), self.guild.owner_id
+        self.world.channels[made.id] = made
+        self._discord.announce_channel("THREAD_CREATE", made)
+        return made
+
+    def messages(self, channel: Channel | str = "general") -> list[Message]:
+        """What stands in the channel now, oldest first."""
+        return list(self.world.messages.get(self._channel(channel).id, {}).values())
+
+    def texts(self, channel: Channel | str = "general", *, bot: bool = True) -> list[str]:
+        """What the bot (or, with `bot=False`, everybody) said there."""
+        every = self.messages(channel)
+        return [one.content for one in every if not bot or one.author.is_bot]
+
+    def is_typing(self, channel: Channel | str = "general") -> bool:
+        """Whether the channel shows the bot typing now."""
+        until = self._channel(channel).typing_until.get(self.bot.id, 0.0)
+        return until > self._discord.now()
+
+    # People act.
+
+    async def say(
+        self,
+        text: str,
+        *,
+        channel: Channel | str = "general",
+        user: User | str = "ann",
+        files: Sequence[tuple[str, bytes]] = (),
+    ) -> Message:
+        """Somebody writes; the bot is told."""
+        return actors.say(
+            self._discord, text, self._channel(channel), self._user(user), files=files
+        )
+
+    async def reply(self, to: Message, text: str, *, user: User | str = "ann") -> Message:
+        """Somebody replies to a message."""
+        home = self.world.channels[to.channel_id]
+        return actors.say(self._discord, text, home, self._user(user), reply_to=to)
+
+    async def edit(self, message: Message, text: str) -> None:
+        """The author changes a message."""
+        actors.edit(self._discord, message, text)
+
+    async def delete(self, message: Message) -> None:
+        """Somebody deletes a message."""
+        actors.delete(self._discord, message)
+
+    async def slash(
+        self,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        channel: Channel | str = "general",
+        user: User | str = "ann",
+        user_installed: bool = False,
+    ) -> Interaction:
+        """Somebody uses a slash command."""
+        return actors.slash(
+            self._discord,
+            name,
+            options or {},
+            self._channel(channel),
+            self._user(user),
+            user_installed=user_installed,
+        )
+
+    async def click(
+        self, message: Message, custom_id: str, *, user: User | str = "ann"
+    ) -> Interaction:
+        """Somebody presses a button."""
+        return actors.click(self._discord, message, custom_id, self._user(user))
+
+    # The place changes.
+
+    def deny(self, channel: Channel | str, *permissions: Permission) -> None:
+        """Take permissions from the bot in one channel."""
+        self._overwrite(channel, Permission(0), combined(permissions))
+
+    def allow(self, channel: Channel | str, *permissions: Permission) -> None:
+        """Give the bot permissions in one channel."""
+        self._overwrite(channel, combined(permissions), Permission(0))
+
+    def delete_channel(self, channel: Channel | str) -> None:
+        """Delete a channel with all in it."""
+        gone = self._channel(channel)
+        event = "THREAD_DELETE" if gone.is_thread else "CHANNEL_DELETE"
+        self._discord.announce_channel(event, gone)
+        self.world.drop_channel(gone.id)
+
+    # The gateway misbehaves.
+
+    def reconnect(self) -> None:
+        """Ask the bot to connect again and resume (op 7)."""
+        self._discord.gateway.reconnect()
+
+    def invalidate(self, *, resumable: bool = False) -> None:
+        """End the bot's session (op 9)."""
+        self._discord.gateway.invalidate(resumable=resumable)
+
+    def disconnect(self, code: int = 4000) -> None:
+        """Close the gateway connection with a code."""
+        self._discord.gateway.close(code)
+
+    def event(self, name: str, data: Mapping[str, Any]) -> None:
+        """Dispatch any gateway event, for what the twin has no word for."""
+        self._discord.gateway.dispatch(name, dict(data), guild_id=self.guild.id)
+
+    def _overwrite(self, channel: Channel | str, allow: Permission, deny: Permission) -> None:
+        place = self._channel(channel)
+        overwrite(place, self.bot.id, allow, deny)
+        self._discord.announce_channel("CHANNEL_UPDATE", place)
+
+    def _channel(self, channel: Channel | str) -> Channel:
+        return channel if isinstance(channel, Channel) else self.channel(channel)
+
+    def _user(self, user: User | str) -> User:
+        return user if isinstance(user, User) else self.user(user)

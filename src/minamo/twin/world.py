@@ -1,0 +1,227 @@
+"""What exists: servers, channels, people, messages, webhooks, interactions.  Plain state.
+
+Nothing here knows HTTP, limits or JSON; `shapes` turns it into what Discord would send.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+EPOCH_MS = 1_420_070_400_000  # the first millisecond of 2015, where Discord's ids begin
+
+TEXT, DM, NEWS, PUBLIC_THREAD, PRIVATE_THREAD = 0, 1, 5, 11, 12
+_THREADS = (10, PUBLIC_THREAD, PRIVATE_THREAD)
+
+EPHEMERAL = 1 << 6
+LOADING = 1 << 7
+SUPPRESS_EMBEDS = 1 << 2
+COMPONENTS_V2 = 1 << 15
+
+
+@define(eq=False)
+class User:
+    """A person, a bot, or the name a webhook speaks under."""
+
+    id: int
+    name: str
+    is_bot: bool = False
+    avatar: str | None = None
+    takes_dms: bool = True
+
+
+@define(eq=False)
+class Role:
+    """A role; the one with the server's own id is `@everyone`."""
+
+    id: int
+    name: str
+    permissions: int
+    position: int = 0
+    mentionable: bool = False
+
+
+@define(eq=False)
+class Member:
+    """A user in a server."""
+
+    user: User
+    joined_at: float
+    roles: list[int] = field(factory=list)
+    nick: str | None = None
+
+
+@define(eq=False)
+class Overwrite:
+    """Permissions of one role or member in one channel."""
+
+    id: int
+    is_member: bool
+    allow: int = 0
+    deny: int = 0
+
+
+@define(eq=False)
+class Channel:
+    """A text channel, a thread or a direct message."""
+
+    id: int
+    type: int
+    name: str
+    guild_id: int | None = None
+    parent_id: int | None = None
+    position: int = 0
+    topic: str | None = None
+    overwrites: dict[int, Overwrite] = field(factory=dict)
+    slowmode_s: int = 0
+    recipients: list[int] = field(factory=list)
+    owner_id: int = 0
+    created_at: float = 0.0
+    archived: bool = False
+    locked: bool = False
+    auto_archive_min: int = 1_440
+    members: set[int] = field(factory=set)
+    typing_until: dict[int, float] = field(factory=dict)
+    last_said: dict[int, float] = field(factory=dict)
+
+    @property
+    def is_thread(self) -> bool:
+        """Whether it hangs on another channel."""
+        return self.type in _THREADS
+
+
+@define(eq=False)
+class Guild:
+    """A server."""
+
+    id: int
+    name: str
+    owner_id: int
+    roles: dict[int, Role] = field(factory=dict)
+    members: dict[int, Member] = field(factory=dict)
+
+
+@define(eq=False)
+class Message:
+    """A message as it stands now, with what it did to people when it was written."""
+
+    id: int
+    channel_id: int
+    author: User
+    content: str
+    created_at: float
+    edited_at: float | None = None
+    nonce: str | int | None = None
+    type: int = 0
+    flags: int = 0
+    tts: bool = False
+    embeds: list[dict[str, Any]] = field(factory=list)
+    components: list[dict[str, Any]] = field(factory=list)
+    attachments: list[dict[str, Any]] = field(factory=list)
+    files: dict[str, bytes] = field(factory=dict, repr=False)
+    reply_to: int | None = None
+    webhook_id: int | None = None
+    interaction_id: int | None = None
+    #: Whose bell rang: users by mention or reply, roles, and everyone.
+    pinged: list[int] = field(factory=list)
+    pinged_roles: list[int] = field(factory=list)
+    pinged_everyone: bool = False
+    edits: int = 0
+    thread_id: int | None = None
+
+    @property
+    def is_ephemeral(self) -> bool:
+        """Only the person who used the command sees it."""
+        return bool(self.flags & EPHEMERAL)
+
+
+@define(eq=False)
+class Webhook:
+    """A webhook of a channel."""
+
+    id: int
+    channel_id: int
+    guild_id: int
+    name: str
+    token: str = field(repr=False)
+    avatar: str | None = None
+    application_id: int | None = None
+
+
+@define(eq=False)
+class Interaction:
+    """A slash command used or a button pressed, and what the bot made of it."""
+
+    id: int
+    type: int
+    channel_id: int
+    user_id: int
+    created_at: float
+    token: str = field(repr=False)
+    data: dict[str, Any]
+    message_id: int | None = None
+    callback_type: int | None = None
+    original_id: int | None = None
+    follow_ups: list[int] = field(factory=list)
+    user_installed: bool = False
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the bot gave its first answer, deferred or not."""
+        return self.callback_type is not None
+
+
+@define(eq=False)
+class World:
+    """Everything there is, by id."""
+
+    now: Callable[[], float]
+    bot: User
+    users: dict[int, User] = field(factory=dict)
+    guilds: dict[int, Guild] = field(factory=dict)
+    channels: dict[int, Channel] = field(factory=dict)
+    messages: dict[int, dict[int, Message]] = field(factory=dict)
+    webhooks: dict[int, Webhook] = field(factory=dict)
+    interactions: dict[int, Interaction] = field(factory=dict)
+    #: Application commands by the server they belong to; 0 holds the global ones.
+    commands: dict[int, dict[int, dict[str, Any]]] = field(factory=dict)
+    #: (author, channel, nonce) to (message, when); kept when the message is deleted.
+    nonces: dict[tuple[int, int, str], tuple[int, float]] = field(factory=dict)
+    _last_id: int = 0
+
+    def new_id(self) -> int:
+        """A snowflake that says when it was made, larger than all before it."""
+        made = (int(self.now() * 1_000) - EPOCH_MS) << 22
+        self._last_id = max(made, self._last_id + 1)
+        return self._last_id
+
+    def find_message(self, channel_id: int, message_id: int) -> Message | None:
+        """A message of that channel, if it is still there."""
+        return self.messages.get(channel_id, {}).get(message_id)
+
+    def dm_with(self, user_id: int) -> Channel:
+        """The direct message channel with somebody, made when it is first asked for."""
+        pair = {self.bot.id, user_id}
+        for one in self.channels.values():
+            if one.type == DM and set(one.recipients) == pair:
+                return one
+        made = Channel(self.new_id(), DM, "", recipients=sorted(pair))
+        self.channels[made.id] = made
+        return made
+
+    def drop_channel(self, channel_id: int) -> None:
+        """Delete a channel with all that hangs on it."""
+        for thread in [c for c in self.channels.values() if c.parent_id == channel_id]:
+            self.drop_channel(thread.id)
+        self.channels.pop(channel_id, None)
+        self.messages.pop(channel_id, None)
+        for webhook in [w for w in self.webhooks.values() if w.channel_id == channel_id]:
+            del self.webhooks[webhook.id]
+
+
+def new_token() -> str:
+    """A secret as long as the real ones are."""
+    return secrets.token_urlsafe(48)
