@@ -8,8 +8,8 @@ from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
 from minamo.core.origins import ADDED
 from minamo.core.provenance import cut
+from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import Replayed, replay
-from minamo.inspect.trace import Moment, Trace
 
 
 def run(chunks: list[str], *, ending: str = "end", **settings: object) -> Replayed:

@@ -1,7 +1,9 @@
 """The exceptions of minamo: few, and only for mistakes in a program or a chart.
 
     MinamoError
+    ├── BadRequest      something that no provider could take, found before it is sent
     ├── BadSetting      a setting that makes no sense, found when it is made
+    ├── BadTrace        a trace that cannot be read
     ├── ChartError      a chart or its actions are wrong; found when it is read or compiled
     ├── UnknownEvent    a machine was sent an event that its chart does not declare
     └── Stuck           a chart went round in circles inside one step
@@ -15,6 +17,14 @@ from __future__ import annotations
 
 class MinamoError(Exception):
     """Misuse, or a promise broken by our own code."""
+
+
+class BadRequest(MinamoError):
+    """Something that no provider could take, found before anything was sent."""
+
+
+class BadTrace(MinamoError):
+    """A trace that cannot be read; the message begins with the line's number."""
 
 
 class BadSetting(MinamoError):

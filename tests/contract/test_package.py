@@ -16,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_public_names_are_pinned() -> None:
-    assert minamo.__all__ == ["ChartError", "MinamoError", "__version__"]
+    assert minamo.__all__ == [
+        "Anthropic", "BadRequest", "BadSetting", "BadTrace", "ChartError", "Deadlines", "Gemini", "HumanizerDegree", "Image", "Message", "MinamoError", "OpenAICompatible", "Scripted", "StreamConfig", "StreamResult", "Tool", "WireLimits", "__version__", "as_chunks", "assistant", "fallback", "retry", "system", "tool", "user",
+    ]  # fmt: skip
     assert dir(minamo) == sorted(minamo.__all__)
     assert minamo.machine.__all__ == [
         "Chart", "Coverage", "Finding", "Hop", "Machine", "Row", "State", "Table", "Taken",

@@ -22,8 +22,8 @@ from minamo.core.chunks import Call, Done, Error, FunctionCall, Text
 from minamo.core.config import StreamConfig
 from minamo.core.markers import Markers
 from minamo.core.stream import LIVE, Stream
+from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import replay
-from minamo.inspect.trace import Moment, Trace
 from strategies import markdown_texts, texts
 
 SETTINGS: list[dict[str, object]] = [
@@ -377,7 +377,7 @@ def test_p07_time_is_linear(atom: str, figure: Callable[[str], None]) -> None:
 def test_p08_same_in_same_out_whatever_the_hash_seed() -> None:
     program = (
         "from minamo.core.chunks import Text; from minamo.core.config import StreamConfig;"
-        "from minamo.inspect.replay import replay; from minamo.inspect.trace import Moment, Trace;"
+        "from minamo.inspect.replay import replay; from minamo.core.trace import Moment, Trace;"
         "t = 'A (b) **c** <think>d</think>\\n\\n```py\\ne\\n```\\n[f](http://g) @h ' * 50;"
         "c = StreamConfig(degree=3, mentions={'h': '1'}, humanize_seed=4);"
         "print(replay(Trace(c, (Moment(0, 'chunk', chunk=Text(t)), Moment(0, 'end')))).summary())"

@@ -9,7 +9,9 @@ from minamo.core import limits
 from minamo.core.buffer import Buffer
 from minamo.core.chunks import Call, Error, FunctionCall, Text
 from minamo.core.config import StreamConfig
-from minamo.core.ledger import SPANS_MAX, Ledger
+from minamo.core.ledger import Ledger
+from minamo.core.limits import SPANS_MAX
+from minamo.core.origins import Origins
 from minamo.core.overflow import cut_code, cut_prose
 from minamo.core.pieces import Dropped, Piece, covers
 from minamo.core.result import StreamResult
@@ -138,10 +140,22 @@ def test_the_way_through_the_chart_has_a_limit() -> None:
     assert states[-1] == "completed"
 
 
-def test_what_waits_is_counted() -> None:
+def test_what_waits_is_counted_and_can_be_withdrawn() -> None:
     stream = Stream(StreamConfig())
-    stream.chunk(Text("One.\n\nTwo"))
-    assert stream.actions.outbox.waiting == len("One.\n\n")
+    assert stream.actions.outbox.take() == []
+    stream.chunk(Text("[a](http://b.example)\n\nTwo"))
+    assert stream.actions.outbox.waiting == len("[a](http://b.example)\n\n")
+    stream.kill()
+    stream.flushed()
+    hidden = stream.result().suppressed
+    assert sum(hidden.values()) == stream.characters
+    assert hidden["clean.masked_link"] == 2
+
+
+def test_nothing_comes_from_nowhere() -> None:
+    origins = Origins()
+    origins.put(3, 0)
+    assert origins.take_all() == []
 
 
 def test_an_error_chunk_may_bring_thoughts_and_a_call_none() -> None:

@@ -10,8 +10,8 @@ from books import audit
 from minamo.core.chunks import Call, Done, Error, FunctionCall, Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import CHART, Stream
+from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import Replayed, replay
-from minamo.inspect.trace import Moment, Trace
 from minamo.machine import Coverage, Machine
 
 REPLY = [

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.guard import GENERIC_LABEL_MAX, HOLD_MIN, SpeakerGuard
+from minamo.core.guard import SpeakerGuard
+from minamo.core.limits import GENERIC_LABEL_MAX, GUARD_HOLD_MIN
 
 NAMES = ["Bob", "Mary", "Mary Ann", "_x_", "Straße", "A:B", "  ", "a\nb", "***"]
 
@@ -136,7 +137,7 @@ def test_only_the_beginning_of_a_line_is_held():
 
 def test_the_hold_is_bounded():
     guard = SpeakerGuard(["Bob"])
-    fed = HOLD_MIN + 10
+    fed = GUARD_HOLD_MIN + 10
     assert len(guard.feed("\n" * fed)) == 10
     assert guard.feed("Bob:") != ""  # older newlines make room
     assert guard.tripped

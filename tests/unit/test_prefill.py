@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.prefill import LEADING_BLANKS_MAX, Filled, Prefill
+from minamo.core.limits import LEADING_BLANKS_MAX
+from minamo.core.prefill import Filled, Prefill
 
 
 def run(prefill: str, *chunks: str) -> tuple[str, int, str]:

@@ -256,8 +256,8 @@ def test_a_limit_reached_while_the_rest_is_flushed_keeps_the_status() -> None:
 def test_provider_thoughts_are_kept_in_order() -> None:
     from minamo.core.chunks import Done, Text
     from minamo.core.config import StreamConfig
+    from minamo.core.trace import Moment, Trace
     from minamo.inspect.replay import replay
-    from minamo.inspect.trace import Moment, Trace
 
     chunks = [Text("", ("I ",)), Text("", ("think",)), Text("so"), Text("", ("again", "more")),
               Done("stop", thoughts=("!",))]  # fmt: skip

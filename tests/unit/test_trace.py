@@ -10,7 +10,8 @@ import pytest
 
 from minamo.cli.main import main
 from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
-from minamo.inspect.trace import SETTINGS, BadTrace, read_trace
+from minamo.core.trace import SETTINGS, read_trace
+from minamo.errors import BadTrace
 
 TEXT = '{"chunk": {"type": "text", "content": "Hi"}}'
 
@@ -25,6 +26,7 @@ def test_every_kind_of_line_is_read() -> None:
             '{"chunk": {"type": "function_call", "calls": [{"name": "a"}, {"name": "b", "arguments": {}}]}}',
             '{"chunk": {"type": "error", "kind": "rate_limit", "message": "m", "retryable": true, "retry_after": 2}}',
             '{"chunk": {"type": "done", "finish_reason": "stop", "usage": {"input_tokens": 3}, "model": "m"}}',
+            '{"chunk": {"type": "done"}}',
             '{"t": 2, "stop": {"kind": "follow_up"}}',
             '{"stop": {"kind": "user", "requester": 7}}',
             '{"kill": true}',
@@ -40,15 +42,16 @@ def test_every_kind_of_line_is_read() -> None:
     events = [(m.at, m.event, m.requester) for m in trace.moments]
     assert events == [
         (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None),
-        (0.5, "chunk", None), (2.0, "follow_up", None), (2.0, "stop", "7"), (2.0, "kill", None),
+        (0.5, "chunk", None), (0.5, "chunk", None), (2.0, "follow_up", None), (2.0, "stop", "7"), (2.0, "kill", None),
         (2.0, "delivery_lost", None), (2.0, "end", None),
     ]  # fmt: skip
-    assert [m.chunk for m in trace.moments[:5]] == [
+    assert [m.chunk for m in trace.moments[:6]] == [
         Text("Hi", ("x",)),
         FunctionCall((Call("roll", {"n": 1}, "c1"),)),
         FunctionCall((Call("a"), Call("b"))),
         Error("rate_limit", "m", retryable=True, retry_after=2),
         Done("stop", Usage(input_tokens=3), "m"),
+        Done(),
     ]
 
 

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from minamo import MinamoError, __version__
+from minamo import __version__
+from minamo.errors import BadRequest, BadSetting, MinamoError
 
 # Each module has `add(commands)`, which declares its arguments and the function to run.
-_COMMANDS = ("replay", "charts", "twin", "bench")
+_COMMANDS = ("ask", "replay", "charts", "twin", "bench")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.run(options))
     except MinamoError as error:
         print(f"minamo: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, BadRequest | BadSetting) else 1
     except BrokenPipeError:
         # Somebody piped us into `head`.  Closing now keeps the interpreter from complaining.
         sys.stderr.close()

@@ -62,8 +62,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from minamo.core.trace import read_trace
+    from minamo.errors import BadTrace
     from minamo.inspect.replay import replay
-    from minamo.inspect.trace import BadTrace, read_trace
 
     code = 0
     for name in options.files:

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from minamo.core.buffer import Buffer
 from minamo.core.capture import Captures
-from minamo.core.chunks import Call, Done
+from minamo.core.chunks import Call, Done, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.front import Front
 from minamo.core.ledger import Ledger
@@ -41,6 +41,7 @@ class Ending:
     stop_reason: StopReason | None = None
     data: Any = None
     calls: tuple[Call, ...] = ()
+    usage: Usage | None = None
     suppress: str = ""
     """The reason under which discarded text is booked."""
 

@@ -111,8 +111,7 @@ class Boundaries:
     def forced(self, position: int, rest: str) -> None:
         """The text was cut at *position* without a boundary; *rest* is what follows there."""
         self.holds.give_up()
-        if self._candidate <= position:
-            self._candidate = 0
+        self._candidate = 0  # there was none behind the cut: it would have been taken
         if self._table_end <= position:
             self._table_end = 0
         self._real = any(not char.isspace() and char not in LONE for char in rest)

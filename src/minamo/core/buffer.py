@@ -14,13 +14,11 @@ from collections import deque
 from attrs import frozen
 
 from minamo.core.boundaries import AGGREGATED, Boundaries
-from minamo.core.limits import AGGREGATE_MAX, WINDOW_AFTER
+from minamo.core.limits import AGGREGATE_MAX, PARTS_MAX, WINDOW_AFTER
 from minamo.core.origins import ADDED
 from minamo.core.overflow import cut_code, cut_prose
 from minamo.core.provenance import Trail
 
-# Many small strings take more room than one; they are joined now and then.
-_PARTS_MAX = 256
 # Letters and digits in a row, or any other single character.
 _WORDS = re.compile(r"[^\W_]+|[\W_]")
 
@@ -109,7 +107,7 @@ class Buffer:
                 done = end
                 self._cut(cut)
         self._parts.append(text[done:])
-        if len(self._parts) > _PARTS_MAX:
+        if len(self._parts) > PARTS_MAX:
             self._join()
 
     def _add_slowly(self, word: str) -> None:
@@ -128,7 +126,7 @@ class Buffer:
             self._boundaries.feed_code(len(part))
             if self._boundaries.at >= self._full:
                 self._force()
-        if len(self._parts) > _PARTS_MAX:
+        if len(self._parts) > PARTS_MAX:
             self._join()
 
     def open_code(self, text: str, start: int) -> None:

@@ -8,11 +8,8 @@ from types import MappingProxyType
 from minamo.core import clean_rules
 from minamo.core.clean_rules import Setting
 from minamo.core.edits import Edit, edit, whole
+from minamo.core.limits import CLEAN_PASSES_MAX
 from minamo.core.pieces import Shaped
-
-# Taking one thing out can put another together, as in "<|im_<|im_end|>end|>".  Nobody nests
-# that deeper than this by accident, and each pass reads the whole text.
-PASSES_MAX = 4
 
 _Rule = Callable[[str, Setting], list[Edit]]
 
@@ -78,7 +75,7 @@ def clean(
 
 def _settled(shaped: Shaped, name: str, rule: _Rule, setting: Setting) -> Shaped:
     """Apply one rule until it finds nothing more, within reason."""
-    for _ in range(PASSES_MAX):
+    for _ in range(CLEAN_PASSES_MAX):
         edits = rule(shaped.text, setting)
         if not edits:
             break

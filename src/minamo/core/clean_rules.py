@@ -14,10 +14,8 @@ from attrs import frozen
 from minamo.core.code_spans import Spans, code_spans
 from minamo.core.edits import Edit
 from minamo.core.invisible import remove_invisible
+from minamo.core.limits import SYSTEM_LEAK_MAX
 from minamo.core.masked_links import masked_links
-
-# A leaked instruction is a note, not an essay; a longer bracket is left for the reader.
-SYSTEM_LEAK_MAX = 2_000
 
 # Words that a chat template puts right after its opening mark.
 _ROLE = (

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from minamo.core.layout import PARAGRAPH, UTF16_MAX, Layout
+from minamo.core.layout import PARAGRAPH, Layout
+from minamo.core.limits import UTF16_MAX
 
 _CUT = re.compile(rb"[^\0]")
 

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-# At most half a message may go into closing and reopening; the rest is for the text itself.
-ENCLOSURES_SHARE = 2
+from minamo.core.limits import BREAKS_MAX, ENCLOSURES_SHARE
+
 SPOILER = "||"
-# A zero-width break may be needed on either side of what is added.
-BREAKS_MAX = 2
 
 
 @frozen(slots=True)

@@ -14,14 +14,11 @@ from attrs import frozen
 from minamo.core.assembly import Message, assemble
 from minamo.core.carry import NOTHING, Carry, past_blank
 from minamo.core.drafting import compose
-from minamo.core.layout import UTF16_MAX
+from minamo.core.limits import MESSAGE_LENGTH, MESSAGE_LENGTH_MIN, UTF16_MAX
 from minamo.core.pieces import Dropped, Piece
 from minamo.core.places import lay_out
 
 __all__ = ["NOTHING", "Carry", "Fitted", "Message", "fit"]
-
-LENGTH_DEFAULT = 1950  # below Discord's 2000, whose way of counting has changed before
-LENGTH_LEAST = 100  # a fence with a long language and some formatting must leave room for text
 
 _TABLES = ("code", "bullets", "raw")
 # Most of what models write: no character that begins formatting, a quote, a table or a tag, and
@@ -41,7 +38,7 @@ class Fitted:
 def fit(
     text: str,
     *,
-    limit: int = LENGTH_DEFAULT,
+    limit: int = MESSAGE_LENGTH,
     tables: str = "code",
     carry: Carry = NOTHING,
     last: bool = True,
@@ -50,8 +47,8 @@ def fit(
 
     Unless *last*, more text follows, and is fitted with the carry returned here.
     """
-    if not LENGTH_LEAST <= limit <= UTF16_MAX:
-        raise ValueError(f"limit must be {LENGTH_LEAST} to {UTF16_MAX}")
+    if not MESSAGE_LENGTH_MIN <= limit <= UTF16_MAX:
+        raise ValueError(f"limit must be {MESSAGE_LENGTH_MIN} to {UTF16_MAX}")
     if tables not in _TABLES:
         raise ValueError(f"tables must be one of {', '.join(_TABLES)}")
     if not text.strip():

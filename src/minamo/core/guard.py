@@ -9,14 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# Short lists of short names still hold this much, so that the hold does not tell names apart.
-HOLD_MIN = 32
-# The newline in front of a label and the colon behind it.
-LABEL_EDGES = 2
-# "***" on both sides is the most emphasis a name can wear.
-LABEL_EMPHASIS = 6
-# Display names have at most 32 characters; twice that also takes in "Name (aside)".
-GENERIC_LABEL_MAX = 64
+from minamo.core.limits import GENERIC_LABEL_MAX, GUARD_HOLD_MIN, LABEL_EDGES, LABEL_EMPHASIS
 
 _BLANKS = " \t"
 _DRESS = " \t*_"  # what may stand around a name
@@ -49,7 +42,7 @@ class SpeakerGuard:
         longest = max(map(len, self._names), default=0) + LABEL_EMPHASIS
         if generic:
             longest = max(longest, GENERIC_LABEL_MAX)
-        self._limit = max(HOLD_MIN, longest + LABEL_EDGES)
+        self._limit = max(GUARD_HOLD_MIN, longest + LABEL_EDGES)
         self._generic = generic
         self._held = ""
         # The line so far, which is the end of `_held`; None when the line is cleared.

@@ -6,10 +6,11 @@ A fold over characters.  It does not have to agree with Discord's own parser in 
 
 from __future__ import annotations
 
+from minamo.core.limits import QUOTE_LEAD_MAX
+
 _OPENERS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
 _CLOSERS = {closer: opener for opener, closer in _OPENERS.items()}
 _RUNS = frozenset("*_~|`")
-_LEAD_MAX = 16  # blanks before the mark of a quote; more is not how one is written
 _EYES = frozenset(":;=")  # of a face such as :(
 #: Every character that can change what is open, or that ends a run or an escape.
 NOTABLE = frozenset(_OPENERS) | frozenset(_CLOSERS) | _RUNS | frozenset('"\\\n')
@@ -81,7 +82,7 @@ class Holds:
     def _begin_line(self, char: str) -> None:
         lead = (self._lead or "") + char
         mark = lead.strip(" ")
-        if mark not in ("", ">", ">>", ">>>") or len(lead) > _LEAD_MAX:
+        if mark not in ("", ">", ">>", ">>>") or len(lead) > QUOTE_LEAD_MAX:
             self._lead = None
         elif mark in (">", ">>>") and char == " ":
             self._quoted = self._quoted or mark

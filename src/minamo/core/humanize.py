@@ -13,15 +13,9 @@ import zlib
 from minamo.core.clean_rules import URL
 from minamo.core.code_spans import Spans, code_spans
 from minamo.core.edits import Edit, edit, whole
+from minamo.core.limits import DOTS_CHANCE, LOWER_CHANCE, SHORT_MESSAGE_MAX, STOP_CHANCE
 from minamo.core.pieces import Shaped
 from minamo.core.sentences import find_ends
-
-# Chances in a hundred.  Light on purpose: in most messages nothing changes but the end.
-LOWER_CHANCE = 20
-STOP_CHANCE = 50
-DOTS_CHANCE = 30
-# A full stop at the end of a line or two is stiff; at the end of a paragraph it is normal.
-SHORT_MESSAGE = 80
 
 # Only words that are never names, so that no name loses its capital.  "I" keeps it too.
 _OPENING_WORDS = (
@@ -77,7 +71,7 @@ def _lowered(text: str, base: int) -> list[Edit]:
 
 def _unstopped(text: str, base: int) -> list[Edit]:
     """Leave out the last full stop of a short message."""
-    match = _LAST_STOP.search(text) if len(text) <= SHORT_MESSAGE else None
+    match = _LAST_STOP.search(text) if len(text) <= SHORT_MESSAGE_MAX else None
     if match is None or not _chance(base, _STOP, 0, STOP_CHANCE):
         return []
     return [Edit(*match.span(1))]

@@ -11,10 +11,7 @@ import re
 import unicodedata
 
 from minamo.core.edits import Edit
-
-# The longest subdivision code (Unicode's "gbsct" has five, the format allows six).  A
-# longer run of tags is not a flag but a hidden message.
-FLAG_TAGS_MAX = 6
+from minamo.core.limits import FLAG_TAGS_MAX
 
 # A range, not a look-up: Python's Unicode tables are older than the newest emoji.
 _PICTURES = ("\U0001f000", "\U0001faff")

@@ -8,9 +8,8 @@ from array import array
 from attrs import Factory, define
 
 from minamo.core.enclosures import Enclosure
+from minamo.core.limits import UTF16_MAX
 from minamo.core.scan import Scan
-
-UTF16_MAX = 2000  # Discord's own limit; emoji count twice there
 
 # How good a cut is.  Ends of code lines come after prose: a fence that fits is kept whole.
 ANYWHERE, SPACE, CODE_LINE, SENTENCE, LINE_END, PARAGRAPH = range(1, 7)

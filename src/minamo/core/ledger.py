@@ -7,10 +7,8 @@ from collections.abc import Iterable
 
 from attrs import define, field
 
+from minamo.core.limits import SPANS_MAX
 from minamo.core.pieces import Dropped, Piece
-
-# Spans are for looking at a single stream; past this many only the counts go on.
-SPANS_MAX = 10_000
 
 
 @define

@@ -38,3 +38,66 @@ STATES_MAX = 2_000
 # at most every other time and a segment takes two steps, so one event stays far below the
 # machine's own limit of steps.
 TOKEN_MAX = 400
+
+# Many small strings take more room than one; they are joined now and then.
+PARTS_MAX = 256
+
+# Taking one thing out can put another together, as in "<|im_<|im_end|>end|>".  Nobody nests
+# that deeper than this by accident, and each pass reads the whole text.
+CLEAN_PASSES_MAX = 4
+
+# A leaked instruction is a note, not an essay; a longer bracket is left for the reader.
+SYSTEM_LEAK_MAX = 2_000
+
+# At most half a message may go into closing and reopening; the rest is for the text itself.
+ENCLOSURES_SHARE = 2
+# A zero-width break may be needed on either side of what is added.
+BREAKS_MAX = 2
+
+# Short lists of short names still hold this much, so that the hold does not tell names apart.
+GUARD_HOLD_MIN = 32
+# The newline in front of a label and the colon behind it.
+LABEL_EDGES = 2
+# "***" on both sides is the most emphasis a name can wear.
+LABEL_EMPHASIS = 6
+# Display names have at most 32 characters; twice that also takes in "Name (aside)".
+GENERIC_LABEL_MAX = 64
+
+# Blanks before the mark of a quote; more is not how one is written.
+QUOTE_LEAD_MAX = 16
+
+# Chances in a hundred.  Light on purpose: in most messages nothing changes but the end.
+LOWER_CHANCE = 20
+STOP_CHANCE = 50
+DOTS_CHANCE = 30
+# A full stop at the end of a line or two is stiff; at the end of a paragraph it is normal.
+SHORT_MESSAGE_MAX = 80
+
+# The longest subdivision code (Unicode's "gbsct" has five, the format allows six).  A
+# longer run of tags is not a flag but a hidden message.
+FLAG_TAGS_MAX = 6
+
+# Spans are for looking at a single stream; past this many only the counts go on.
+SPANS_MAX = 10_000
+
+# Titles are rare and short; the bound keeps a text full of quotes linear.
+LINK_TITLE_MAX = 256
+
+# How far back a word can begin that decides whether a full stop ends a sentence.
+SENTENCE_CONTEXT = 64
+
+# Some models begin with a few empty lines; more than this is not hesitation but output.
+LEADING_BLANKS_MAX = 64
+
+# Seven kinds of formatting can nest in each other; deeper than this only long runs of markers go.
+FORMATTING_DEPTH_MAX = 12
+
+# A code block in a desktop window with the member list open shows about this many columns;
+# a wider table wraps into noise, and reads better as bullets.
+TABLE_COLUMNS_MAX = 64
+
+# Closing quotes and markers after a full stop, at most.
+SENTENCE_TAIL_MAX = 12
+
+# Discord's own limit; emoji count twice there.
+UTF16_MAX = 2000

@@ -14,13 +14,11 @@ from attrs import frozen
 
 from minamo.core.code_spans import Spans
 from minamo.core.edits import Edit
-
-# Titles are rare and short; the bound keeps a text full of quotes linear.
-TITLE_MAX = 256
+from minamo.core.limits import LINK_TITLE_MAX
 
 _BRACKET = re.compile(r"\\[^\w\s]|[\[\]]")
 _HEAD = re.compile(r"\(\s*(<?)(?=https?://[^\s<>)])", re.IGNORECASE)
-_TITLE = re.compile(r"\s+(?:[\"'][\s\S]{0," + str(TITLE_MAX) + r"}?[\"']\s*)?\)")
+_TITLE = re.compile(r"\s+(?:[\"'][\s\S]{0," + str(LINK_TITLE_MAX) + r"}?[\"']\s*)?\)")
 _STOPS = re.compile(r"[()]|\s+")
 _BLOCKED = -1  # stands for a parenthesis that can hold no URL
 # An exclamation mark after one of these (or first) opens an image; after a word it is prose.

@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterable
 
 from minamo.core.graphemes import inner_positions
-from minamo.core.limits import WINDOW_AFTER, WINDOW_BEFORE
+from minamo.core.limits import SENTENCE_CONTEXT, WINDOW_AFTER, WINDOW_BEFORE
 from minamo.core.scan import scan
 from minamo.core.sentences import find_ends
 
 _MAY_HAVE_ATOMS = re.compile(r"[<\[]|https?:")
-# How far back a word can begin that decides whether a full stop ends a sentence.
-_CONTEXT = 64
 
 
 def cut_prose(text: str, limit: int) -> int:
@@ -25,7 +23,7 @@ def cut_prose(text: str, limit: int) -> int:
     atoms = scan(text).atoms if _MAY_HAVE_ATOMS.search(text) else []
     shut = {at for start, end in atoms for at in range(max(low, start + 1), min(high + 1, end))}
     # Sentences before the window are of no interest; a little of what is before it is.
-    begin = max(0, low - _CONTEXT)
+    begin = max(0, low - SENTENCE_CONTEXT)
     known = (begin + end for end in find_ends(text[begin:]))
     ends = [_past_blanks(text, end) for end in known if low <= end <= high]
     ends += [at + 1 for at in range(low - 1, high) if text[at] == "\n"]

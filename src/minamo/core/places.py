@@ -22,6 +22,7 @@ from minamo.core.layout import (
     SPACE,
     Layout,
 )
+from minamo.core.limits import SENTENCE_TAIL_MAX
 from minamo.core.scan import Scan
 
 # How strongly a position resists a cut.
@@ -39,7 +40,6 @@ _HELD = re.compile(rb"[^\0]+")
 _EASE = [bytes(0 if level <= ease else level for level in range(256)) for ease in range(GAP)]
 _GAP = bytes([GAP])
 _FREE = bytes([ANYWHERE]) + bytes(255)
-_SENTENCE_TAIL = 12  # closing quotes and markers after a full stop, at most
 
 
 def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> Layout:
@@ -176,7 +176,7 @@ def _gap_rank(prose: str, start: int, end: int) -> int:
         # An indented line would lose its indent at the start of a message.
         return LINE_END if prose[end - 1] == "\n" else SENTENCE
     if prose[start - 1] in _SENTENCE_LAST:
-        ended = _SENTENCE_ENDS.search(prose, max(0, start - _SENTENCE_TAIL), start)
+        ended = _SENTENCE_ENDS.search(prose, max(0, start - SENTENCE_TAIL_MAX), start)
         return SENTENCE if ended else SPACE
     return SPACE
 

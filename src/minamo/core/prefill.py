@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-# Some models begin with a few empty lines; more than this is not hesitation but output.
-LEADING_BLANKS_MAX = 64
+from minamo.core.limits import LEADING_BLANKS_MAX
 
 _ECHO, _BLANK, _SPOKEN = range(3)
 

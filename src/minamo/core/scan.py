@@ -14,10 +14,8 @@ from attrs import Factory, define, frozen
 from minamo.core.draft import Block
 from minamo.core.enclosures import SPOILER, Enclosure, Stacks
 from minamo.core.formatting import Closers
+from minamo.core.limits import FORMATTING_DEPTH_MAX
 from minamo.core.tokens import token_end
-
-# Seven kinds of formatting can nest in each other; deeper than this only long runs of markers go.
-DEPTH_MAX = 12
 
 _SPECIAL = re.compile(
     r"\\[^0-9A-Za-z\s]|`|\*|_|~~|\|\||<|\[|¯\\_\(ツ\)_/¯|https?://|\n *(?:>>>|>) "
@@ -204,7 +202,7 @@ def _enclose(found: Scan, scope: Scope, start: int, close: int | None, enclosure
     found.enders[close] = end
     found.firm.append((start, _ink(found, low, close) + 1))
     found.firm.append((low + len(found.text[low:close].rstrip()) - 1, end))
-    if enclosure.opener[0] != "`" and scope.depth < DEPTH_MAX:
+    if enclosure.opener[0] != "`" and scope.depth < FORMATTING_DEPTH_MAX:
         fresh = _line_start(found, scope, start)
         inner = Scope(low, close, stack, scope.depth + 1, scope.quoted, scope.lines, fresh, False)
         _walk(found, inner)

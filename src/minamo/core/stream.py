@@ -63,7 +63,7 @@ class Stream:
             self._text(chunk.content)
         elif isinstance(chunk, FunctionCall):
             data = chunk.calls[0] if chunk.calls else None
-            self._end("function_called", Ending(data=data, calls=chunk.calls))
+            self._end("function_called", Ending(data=data, calls=chunk.calls, usage=chunk.usage))
         elif isinstance(chunk, Error):
             self._end("provider_failed", Ending(data=chunk))
         else:
@@ -139,7 +139,7 @@ class Stream:
             continuation_prefill=_unfinished(text) if cut_short else "",
             function_calls=actions.ending.calls,
             finish_reason=actions.done.finish_reason,
-            usage=actions.done.usage,
+            usage=actions.done.usage or actions.ending.usage,
             suppressed=dict(sorted(actions.ledger.suppressed.items())),
             additions={k: v for k, v in sorted(actions.ledger.additions.items()) if v},
             states=tuple(self.machine.path or ()),

@@ -12,11 +12,8 @@ from itertools import zip_longest
 from minamo.core.draft import Block, Draft
 from minamo.core.enclosures import code_enclosure
 from minamo.core.graphemes import columns
+from minamo.core.limits import TABLE_COLUMNS_MAX
 from minamo.core.tables import Cell, Row, Table, next_table, table_rows
-
-# A code block in a desktop window with the member list open shows about this many columns;
-# a wider table wraps into noise, and reads better as bullets.
-TABLE_COLUMNS_MAX = 64
 
 _PIPE_ESCAPE = re.compile(r"\\\|")
 _MARKUP = re.compile(r"[*_~|`\\<>\[\]]")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
 
 from minamo.core.actions import Effect
+from minamo.core.chunks import Chunk, Text
 from minamo.core.outbox import Batch
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
-from minamo.inspect.trace import Moment, Trace
+from minamo.core.trace import Moment, Trace
+from minamo.wire.overlap import OverlapRemoval
 
 
 @frozen(slots=True)
@@ -27,20 +30,25 @@ class Replayed:
 
     def summary(self) -> dict[str, Any]:
         """What `minamo replay --json` prints."""
-        result = self.result
-        calls = [{"name": one.name, "arguments": one.arguments} for one in result.function_calls]
-        return {
-            "status": result.status,
-            "stop_reason": result.stop_reason,
-            "messages": list(self.messages),
-            "thoughts": list(self.thoughts),
-            "details": list(self.details),
-            "accumulated_text": result.accumulated_text,
-            "function_calls": calls,
-            "suppressed": dict(result.suppressed),
-            "additions": dict(result.additions),
-            "states": list(result.states),
-        }
+        return summary(self.stream, self.messages)
+
+
+def summary(stream: Stream, messages: Sequence[str]) -> dict[str, Any]:
+    """How a stream ended, for programs."""
+    result, captures = stream.result(), stream.actions.captures
+    calls = [{"name": one.name, "arguments": one.arguments} for one in result.function_calls]
+    return {
+        "status": result.status,
+        "stop_reason": result.stop_reason,
+        "messages": list(messages),
+        "thoughts": list(captures.texts("think")),
+        "details": list(captures.texts("details")),
+        "accumulated_text": result.accumulated_text,
+        "function_calls": calls,
+        "suppressed": dict(result.suppressed),
+        "additions": dict(result.additions),
+        "states": list(result.states),
+    }
 
 
 def replay(trace: Trace) -> Replayed:
@@ -71,6 +79,7 @@ class _Run:
         self.heard = 0.0  # when the last chunk came
         self.patience = trace.config.first_token_timeout_ms / 1000
         self.limited = False
+        self.overlap = OverlapRemoval()
         self.stream.actions.idle_lane = self.deliver
         self.stream.actions.outbox.watch = self.batches.append
 
@@ -91,7 +100,7 @@ class _Run:
         if moment.chunk is not None:
             self.heard = moment.at
             self.patience = self.config.inactivity_timeout_ms / 1000
-            stream.chunk(moment.chunk)
+            stream.chunk(self.without_overlap(moment.chunk))
         elif moment.event == "stop":
             stream.stop(moment.requester)
         elif moment.event == "follow_up":
@@ -103,6 +112,17 @@ class _Run:
         else:
             stream.end()
         self.settle()
+
+    def without_overlap(self, chunk: Chunk) -> Chunk:
+        """What the wire would have passed on, if removing overlaps is switched on."""
+        if not self.config.overlap_removal or not isinstance(chunk, Text):
+            return chunk
+        fresh = self.overlap.add(chunk.content)
+        # Counted, but at no place of the stream: the stream never saw it.
+        overlap = len(chunk.content) - len(fresh)
+        if overlap:
+            self.stream.actions.ledger.suppressed["overlap"] += overlap
+        return Text(fresh, chunk.thoughts)
 
     def settle(self) -> None:
         """An idle lane has answered for everything by the time it is asked to finish."""

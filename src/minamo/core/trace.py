@@ -14,7 +14,7 @@ from attrs import fields, frozen
 
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
 from minamo.core.config import StreamConfig
-from minamo.errors import BadSetting, MinamoError
+from minamo.errors import BadSetting, BadTrace
 
 #: What a trace may set: every setting of a stream that replay can honour.
 SETTINGS = (
@@ -34,10 +34,6 @@ _CHUNKS = {
     "error": ("kind", "message", "retryable", "retry_after", "status"),
     "done": ("finish_reason", "usage", "model", "provider"),
 }
-
-
-class BadTrace(MinamoError):
-    """A trace that cannot be read; the message begins with the line's number."""
 
 
 @frozen(slots=True)

@@ -1,0 +1,174 @@
+"""`minamo ask`: one reply in the terminal, through the real machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from minamo.errors import BadRequest
+
+if TYPE_CHECKING:
+    import anyio
+
+    from minamo.core.chunks import Chunk
+    from minamo.core.stream import Stream
+
+_HOMES = {
+    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "google": ("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+}
+_FINE = ("completed", "function_call")
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the sub-command."""
+    parser = commands.add_parser(
+        "ask",
+        help="stream one reply into the terminal",
+        description="Ask a model and watch the reply go through the machine.  Keys come from "
+        "OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY.",
+    )
+    parser.add_argument("prompt", help="what to ask")
+    parser.add_argument("--provider", choices=sorted(_HOMES), default="openai")
+    parser.add_argument("--base-url", metavar="URL", help="another server of the same dialect")
+    parser.add_argument("--model", metavar="NAME", required=True)
+    parser.add_argument("--json", action="store_true", help="chunks and the result as JSON lines")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="record for `minamo replay`")
+    parser.add_argument(
+        "--timeout", type=float, default=120.0, metavar="S", help="longest silence, in seconds"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    import anyio
+
+    from minamo.core.config import StreamConfig
+    from minamo.core.stream import Stream
+
+    if not 0 < options.timeout < 1_000_000:
+        raise BadRequest("--timeout is a number of seconds, more than 0")
+    patience_ms = max(1, round(options.timeout * 1000))
+    stream = Stream(
+        StreamConfig(first_token_timeout_ms=patience_ms, inactivity_timeout_ms=patience_ms)
+    )
+    adapter = _adapter(options)
+    record = options.trace.open("w", encoding="utf-8") if options.trace else None
+    try:
+        anyio.run(_ask, options, adapter, stream, _Printer(stream, options.json, record))
+    finally:
+        if record is not None:
+            record.close()
+    return 0 if stream.state in _FINE else 1
+
+
+def _adapter(options: argparse.Namespace) -> Any:
+    from minamo.shell.adapters import Anthropic, Gemini, OpenAICompatible
+    from minamo.shell.checks import is_loopback
+
+    home, variable = _HOMES[options.provider]
+    base_url = options.base_url or home
+    api_key = os.environ.get(variable)
+    if not api_key and not is_loopback(base_url):
+        raise BadRequest(f"no key for {options.provider}: set {variable}")
+    if options.provider == "openai":
+        return OpenAICompatible(base_url, model=options.model, api_key=api_key or None)
+    make = Gemini if options.provider == "google" else Anthropic
+    # A server of one's own may not want a key, but these dialects always send one.
+    return make(base_url=base_url, model=options.model, api_key=api_key or "none")
+
+
+async def _ask(options: argparse.Namespace, adapter: Any, stream: Stream, out: _Printer) -> None:
+    import anyio
+
+    from minamo.shell.listen import listen
+
+    stopped = anyio.Event()
+    async with adapter, anyio.create_task_group() as tasks:
+        tasks.start_soon(_interrupts, stopped)
+        talk = adapter.ask(options.prompt)
+        await listen(talk, stream, said=out.said, shown=out.shown, stopped=stopped)
+        tasks.cancel_scope.cancel()
+    out.finish()
+
+
+async def _interrupts(stopped: anyio.Event) -> None:
+    """Ctrl-C is a stop: what was said stays."""
+    import anyio
+
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        async for _ in signals:
+            stopped.set()
+
+
+class _Printer:
+    """Says on the terminal what happens, and records it."""
+
+    def __init__(self, stream: Stream, as_json: bool, record: TextIO | None) -> None:
+        self._stream = stream
+        self._json = as_json
+        self._record = record
+        self._begin = time.monotonic()
+        self._messages: list[str] = []
+        self._colour = sys.stdout.isatty() and not as_json
+        self._lively = sys.stderr.isatty() and not as_json
+
+    def said(self, chunk: Chunk) -> None:
+        from minamo.core.trace_lines import chunk_record
+
+        line = {"t": self._now(), "chunk": chunk_record(chunk)}
+        if self._json:
+            print(json.dumps(line), flush=True)
+        self._write(line)
+        if self._lively:
+            print(
+                f"\r\x1b[K\x1b[2m{self._stream.state}\x1b[0m", end="", file=sys.stderr, flush=True
+            )
+
+    def shown(self, message: str) -> None:
+        self._messages.append(message)
+        if not self._json:
+            self._clear()
+            print(message + "\n", flush=True)
+
+    def finish(self) -> None:
+        from minamo.core.trace_lines import usage_record
+        from minamo.inspect.replay import summary
+
+        self._clear()
+        result = self._stream.result()
+        if "closing" in result.states and result.status == "completed":
+            self._write({"t": self._now(), "end": True})
+        if self._json:
+            found = summary(self._stream, self._messages) | {"usage": usage_record(result.usage)}
+            print(json.dumps({"result": found}), flush=True)
+            return
+        for thought in result.thought_log:
+            print(self._dim(f"thought: {thought}"))
+        for call in result.function_calls:
+            print(f"call: {call.name}({json.dumps(dict(call.arguments))})")
+        why = f" ({result.stop_reason})" if result.stop_reason else ""
+        error = f": {result.data.kind}, {result.data.message}" if result.status == "error" else ""
+        print(self._dim(f"{result.status}{why}{error}  ·  {' > '.join(result.states)}"))
+
+    def _now(self) -> float:
+        return round(time.monotonic() - self._begin, 3)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._record is not None:
+            self._record.write(json.dumps(line) + "\n")
+            self._record.flush()
+
+    def _clear(self) -> None:
+        if self._lively:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def _dim(self, text: str) -> str:
+        return f"\x1b[2m{text}\x1b[0m" if self._colour else text

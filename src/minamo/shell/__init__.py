@@ -1,0 +1,1 @@
+"""Everything that waits: the driver, HTTP, Discord, and what people touch."""

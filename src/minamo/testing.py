@@ -1,0 +1,118 @@
+"""Checks and fakes for programs that use minamo."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.shell.scripted import Scripted as Scripted
+from minamo.shell.scripted import as_chunks as as_chunks
+from minamo.wire.stream import Frame
+
+__all__ = ["Scripted", "as_chunks", "check_adapter"]
+
+_RANDOM_CUTS = 8
+_CUTS_MAX = 1_000
+
+
+class BytesDecoder(Protocol):
+    """The pure part of a stream: bytes to frames."""
+
+    def feed(self, data: bytes) -> Iterable[Frame]:
+        """The frames that some bytes complete."""
+
+    def end(self) -> Iterable[Frame]:
+        """The frames left when there are no more bytes."""
+
+
+class CheckedAdapter(Protocol):
+    """What `check_adapter` needs of an adapter: a decoder for each stream, and the conversion."""
+
+    def decoder(self) -> BytesDecoder:
+        """A new stream."""
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        """The chunks of one frame."""
+
+
+def check_adapter(adapter: CheckedAdapter, recorded_bytes: bytes, *, seed: int = 0) -> list[Chunk]:
+    """Replay a recorded answer in many cuts and check the laws; returns its chunks.
+
+    Whole, byte by byte and in random cuts (repeatable by *seed*) the chunks must be the same.
+    They end in done or one error, nothing follows an error, text comes before calls, arguments
+    are parsed, and nothing is raised.
+
+    Raises:
+        AssertionError: a law is broken; the message says which and where.
+    """
+    whole = _replay(adapter, [recorded_bytes], "whole")
+    _check_laws(whole)
+    single = [recorded_bytes[i : i + 1] for i in range(len(recorded_bytes))]
+    _compare(whole, _replay(adapter, single, "byte by byte"), "byte by byte")
+    dice = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
+    for number in range(_RANDOM_CUTS):
+        how = f"random cuts, seed {seed}, number {number}"
+        _compare(whole, _replay(adapter, _cut(recorded_bytes, dice), how), how)
+    return whole
+
+
+def _cut(data: bytes, dice: random.Random) -> list[bytes]:
+    count = dice.randrange(1, 2 + min(len(data) // 3, _CUTS_MAX))
+    places = sorted(dice.randrange(len(data) + 1) for _ in range(count))
+    return [data[a:b] for a, b in zip([0, *places], [*places, len(data)], strict=True)]
+
+
+def _replay(adapter: CheckedAdapter, pieces: list[bytes], how: str) -> list[Chunk]:
+    decoder = adapter.decoder()
+    out: list[Chunk] = []
+
+    def take(step: Callable[[], Iterable[Frame]], where: str) -> None:
+        try:
+            for frame in step():
+                out.extend(adapter.process_chunk(frame))
+        except Exception as error:
+            raise AssertionError(f"{how}, {where}: {type(error).__name__}: {error}") from error
+
+    at = 0
+    for piece in pieces:
+        take(lambda piece=piece: decoder.feed(piece), f"bytes {at} to {at + len(piece)}")  # type: ignore[misc]
+        at += len(piece)
+    take(decoder.end, "at the end")
+    return out
+
+
+def _compare(whole: list[Chunk], other: list[Chunk], how: str) -> None:
+    for number, (left, right) in enumerate(zip(whole, other, strict=False)):
+        if left != right:
+            raise AssertionError(
+                f"{how}: chunk {number} is {right!r}, but {left!r} when read whole"
+            )
+    if len(whole) != len(other):
+        raise AssertionError(f"{how}: {len(other)} chunks, but {len(whole)} when read whole")
+
+
+def _check_laws(chunks: list[Chunk]) -> None:
+    if not chunks or not isinstance(chunks[-1], Done | Error):
+        last = type(chunks[-1]).__name__ if chunks else "nothing"
+        raise AssertionError(f"the stream must end in Done or Error, not in {last}")
+    called = False
+    for number, chunk in enumerate(chunks):
+        if isinstance(chunk, Error) and number + 1 < len(chunks):
+            raise AssertionError(f"chunk {number} is an error, but {chunks[number + 1]!r} follows")
+        if isinstance(chunk, Text) and called and chunk.content:
+            raise AssertionError(f"chunk {number} is text after a function call")
+        if isinstance(chunk, FunctionCall):
+            if called:
+                raise AssertionError(f"chunk {number} is a second function call of one reply")
+            called = True
+            _check_calls(chunk.calls, number)
+
+
+def _check_calls(calls: tuple[Any, ...], number: int) -> None:
+    if not calls:
+        raise AssertionError(f"chunk {number} is a function call without calls")
+    for call in calls:
+        if not isinstance(call, Call) or not call.name or not isinstance(call.arguments, dict):
+            raise AssertionError(f"chunk {number}: {call!r} has no name or no parsed arguments")

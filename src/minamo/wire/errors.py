@@ -1,0 +1,149 @@
+"""Failures of a provider, from its HTTP status or its error object, as Error chunks.
+
+The words of a provider are shown to people, so they are cut short, made printable, and rid of
+every key: some providers repeat the key they refuse.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from minamo.core.chunks import Error, ErrorKind
+from minamo.wire.decode import TOO_HEAVY, decode, weight
+from minamo.wire.limits import MESSAGE_CHARS_MAX, RETRY_AFTER_MAX_S
+
+_ANY = msgspec.json.Decoder(Any)
+_STATUSES: dict[int, tuple[ErrorKind, bool]] = {
+    408: ("timeout", True),
+    429: ("rate_limit", True),
+    498: ("provider_overloaded", True),  # Groq's own: no capacity
+    500: ("model_error", True),
+    503: ("provider_overloaded", True),
+    504: ("timeout", True),
+    529: ("provider_overloaded", True),  # Anthropic's own
+}
+# Words in the codes and types of error objects, first match wins.  Codes, not sentences: a
+# message may speak of timeouts without being one.
+_WORDS: tuple[tuple[str, ErrorKind, bool], ...] = (
+    ("content_filter", "content_blocked", False),
+    ("content_policy", "content_blocked", False),
+    ("moderation", "content_blocked", False),
+    ("safety", "content_blocked", False),
+    ("insufficient_quota", "rate_limit", False),  # money, not time
+    ("rate_limit", "rate_limit", True),
+    ("resource_exhausted", "rate_limit", True),
+    ("too_many_requests", "rate_limit", True),
+    ("overloaded", "provider_overloaded", True),
+    ("unavailable", "provider_overloaded", True),
+    ("capacity", "provider_overloaded", True),
+    ("timeout", "timeout", True),
+    ("timed_out", "timeout", True),
+    ("deadline", "timeout", True),
+    ("server_error", "model_error", True),
+    ("internal", "model_error", True),
+    ("api_error", "api_error", True),
+)
+
+
+def from_status(status: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Error:
+    """An answer that is not a stream."""
+    if 300 <= status < 400:
+        return Error("api_error", "the provider redirects elsewhere; not followed", status=status)
+    kind, retryable = _STATUSES.get(status, ("api_error", status >= 500))
+    found = decode(_ANY, body)
+    said = from_object(found)
+    if said.kind == "content_blocked" or (status == 429 and said.kind == "rate_limit"):
+        kind, retryable = said.kind, said.retryable
+    after = retry_after(headers or {})
+    return Error(
+        kind,
+        said.message or f"HTTP {status}",
+        retryable,
+        after if after is not None else said.retry_after,
+        status,
+    )
+
+
+def from_object(found: Any) -> Error:
+    """An error object, in whichever of the known shapes; also inside a stream with HTTP 200."""
+    if isinstance(found, list) and found:
+        found = found[0]  # Gemini without SSE wraps it
+    inner = found.get("error", found) if isinstance(found, dict) else found
+    if isinstance(inner, str):
+        return Error("api_error", printable(inner))
+    if not isinstance(inner, dict):
+        return Error("api_error")
+    codes = [inner.get(key) for key in ("code", "type", "status")]
+    kind, retryable = _judge(codes)
+    message = inner.get("message") or inner.get("detail") or ""
+    if not isinstance(message, str):
+        message = msgspec.json.encode(message).decode() if weight(message) < TOO_HEAVY else ""
+    named = next((code for code in codes if isinstance(code, str) and code), "")
+    return Error(kind, printable(message or named), retryable, _google_delay(inner))
+
+
+def _judge(codes: list[Any]) -> tuple[ErrorKind, bool]:
+    for code in codes:
+        number = int(code) if isinstance(code, str) and re.fullmatch(r"[1-5]\d\d", code) else code
+        if isinstance(number, int) and 400 <= number < 600:
+            return _STATUSES.get(number, ("api_error", number >= 500))
+    words = " ".join(code for code in codes if isinstance(code, str)).lower()
+    for word, kind, retryable in _WORDS:
+        if word in words:
+            return kind, retryable
+    return "api_error", False
+
+
+def _google_delay(inner: dict[str, Any]) -> float | None:
+    """``retryDelay: "34s"`` among the details of a Google error."""
+    details = inner.get("details")
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str) and delay.endswith("s"):
+            return _seconds(delay[:-1])
+    return None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait: from milliseconds, seconds, or a date measured by the server's own clock."""
+    lower = {name.lower(): value for name, value in headers.items()}
+    thousandths = _seconds(lower.get("retry-after-ms", ""))
+    if thousandths is not None:
+        return thousandths / 1_000
+    said = lower.get("retry-after", "")
+    seconds = _seconds(said)
+    if seconds is not None or not said:
+        return seconds
+    try:
+        then, now = parsedate_to_datetime(said), parsedate_to_datetime(lower.get("date", ""))
+        return _seconds(str((then - now).total_seconds()))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return min(max(value, 0.0), RETRY_AFTER_MAX_S) if math.isfinite(value) else None
+
+
+def printable(text: str) -> str:
+    """One short line without control characters or halves of characters."""
+    short = " ".join(text[: 4 * MESSAGE_CHARS_MAX].split())
+    clean = "".join(char for char in short if char.isprintable())
+    return clean if len(clean) <= MESSAGE_CHARS_MAX else clean[: MESSAGE_CHARS_MAX - 1] + "…"
+
+
+def without(secrets: Iterable[str], text: str) -> str:
+    """The text with every key taken out."""
+    for secret in secrets:
+        text = text.replace(secret, "[key]")
+    return text

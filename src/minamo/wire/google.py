@@ -1,0 +1,114 @@
+"""Google Gemini, `streamGenerateContent`: building the request."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minamo.wire.conversation import Message, Turn, paired
+from minamo.wire.images import Image
+from minamo.wire.options import Options, encoded
+from minamo.wire.request import Request
+
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+
+
+def build(
+    url: str,
+    headers: Mapping[str, str],
+    model: str,
+    messages: Sequence[Message],
+    options: Options,
+    *,
+    thoughts: bool = False,
+) -> Request:
+    """The request for one streamed reply."""
+    turns = paired(messages)
+    body: dict[str, Any] = {"contents": _contents(turns)}
+    told = [turn.message.text for turn in turns if turn.message.role == "system"]
+    if told:
+        body["systemInstruction"] = {"parts": [{"text": "\n\n".join(told)}]}
+    if options.tools:
+        declarations = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                # `parameters` knows a dialect of OpenAPI only; this takes JSON schema as it is.
+                "parametersJsonSchema": tool.parameters,
+            }
+            for tool in options.tools
+        ]
+        body["tools"] = [{"functionDeclarations": declarations}]
+    if options.tool_choice:
+        mode: dict[str, Any] = {"mode": _MODES.get(options.tool_choice, "ANY")}
+        if options.tool_choice not in _MODES:
+            mode["allowedFunctionNames"] = [options.tool_choice]
+        body["toolConfig"] = {"functionCallingConfig": mode}
+    sampling: dict[str, Any] = {
+        "temperature": options.temperature,
+        "topP": options.top_p,
+        "maxOutputTokens": options.max_tokens,
+        "stopSequences": list(options.stop) or None,
+        "seed": options.seed,
+        "thinkingConfig": {"includeThoughts": True} if thoughts else None,
+    }
+    sampling = {name: value for name, value in sampling.items() if value is not None}
+    if sampling:
+        body["generationConfig"] = sampling
+    return Request(url, headers, encoded(body, options.extra), model)
+
+
+def _contents(turns: list[Turn]) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = []
+    for turn in turns:
+        message = turn.message
+        if message.role == "system":
+            continue
+        role = "model" if message.role == "assistant" else "user"
+        parts = _model(message) if role == "model" else _user(message)
+        if out and out[-1]["role"] == role:
+            out[-1]["parts"].extend(parts)
+        else:
+            out.append({"role": role, "parts": parts})
+    return out
+
+
+def _user(message: Message) -> list[dict[str, Any]]:
+    if message.call is not None:
+        answer: dict[str, Any] = {"name": message.call.name}
+        answer["response"] = {"error" if message.failed else "output": message.text}
+        if message.call.id:
+            answer["id"] = message.call.id
+        return [{"functionResponse": answer}]
+    parts = [_image(image) for image in message.images]
+    text = f"{message.name}: {message.text}" if message.name else message.text
+    return [*parts, {"text": text}] if message.text.strip() else parts
+
+
+def _model(message: Message) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    if message.text.strip():
+        parts.append(_signed({"text": message.text}, message.replay))
+    for call in message.calls:
+        told: dict[str, Any] = {"name": call.name, "args": dict(call.arguments)}
+        if call.id:
+            told["id"] = call.id
+        parts.append(_signed({"functionCall": told}, call.replay))
+    return parts
+
+
+def _signed(part: dict[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:
+    if "thought_signature" in replay:
+        part["thoughtSignature"] = replay["thought_signature"]
+    return part
+
+
+def _image(image: Image) -> dict[str, Any]:
+    if isinstance(image.source, bytes):
+        data = base64.b64encode(image.source).decode()
+        return {"inlineData": {"mimeType": image.media_type, "data": data}}
+    told = {"fileUri": image.source}
+    if image.media_type:
+        told["mimeType"] = image.media_type
+    return {"fileData": told}

@@ -1,0 +1,222 @@
+"""OpenAI-compatible chat completions: reading the stream, as a dozen servers really send it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from minamo.core.chunks import Chunk, Usage
+from minamo.wire.calls import Draft
+from minamo.wire.decode import BROKEN, decode, loosely, patiently, weight
+from minamo.wire.errors import from_object
+from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.reply import Gathered, Reply
+from minamo.wire.sse import Event
+
+
+class _Part(msgspec.Struct):
+    """A piece of content or of reasoning, in Mistral's or OpenRouter's way."""
+
+    type: str = ""
+    text: str | None = None
+    summary: str | None = None
+    thinking: list[_Part] | str | None = None
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _Piece(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+    extra_content: Any = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | list[_Part] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
+    refusal: str | None = None
+    tool_calls: list[_Piece] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+    index: int | None = None
+
+
+class _Frame(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: Any = None
+    model: Any = None
+    provider: Any = None
+    error: Any = None
+    object: Any = None
+
+
+class _Details(msgspec.Struct):
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    completion_tokens_details: _Details | None = None
+    prompt_tokens_details: _Details | None = None
+
+
+_FRAME = msgspec.json.Decoder(_Frame)
+_decode = _FRAME.decode
+_ANY = msgspec.json.Decoder(Any)
+
+
+class OpenAIReader:
+    """One reply in this dialect."""
+
+    __slots__ = ("_at", "_details", "_heavy", "_refusal", "_thought", "_usage", "reply")
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self._at: dict[int, Draft] = {}
+        self._thought = Gathered()
+        self._details: list[dict[str, Any]] = []
+        self._heavy = 0
+        self._usage: Any = None  # the last one counts, so only the last one is looked into
+        self._refusal = Gathered()
+
+    def feed(self, event: Event) -> list[Chunk]:
+        """The chunks of one event."""
+        if event.data[:6] == b"[DONE]":
+            return self.end(marked=True)
+        frame: _Frame | None
+        try:
+            frame = _decode(event.data)
+        except BROKEN:
+            frame = patiently(_FRAME, event.data)
+        if frame is None:
+            if not event.data.strip():
+                return []
+            return self.reply.fail("model_error", "a frame that is not what it should be")
+        reply = self.reply
+        if frame.error is not None or frame.object == "error":
+            return reply.refuse(from_object(decode(_ANY, event.data)))
+        if frame.model != reply.model or frame.provider:
+            reply.note(frame.model, frame.provider)
+        if frame.usage is not None:
+            self._usage = frame.usage
+        if not frame.choices:
+            return []
+        choice = frame.choices[0]
+        if choice.index or frame.object == "chat.completion.done":
+            return []
+        out = self._delta(choice.delta) if choice.delta is not None else []
+        if choice.finish_reason:
+            reply.finish_reason = choice.finish_reason
+            reply.complete = True
+        return out
+
+    def end(self, *, marked: bool = False) -> list[Chunk]:
+        """The end mark, or the end of the bytes."""
+        reply = self.reply
+        if not marked and not reply.complete:
+            return reply.cut()
+        refusal = self._refusal.text()
+        if refusal or reply.finish_reason == "content_filter":
+            return reply.fail("content_blocked", refusal or "stopped by a content filter")
+        if reply.finish_reason == "insufficient_system_resource":
+            return reply.fail("provider_overloaded", "out of resources", retryable=True)
+        if reply.finish_reason == "error":
+            return reply.fail("model_error", "the model failed", retryable=True)
+        thought = self._thought.text()
+        if self._details:
+            reply.replay["reasoning_details"] = self._details
+        elif thought:
+            reply.replay["reasoning_content"] = thought
+        reply.usage = _usage(self._usage)
+        return reply.close()
+
+    def _delta(self, delta: _Delta) -> list[Chunk]:
+        content = delta.content
+        thought = delta.reasoning_content or delta.reasoning or ""
+        if delta.reasoning_details:
+            thought = self._detailed(delta.reasoning_details) or thought
+        elif thought:
+            self._thought.add(thought)
+        if isinstance(content, list):
+            text, more = _parted(content)
+            thought += more
+        else:
+            text = content or ""
+        if delta.tool_calls:
+            for piece in delta.tool_calls:
+                self._piece(piece)
+            if self.reply.calls.problem or not (text or thought):
+                return self.reply.work()
+        if delta.refusal:
+            self._refusal.add(delta.refusal)
+        if text or thought:
+            return self.reply.say(text, thought)
+        return []
+
+    def _detailed(self, details: list[dict[str, Any]]) -> str:
+        """The readable part; all of it is kept, for OpenRouter wants it back unchanged."""
+        self._heavy += weight(details)
+        if self._heavy <= REPLAY_CHARS_MAX:
+            self._details += details
+        else:
+            self._details = []
+        found = loosely(list[_Part], details) or []
+        return "".join(part.text or part.summary or "" for part in found)
+
+    def _piece(self, piece: _Piece) -> None:
+        function = piece.function or _Function()
+        name, call_id = function.name or "", piece.id or ""
+        drafts = self.reply.calls.drafts
+        if piece.index is not None:
+            draft = self._at.get(piece.index)
+        else:  # Mistral counts nothing: an id or a name begins a call
+            draft = drafts[-1] if drafts and not (call_id or name) else None
+        # Gemini's compatible server gives every call index 0; the id tells them apart.
+        if draft is None or (call_id and name and draft.id and call_id != draft.id):
+            draft = self.reply.calls.open()
+            if piece.index is not None:
+                self._at[piece.index] = draft
+        draft.name = draft.name or name
+        draft.id = draft.id or call_id
+        if isinstance(function.arguments, dict):
+            self.reply.calls.give(draft, function.arguments)
+        elif function.arguments:
+            self.reply.calls.grow(draft, function.arguments)
+        if piece.extra_content is not None and weight(piece.extra_content) <= REPLAY_CHARS_MAX:
+            draft.replay["extra_content"] = piece.extra_content
+
+
+def _parted(parts: list[_Part]) -> tuple[str, str]:
+    """Text and thought of content that came as a list."""
+    text, thought = "", ""
+    for part in parts:
+        if isinstance(part.thinking, str):
+            thought += part.thinking
+        elif part.thinking is not None:
+            thought += "".join(inner.text or "" for inner in part.thinking)
+        elif part.text and part.type in ("", "text"):
+            text += part.text
+    return text, thought
+
+
+def _usage(found: Any) -> Usage | None:
+    usage = loosely(_Usage, found)
+    if usage is None:
+        return None
+    told = usage.completion_tokens_details or _Details()
+    asked = usage.prompt_tokens_details or _Details()
+    return Usage(
+        usage.prompt_tokens, usage.completion_tokens, told.reasoning_tokens, asked.cached_tokens
+    )

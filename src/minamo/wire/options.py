@@ -1,0 +1,114 @@
+"""How a reply is asked for: tools, stop strings, sampling; checked before anything is sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+import msgspec
+from attrs import field, frozen
+
+from minamo.errors import BadRequest
+from minamo.wire.limits import BODY_BYTES_MAX, STOP_STRINGS_MAX
+from minamo.wire.tools import Tool
+
+_CHOICES = ("auto", "none", "required")
+
+
+class ReplyOptions(TypedDict, total=False):
+    """What `ask` and `chat` take besides the messages."""
+
+    tools: Sequence[Tool]
+    tool_choice: str | None
+    stop: str | Sequence[str]
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int | None
+    seed: int | None
+    extra: Mapping[str, Any]
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+@frozen(slots=True, kw_only=True)
+class Options:
+    """Everything that may be said about a reply; what is None is left to the provider."""
+
+    tools: tuple[Tool, ...] = field(default=(), converter=_listed)
+    tool_choice: str | None = None
+    """`auto`, `none`, `required`, or the name of one tool."""
+    stop: tuple[str, ...] = field(default=(), converter=_listed)
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    extra: Mapping[str, Any] = field(factory=dict, repr=False)
+    """Fields of the provider's own, merged into the body as they are."""
+
+    def __attrs_post_init__(self) -> None:
+        names = [_name(tool) for tool in self.tools]
+        if len(set(names)) < len(names):
+            raise BadRequest("two tools of one name")
+        if self.tool_choice is not None and self.tool_choice not in (*_CHOICES, *names):
+            raise BadRequest(f"tool_choice {self.tool_choice!r}: auto, none, required or a tool")
+        if self.tool_choice not in (None, "none") and not names:
+            raise BadRequest("tool_choice without tools")
+        if len(self.stop) > STOP_STRINGS_MAX or not all(map(_is_text, self.stop)):
+            raise BadRequest(f"stop must be at most {STOP_STRINGS_MAX} texts, none of them empty")
+        _within("temperature", self.temperature, 0, 2)
+        _within("top_p", self.top_p, 0, 1)
+        for name in ("max_tokens", "seed"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < (name != "seed")):
+                raise BadRequest(f"{name} must be a whole number")
+        if not isinstance(self.extra, Mapping):
+            raise BadRequest("extra must be a mapping")
+
+
+def checked(options: ReplyOptions) -> Options:
+    """The options as a record; a misspelt one is an error, not a silent default."""
+    unknown = sorted(set(options) - set(ReplyOptions.__annotations__))
+    if unknown:
+        raise BadRequest(f"no option {unknown[0]!r}: {', '.join(ReplyOptions.__annotations__)}")
+    return Options(**options)
+
+
+def _name(tool: object) -> str:
+    if not isinstance(tool, Tool):
+        raise BadRequest(f"a tool is a Tool, not a {type(tool).__name__}")
+    return tool.name
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _within(name: str, value: object, low: float, high: float) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int | float) or not math.isfinite(value) or not low <= value <= high:
+        raise BadRequest(f"{name} must be a number from {low} to {high}")
+
+
+def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """*body* with the fields of *extra*, mapping by mapping; the extra ones win."""
+    out = dict(body)
+    for key, value in extra.items():
+        mine = out.get(key)
+        both = isinstance(mine, dict) and isinstance(value, Mapping)
+        out[key] = merged(mine, value) if both and mine is not None else value
+    return out
+
+
+def encoded(body: dict[str, Any], extra: Mapping[str, Any]) -> bytes:
+    """The body as JSON, within the size that every provider takes."""
+    try:
+        data = msgspec.json.encode(merged(body, extra))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadRequest(f"a field that is not JSON ({type(error).__name__})") from None
+    if len(data) > BODY_BYTES_MAX:
+        raise BadRequest(f"a request of {len(data)} bytes: at most {BODY_BYTES_MAX}")
+    return data

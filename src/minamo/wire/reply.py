@@ -1,0 +1,148 @@
+"""What the readers of all dialects share: one reply on its way to its end.
+
+The laws live here: calls are gathered and come last, a call is whole or an error, nothing
+follows an error, and a reply that just stops is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import evolve
+
+from minamo.core.chunks import Call, Chunk, Done, Error, ErrorKind, FunctionCall, Text, Usage
+from minamo.wire.calls import Calls
+from minamo.wire.errors import printable, without
+from minamo.wire.limits import REPLAY_CHARS_MAX, WireLimits
+from minamo.wire.overlap import OverlapRemoval
+from minamo.wire.surrogates import Joiner
+
+# Says that the provider is at work although there is nothing to show; a timer may care.
+_ALIVE = Text()
+# How the dialects say that a reply reached its length.
+_CUT_OFF = frozenset(("length", "max_tokens", "model_context_window_exceeded", "MAX_TOKENS"))
+
+
+class Reply:
+    """Collects what a dialect's reader finds and decides what the stream is told."""
+
+    __slots__ = ("_joiner", "_overlap", "_secrets", "_thoughts", "calls", "complete", "ended",
+                 "finish_reason", "model", "provider", "replay", "usage")  # fmt: skip
+
+    def __init__(
+        self,
+        limits: WireLimits,
+        *,
+        secrets: Iterable[str] = (),
+        overlap_removal: bool = False,
+    ) -> None:
+        self._secrets = tuple(secrets)
+        self._joiner = Joiner()
+        self._thoughts = Joiner()
+        self._overlap = OverlapRemoval() if overlap_removal else None
+        self.calls = Calls(limits)
+        self.ended = False
+        self.complete = False
+        """The provider said why it stopped, so nothing is missing even if the end mark is."""
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self.model = ""
+        self.provider = ""
+        self.replay: dict[str, Any] = {}
+
+    def say(self, text: str, thought: str = "") -> list[Chunk]:
+        """Text, a piece of a thought, or both."""
+        if text and (self._joiner.half or not text.isascii()):
+            text = self._joiner.add(text)
+        if text and self._overlap is not None:
+            text = self._overlap.add(text)
+        if not thought:
+            return [Text(text)]
+        thought = self._thoughts.add(thought)
+        return [Text(text, (thought,) if thought else ())]
+
+    def work(self) -> list[Chunk]:
+        """A call grows: nothing to show, but a sign of life, unless it grew too large."""
+        if self.calls.problem:
+            return self.fail("model_error", self.calls.problem, retryable=True)
+        return [_ALIVE]
+
+    def note(self, model: object, provider: object = "") -> None:
+        """Remember who answers; other types than text are none of our business."""
+        if isinstance(model, str) and model:
+            self.model = model
+        if isinstance(provider, str) and provider:
+            self.provider = provider
+
+    def close(self) -> list[Chunk]:
+        """The provider's end mark."""
+        calls = self.calls.finish(cut_off=self.finish_reason in _CUT_OFF)
+        if self.calls.problem:
+            return self.fail("model_error", self.calls.problem, retryable=True)
+        out = self._rest()
+        self.ended = True
+        if calls:
+            out.append(FunctionCall(self._with_replay(calls), usage=self.usage))
+        out.append(
+            Done(
+                self._clean(self.finish_reason),
+                self.usage,
+                self._clean(self.model),
+                self._clean(self.provider),
+                replay=self.replay,
+            )
+        )
+        return out
+
+    def cut(self) -> list[Chunk]:
+        """The bytes ended, and the reply did not."""
+        return self.fail("api_error", "the stream ended in the middle of the reply", retryable=True)
+
+    def fail(self, kind: ErrorKind, message: str, *, retryable: bool = False) -> list[Chunk]:
+        """Nothing more will come, and this is why."""
+        return self.refuse(Error(kind, printable(message), retryable))
+
+    def refuse(self, error: Error) -> list[Chunk]:
+        """End with an error; the text so far has been said, calls are dropped."""
+        out = self._rest()
+        self.ended = True
+        message = without(self._secrets, error.message) or "the provider reported an error"
+        out.append(evolve(error, message=message))
+        return out
+
+    def _rest(self) -> list[Chunk]:
+        text, thought = self._joiner.take(), self._thoughts.take()
+        return [Text(text, (thought,) if thought else ())] if text or thought else []
+
+    def _with_replay(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
+        """What belongs to the whole reply travels with its first call, as the history does."""
+        if not self.replay:
+            return calls
+        return (evolve(calls[0], replay={**self.replay, **calls[0].replay}), *calls[1:])
+
+    def _clean(self, name: str) -> str:
+        return without(self._secrets, printable(name))
+
+
+class Gathered:
+    """Text kept for the next request: all of it, or none if it grows too long."""
+
+    __slots__ = ("_chars", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._chars = 0
+
+    def add(self, text: str) -> bool:
+        """Keep a piece; False if there is no room for it, and so for none."""
+        self._chars += len(text)
+        if self._chars > REPLAY_CHARS_MAX:
+            self._parts.clear()
+            return False
+        self._parts.append(text)
+        return True
+
+    def text(self) -> str:
+        """Everything, or nothing."""
+        return "".join(self._parts)

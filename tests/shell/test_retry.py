@@ -1,0 +1,119 @@
+"""Trying again and trying another, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import pytest
+import trio
+import trio.testing
+
+from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.errors import BadRequest
+from minamo.shell.retry import fallback, retry
+from minamo.shell.scripted import Scripted
+
+pytestmark = pytest.mark.anyio
+BUSY = Error("rate_limit", "slow down", retryable=True, retry_after=7.0)
+DOWN = Error("provider_overloaded", "busy", retryable=True)
+WRONG = Error("api_error", "no such model")
+BLOCKED = Error("content_blocked", "no")
+HELLO = [Text("", ("Hm.",)), Text("Hello"), Done("stop")]
+
+
+@pytest.fixture
+def anyio_backend() -> Any:
+    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
+
+
+class Attempts:
+    """A conversation that goes differently each time."""
+
+    def __init__(self, *scripts: list[Any]) -> None:
+        self.scripts = list(scripts)
+        self.asked = 0
+
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        self.asked += 1
+        return aiter(Scripted(self.scripts[min(self.asked, len(self.scripts)) - 1]))
+
+
+async def told(conversation: Any) -> list[Chunk]:
+    return [chunk async for chunk in conversation]
+
+
+@pytest.mark.parametrize(
+    ("scripts", "options", "chunks", "asked", "seconds"),
+    [
+        ([HELLO], {}, HELLO, 1, 0),
+        ([[BUSY], HELLO], {}, HELLO, 2, 7),
+        ([[DOWN], [DOWN], HELLO], {}, HELLO, 3, 1.5),
+        ([[DOWN]], {}, [DOWN], 3, 1.5),
+        ([[DOWN]], {"attempts": 1}, [DOWN], 1, 0),
+        ([[DOWN]], {"attempts": 9, "wait_max_s": 1}, [DOWN], 9, 7.5),
+        ([[BUSY], HELLO], {"wait_max_s": 5}, [BUSY], 1, 0),
+        ([[WRONG], HELLO], {}, [WRONG], 1, 0),
+        # A thought is not visible; the next attempt may think again.
+        ([[Text("", ("Hm.",)), BUSY], HELLO], {}, [Text("", ("Hm.",)), *HELLO], 2, 7),
+        ([[Text(""), BUSY], HELLO], {}, [Text(""), *HELLO], 2, 7),
+        # Once anything was said, an error is final.
+        ([[Text("He"), BUSY], HELLO], {}, [Text("He"), BUSY], 1, 0),
+        ([[FunctionCall((Call("a"),)), BUSY], HELLO], {}, [FunctionCall((Call("a"),)), BUSY], 1, 0),
+    ],
+)
+async def test_retry(scripts: Any, options: Any, chunks: Any, asked: int, seconds: float) -> None:
+    attempts = Attempts(*scripts)
+    begin = anyio.current_time()
+
+    assert await told(retry(attempts, **options)) == chunks
+    assert attempts.asked == asked
+    assert anyio.current_time() - begin == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("scripts", "chunks", "asked"),
+    [
+        ([HELLO, [BUSY]], HELLO, [1, 0]),
+        ([[BUSY], HELLO], HELLO, [1, 1]),
+        ([[WRONG], [DOWN], HELLO], HELLO, [1, 1, 1]),
+        ([[BUSY], [WRONG]], [WRONG], [1, 1]),
+        ([[BLOCKED], HELLO], [BLOCKED], [1, 0]),
+        ([[Text("He"), BUSY], HELLO], [Text("He"), BUSY], [1, 0]),
+        ([[BUSY]], [BUSY], [1]),
+    ],
+)
+async def test_fallback(scripts: Any, chunks: Any, asked: list[int]) -> None:
+    conversations = [Attempts(script) for script in scripts]
+
+    assert await told(fallback(*conversations)) == chunks
+    assert [conversation.asked for conversation in conversations] == asked
+
+
+async def test_both_together() -> None:
+    first, second = Attempts([DOWN]), Attempts([BUSY], HELLO)
+
+    assert await told(fallback(retry(first), retry(second))) == HELLO
+    assert (first.asked, second.asked) == (3, 2)
+
+
+@pytest.mark.parametrize("options", [{"attempts": 0}, {"wait_max_s": -1}, {"backoff_s": -1}])
+def test_retry_that_makes_no_sense(options: Any) -> None:
+    with pytest.raises(BadRequest):
+        retry(Scripted(["a"]), **options)
+
+
+async def test_a_failed_attempt_is_closed_before_the_wait() -> None:
+    closed_at: list[float] = []
+
+    class Watched:
+        async def __aiter__(self) -> AsyncIterator[Chunk]:
+            try:
+                yield BUSY
+            finally:
+                closed_at.append(anyio.current_time())
+
+    begin = anyio.current_time()
+    await told(retry(Watched(), attempts=2))
+    assert [at - begin for at in closed_at] == [0, 7]

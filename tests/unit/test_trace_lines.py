@@ -1,0 +1,40 @@
+"""What is written down is read back the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from books import run
+from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
+from minamo.core.trace import read_trace
+from minamo.core.trace_lines import chunk_record, usage_record
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        Text("Hi", ("a", "b")), Text(),
+        FunctionCall((Call("roll", {"n": 1}, "c1"), Call("stop"))),
+        Error("rate_limit", "slow down", retryable=True, retry_after=2.5, status=429),
+        Error("api_error"),
+        Done("stop", Usage(1, 2, 3, 4), "m", "p", thoughts=("x",)), Done(),
+    ],
+)  # fmt: skip
+def test_a_chunk_survives(chunk: Chunk) -> None:
+    line = json.dumps({"chunk": chunk_record(chunk)})
+    assert read_trace([line]).moments[0].chunk == chunk
+
+
+def test_usage_names_only_what_is_known() -> None:
+    assert usage_record(None) is None
+    assert usage_record(Usage(input_tokens=3)) == {"input_tokens": 3}
+
+
+def test_overlaps_are_removed_only_if_asked_for() -> None:
+    chunks = ["The quick brown fox", "brown fox jumps", " over it"]
+    assert run(chunks).messages == ("The quick brown foxbrown fox jumps over it",)
+    done = run(chunks, overlap_removal=True)
+    assert done.messages == ("The quick brown fox jumps over it",)
+    assert done.result.suppressed["overlap"] == len("brown fox")

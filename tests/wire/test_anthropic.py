@@ -1,0 +1,215 @@
+"""Facts 8 to 13: what Anthropic really sends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from minamo.core.chunks import Done, Error, Usage
+from recordings import once, read, replayed
+
+ROLL = ("roll", {"sides": 6})
+USAGE = Usage(9, 12, 3, 4)
+
+
+def event(**frame: object) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (str(frame["type"]).encode(), json.dumps(frame).encode())
+
+
+def start(index: int, **block: object) -> bytes:
+    return event(type="content_block_start", index=index, content_block=block)
+
+
+def delta(index: int, **change: object) -> bytes:
+    return event(type="content_block_delta", index=index, delta=change)
+
+
+BEGIN = event(type="message_start", message={"id": "m", "model": "c"})
+END = event(type="message_delta", delta={"stop_reason": "end_turn"}) + event(type="message_stop")
+
+
+def test_plain_text_with_usage() -> None:
+    said = replayed("anthropic-text")
+
+    assert said.text == "Hello there."
+    assert said.last == Done("end_turn", USAGE, "claude-x")
+
+
+def test_fact_08_pings_come_anywhere() -> None:
+    said = replayed("anthropic-08-pings")
+
+    assert said.text == "Hi"
+    assert said.last == Done("end_turn", USAGE, "claude-x")
+
+
+def test_fact_09_server_tools_do_not_leak() -> None:
+    said = replayed("anthropic-09-server-tools")
+
+    assert (said.text, said.thoughts, said.calls) == ("I look. Found.", "", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "calls"),
+    [
+        ("input-in-start", "", [ROLL]),
+        ("empty-delta", "", [("now", {})]),
+        ("whole-message", "I roll.", [ROLL]),
+    ],
+)
+def test_fact_10_where_a_calls_input_may_be(name: str, text: str, calls: object) -> None:
+    said = replayed(f"anthropic-10-{name}")
+
+    assert (said.text, said.calls) == (text, calls)
+    assert isinstance(said.last, Done)
+    assert said.last.finish_reason == "tool_use"
+
+
+def test_fact_11_text_split_by_citations_and_server_tools() -> None:
+    assert replayed("anthropic-11-citations").text == "The sky is blue."
+
+
+def test_fact_12_an_echo_of_the_start_is_ignored() -> None:
+    assert replayed("anthropic-12-duplicate-start").text == "Hi"
+
+
+def test_fact_12_a_spliced_message_gives_no_half_call() -> None:
+    said = replayed("anthropic-12-spliced")
+
+    assert (said.text, said.calls) == ("Hi", [])
+    assert said.last == Error("api_error", "a second reply inside the first", retryable=True)
+
+
+def test_fact_13_a_refusal_may_be_all_there_is() -> None:
+    assert replayed("anthropic-13-refusal").last == Error(
+        "content_blocked", "This could enable harm."
+    )
+    silent = event(type="message_delta", delta={"stop_reason": "refusal", "stop_details": None})
+    assert read("anthropic", BEGIN + silent).last == Error("content_blocked", "refused")
+
+
+def test_thinking_is_kept_for_the_next_request() -> None:
+    said = replayed("anthropic-thinking")
+    blocks = [
+        {"type": "thinking", "thinking": "Let me think.", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "b3BhcXVl"},
+    ]
+
+    assert said.thoughts == "Let me think."
+    assert said.text == "I roll. "
+    assert said.calls == [ROLL, ("flip", {"coins": 2})]
+    assert said.raw_calls[0].replay == {"thinking": blocks}
+    assert said.last == Done("tool_use", USAGE, "claude-x", replay={"thinking": blocks})
+
+
+def test_unsigned_or_endless_thinking_is_not_sent_back() -> None:
+    unsigned = start(0, type="thinking", thinking="Hm.") + delta(0, type="signature_delta")
+    said = read("anthropic", BEGIN + unsigned + END)
+    assert (said.thoughts, said.last) == ("Hm.", Done("end_turn", None, "c"))
+
+    long = delta(0, type="thinking_delta", thinking="x" * 60_000) * 5
+    signed = start(0, type="thinking", signature="c2ln") + long
+    said = once("anthropic", BEGIN + signed + END)
+    assert said.last == Done("end_turn", None, "c")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error"),
+    [
+        ("error", "Half a", Error("provider_overloaded", "Overloaded", retryable=True)),
+        (
+            "cut",
+            "Half a",
+            Error("api_error", "the stream ended in the middle of the reply", retryable=True),
+        ),
+        (
+            "broken-arguments",
+            "",
+            Error("model_error", "tool arguments are not JSON", retryable=True),
+        ),
+    ],
+)
+def test_what_goes_wrong(name: str, text: str, error: Error) -> None:
+    said = replayed(f"anthropic-{name}")
+
+    assert (said.text, said.calls, said.last) == (text, [], error)
+
+
+def test_length_and_a_missing_end_mark_are_fine() -> None:
+    assert replayed("anthropic-length").last == Done("max_tokens", USAGE, "claude-x")
+    stop = event(type="message_delta", delta={"stop_reason": "end_turn"})
+    assert read("anthropic", BEGIN + stop).last == Done("end_turn", None, "c")
+
+
+def test_unknown_events_and_deltas_are_skipped() -> None:
+    assert replayed("anthropic-unknown-events").text == "Hi"
+
+
+def test_odd_frames_that_say_nothing() -> None:
+    odd = [
+        b"event: ping\ndata: {broken\n\n",
+        b"event: x\ndata: \n\n",
+        event(type="content_block_delta", index=0),
+        event(type="content_block_start", index=0),
+        event(type="message_delta"),
+        start(0, type="text"),
+        delta(0, type="text_delta"),
+        delta(0, type="thinking_delta", thinking="not here"),
+        delta(9, type="input_json_delta", partial_json="{"),
+        start(1, type="redacted_thinking", data=7),
+        start(2, type="thinking"),
+    ]
+    said = read("anthropic", BEGIN + b"".join(odd) + END)
+
+    assert (said.text, said.thoughts, said.calls) == ("", "", [])
+    assert isinstance(said.last, Done)
+
+
+def test_a_block_that_nobody_opened_is_what_its_delta_says() -> None:
+    said = read("anthropic", BEGIN + delta(0, type="text_delta", text="Hi") + END)
+
+    assert said.text == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"event: x\ndata: {broken\n\n", "a frame that is not what it should be"),
+        (delta(0, type="text_delta", text=7), "a frame that is not what it should be"),
+        (event(type="message_start"), "a message that is not what it should be"),
+        (start(0, type="server_tool_use") * 5_000, ""),
+        (b"".join(start(i, type="x") for i in range(5_000)), "too many blocks in one reply"),
+    ],
+)
+def test_a_provider_that_lies(data: bytes, message: str) -> None:
+    said = once("anthropic", data + BEGIN + END)
+
+    if message:
+        assert said.last == Error("model_error", message)
+    else:
+        assert isinstance(said.last, Done)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_endless_arguments_end_at_once(whole: bool) -> None:
+    text = "x" * 60_000
+    if whole:
+        data = b"".join(start(i, type="tool_use", name="a", input={"a": text}) for i in range(5))
+    else:
+        data = start(0, type="tool_use", name="a")
+        data += delta(0, type="input_json_delta", partial_json=text) * 5
+    said = once("anthropic", BEGIN + data)
+
+    assert said.last == Error("model_error", "tool arguments too long", retryable=True)
+
+
+def test_input_that_is_no_object() -> None:
+    said = read("anthropic", BEGIN + start(0, type="tool_use", name="a", input=[1]) + END)
+
+    assert said.last == Error("model_error", "tool arguments are not an object", retryable=True)
+
+
+def test_usage_of_the_wrong_type_is_no_error() -> None:
+    odd = event(type="message_delta", delta={"stop_reason": "end_turn"}, usage="a lot")
+
+    assert read("anthropic", BEGIN + odd).last == Done("end_turn", None, "c")

@@ -1,0 +1,201 @@
+"""Messages, pictures, tools and options: what makes no sense is refused before it is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minamo.core.chunks import Call
+from minamo.errors import BadRequest
+from minamo.wire.conversation import Message, assistant, paired, system, tool, user
+from minamo.wire.decode import measure
+from minamo.wire.images import Image
+from minamo.wire.options import Options, checked, encoded, merged
+from minamo.wire.request import Request
+from minamo.wire.tools import Tool
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
+ROLL = Call("roll", {"sides": 6}, "c1")
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF87a..", "image/gif"),
+        (b"GIF89a..", "image/gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+        ("https://example.invalid/a/cat.JPG?size=9", "image/jpeg"),
+        ("https://example.invalid/cat", ""),
+    ],
+)
+def test_the_type_of_a_picture_is_found_out(data: Any, media_type: str) -> None:
+    assert Image(data).media_type == media_type
+    assert Image(data, media_type or "image/png").media_type
+
+
+@pytest.mark.parametrize(
+    ("source", "media_type", "message"),
+    [
+        (b"hello", "", "bytes are not"),
+        (PNG, "image/gif", "bytes are not"),
+        (PNG + b"\0" * 5_300_000, "", "at most 5242880"),
+        ("http://example.invalid/a.png", "", "https"),
+        ("https://[::1", "", "https"),
+        ("data:image/png;base64,AAAA", "", "https"),
+        ("https://example.invalid/" + "a" * 3_000, "", "https"),
+        ("https://example.invalid/a.bmp", "image/bmp", "png, jpeg, gif or webp"),
+        (7, "", "bytes or a URL"),
+    ],
+)
+def test_pictures_that_no_provider_takes(source: Any, media_type: str, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        Image(source, media_type)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: user(""), "text or an image"),
+        (lambda: user(" \n"), "a user.s message needs text"),
+        (lambda: user(7), "must be text, not int"),  # type: ignore[arg-type]
+        (lambda: assistant(), "text or calls"),
+        (lambda: assistant("a", calls=["roll"]), "Call objects"),  # type: ignore[list-item]
+        (lambda: system(" "), "needs text"),
+        (lambda: tool("roll", "4"), "answers a Call"),  # type: ignore[arg-type]
+        (lambda: tool(ROLL, None), "must be text"),  # type: ignore[arg-type]
+    ],
+)
+def test_messages_that_say_nothing(make: Any, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("messages", "message"),
+    [
+        ([], "at least one message"),
+        ([system("You are a bot.")], "at least one message"),
+        (["Hi"], "is a str"),
+        ([user("Roll!"), tool(ROLL, "4")], "which was not called"),
+        ([assistant(calls=[ROLL])], "never answered"),
+        ([assistant(calls=[ROLL]), user("And?")], "is no answer"),
+        ([assistant(calls=[ROLL]), tool(ROLL, "4"), tool(ROLL, "5")], "was not called"),
+    ],
+)
+def test_conversations_that_no_provider_takes(messages: Any, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        paired(messages)
+
+
+def test_calls_without_ids_are_given_some_that_match() -> None:
+    twice = Call("flip")
+    turns = paired([user("Flip!"), assistant(calls=[twice, twice]), tool(twice, "a"),
+                    tool(twice, "b")])  # fmt: skip
+
+    assert turns[1].ids == ("call_1_0", "call_1_1")
+    assert [turn.ids for turn in turns[2:]] == [("call_1_0",), ("call_1_1",)]
+
+
+def test_names_and_halves_of_characters_are_made_fit_to_send() -> None:
+    assert user("a\ud83d", name="  Ann\n B ").name == "Ann B"
+    assert user("a\ud83d").text == "a\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "message"),
+    [
+        ("", {"type": "object"}, "1 to 64 letters"),
+        ("a b", {"type": "object"}, "1 to 64 letters"),
+        ("1a", {"type": "object"}, "1 to 64 letters"),
+        ("a", {"type": "string"}, "must be 'object'"),
+        ("a", [], "not an object"),
+        ("a", {"type": "object", "properties": []}, r"\$.properties"),
+        ("a", {"type": "object", "required": "x"}, r"\$.required"),
+        ("a", {"type": "object", "properties": {"x": {"type": "text"}}}, r"\$.properties.x.type"),
+        ("a", {"type": "object", "x": object()}, "not JSON"),
+        ("a", {"type": "object", "x": "\ud800"}, "not JSON"),
+    ],
+)
+def test_tools_that_are_none(name: Any, schema: Any, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        Tool(name, "", schema)
+
+
+def test_a_schema_nested_too_deep() -> None:
+    schema: Any = {}
+    for _ in range(40):
+        schema = {"type": "object", "properties": {"a": schema}}
+
+    with pytest.raises(BadRequest, match="nested too deep"):
+        Tool("a", "", schema)
+    assert measure(schema)[1] == 81
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temprature": 1}, "no option 'temprature'"),
+        ({"temperature": 3}, "from 0 to 2"),
+        ({"temperature": "hot"}, "from 0 to 2"),
+        ({"temperature": float("nan")}, "from 0 to 2"),
+        ({"top_p": -0.1}, "from 0 to 1"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_tokens": 1.5}, "max_tokens"),
+        ({"seed": -1}, "seed"),
+        ({"stop": ["a"] * 17}, "at most 16"),
+        ({"stop": [""]}, "none of them empty"),
+        ({"stop": [7]}, "none of them empty"),
+        ({"tools": ["roll"]}, "a tool is a Tool"),
+        ({"tools": [Tool("a"), Tool("a")]}, "two tools of one name"),
+        ({"tools": [Tool("a")], "tool_choice": "b"}, "tool_choice 'b'"),
+        ({"tool_choice": "required"}, "without tools"),
+        ({"extra": [1]}, "extra must be a mapping"),
+    ],
+)
+def test_options_that_make_no_sense(options: Any, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        checked(options)
+
+
+def test_options_that_do() -> None:
+    found = checked({"stop": "a", "tools": None, "tool_choice": "none", "seed": 0})  # type: ignore[typeddict-item]
+
+    assert found == Options(stop=("a",), tool_choice="none", seed=0)
+    assert checked({"temperature": None}).temperature is None
+
+
+def test_extra_fields_are_merged_mapping_by_mapping() -> None:
+    body = {"a": {"b": 1, "c": 2}, "d": [1]}
+
+    assert merged(body, {"a": {"c": 3}, "d": {"e": 1}, "f": 4}) == {
+        "a": {"b": 1, "c": 3}, "d": {"e": 1}, "f": 4,
+    }  # fmt: skip
+    assert body == {"a": {"b": 1, "c": 2}, "d": [1]}
+
+
+def test_a_body_that_is_no_json_or_too_large() -> None:
+    with pytest.raises(BadRequest, match="not JSON"):
+        encoded({}, {"a": object()})
+    with pytest.raises(BadRequest, match="at most 20971520"):
+        encoded({"a": "x" * 21_000_000}, {})
+
+
+def test_p21_a_repr_shows_neither_words_nor_keys() -> None:
+    secret = "canary-words"
+    shown = [
+        user(secret, images=[PNG]),
+        assistant(secret, calls=[Call("roll", {"a": secret}, replay={"b": secret})]),
+        system(secret),
+        tool(ROLL, secret),
+        Message("user", secret),
+        Request("https://example.invalid", {"x-api-key": secret}, secret.encode()),
+        Tool("a", "", {"type": "object", "description": secret}),
+        Image(f"https://example.invalid/{secret}.png"),
+        Options(extra={"a": secret}),
+    ]
+
+    assert secret not in repr(shown)
+    assert secret not in str(shown)

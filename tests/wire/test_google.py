@@ -1,0 +1,233 @@
+"""Facts 14 to 16: what Gemini and Vertex really send."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from minamo.core.chunks import Done, Error, Usage
+from minamo.wire.google_paths import PartialArg, place, settled, steps
+from recordings import once, read, replayed
+
+ROLL = ("roll", {"sides": 6})
+USAGE = Usage(9, 3, 3, 2)
+
+
+def frame(*parts: object, **candidate: object) -> bytes:
+    told = {"content": {"parts": list(parts)}, **candidate}
+    return b"data: " + json.dumps({"candidates": [told]}).encode() + b"\r\n\r\n"
+
+
+END = frame(finishReason="STOP")
+
+
+def call(**told: object) -> dict[str, object]:
+    return {"functionCall": told}
+
+
+def test_plain_text_with_usage() -> None:
+    said = replayed("google-text")
+
+    assert said.text == "Hello there."
+    assert said.last == Done("STOP", USAGE, "gemini-x")
+
+
+def test_fact_14_the_signature_comes_as_a_final_empty_part() -> None:
+    said = replayed("google-14-signature-empty-part")
+
+    assert (said.text, said.thoughts) == ("42", "Let me think.")
+    assert isinstance(said.last, Done)
+    assert said.last.replay == {"thought_signature": "c2ln"}
+
+
+def test_fact_14_or_on_a_call() -> None:
+    said = replayed("google-14-signature-on-call")
+
+    assert (said.text, said.calls) == ("I roll. ", [ROLL, ("flip", {"coins": 2})])
+    assert [c.replay for c in said.raw_calls] == [{"thought_signature": "c2ln"}, {}]
+    assert [c.id for c in said.raw_calls] == ["", "f2"]
+    assert isinstance(said.last, Done)
+    assert said.last.finish_reason == "STOP"
+
+
+def test_fact_15_no_index_no_args_no_usage() -> None:
+    said = replayed("google-15-bare")
+
+    assert said.calls == [("now", {})]
+    assert said.last == Done("STOP")
+
+
+def test_fact_15_a_blocked_prompt_may_be_all_there_is() -> None:
+    assert replayed("google-15-blocked-prompt").last == Error(
+        "content_blocked", "PROHIBITED_CONTENT"
+    )
+    told = {"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "No."}}
+    data = b"data: " + json.dumps(told).encode() + b"\n\n"
+    assert read("google", data).last == Error("content_blocked", "No.")
+
+
+def test_fact_16_arguments_as_json_paths() -> None:
+    said = replayed("google-16-vertex")
+
+    stops = [{"name": "fort", "hours": 2}, {"name": "tomb"}]
+    plan = {"city": "New Delhi", "stops": stops, "by bus": False, "note": None}
+    assert said.calls == [("plan", plan)]
+    assert said.raw_calls[0].replay == {"thought_signature": "c2ln"}
+
+
+def test_fact_16_the_closing_frame_may_be_missing() -> None:
+    said = replayed("google-16-vertex-unclosed")
+
+    assert said.calls == [("plan", {"prices": [0.5, 2]}), ("now", {})]
+
+
+def test_an_open_call_at_the_length_limit_is_half_a_call() -> None:
+    half = frame(call(name="a", willContinue=True, partialArgs=[{"jsonPath": "$.b"}]))
+    said = read("google", half + frame(finishReason="MAX_TOKENS"))
+
+    assert said.last == Error("model_error", "cut off inside a tool call", retryable=True)
+
+
+def test_several_calls_in_one_frame() -> None:
+    assert replayed("google-parallel").calls == [ROLL, ("flip", {"coins": 2})]
+
+
+def test_code_and_pictures_do_not_leak() -> None:
+    assert replayed("google-other-parts").text == "Done."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error"),
+    [
+        ("safety", "Well,", Error("content_blocked", "SAFETY")),
+        (
+            "malformed-call",
+            "",
+            Error("model_error", "Malformed function call: print(", retryable=True),
+        ),
+        (
+            "error",
+            "Half a",
+            Error("provider_overloaded", "The model is overloaded.", retryable=True),
+        ),
+        (
+            "cut",
+            "Half a",
+            Error("api_error", "the stream ended in the middle of the reply", retryable=True),
+        ),
+    ],
+)
+def test_what_goes_wrong(name: str, text: str, error: Error) -> None:
+    said = replayed(f"google-{name}")
+
+    assert (said.text, said.calls, said.last) == (text, [], error)
+
+
+def test_length() -> None:
+    assert replayed("google-length").last == Done("MAX_TOKENS", USAGE, "gemini-x")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"data: {broken\n\n",
+        b'data: {"candidates": [{"content": {"parts": [{"text": 7}]}}]}\n\n',
+        b'data: {"candidates": [{"content": {"parts": [{"functionCall": {"args": []}}]}}]}\n\n',
+    ],
+)
+def test_a_provider_that_lies(data: bytes) -> None:
+    said = read("google", frame({"text": "So far."}) + data + END)
+
+    assert said.text == "So far."
+    assert said.last == Error("model_error", "a frame that is not what it should be")
+
+
+def test_frames_that_say_nothing() -> None:
+    odd = b'data: \n\ndata: {}\n\ndata: {"candidates": [{"index": 1}], "usageMetadata": "x"}\n\n'
+    said = read("google", odd + frame() + frame(call(willContinue=True)) + END)
+
+    assert said.last == Done("STOP")
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([call(args={"a": 1})], ""),
+        ([call(name="a", partialArgs=[{"jsonPath": "b"}])], "do not fit together"),
+        ([call(name="a", partialArgs=[{"jsonPath": "$.b[1]"}])], "do not fit together"),
+        ([call(name="a", args={"a": "x" * 50_000})] * 6, "too long"),
+        (
+            [
+                call(name="a", willContinue=True),
+                *[call(partialArgs=[{"jsonPath": "$.b", "stringValue": "x" * 9_000}],
+                       willContinue=True)] * 30,
+                call(name="too late"),
+            ],
+            "too long",
+        ),
+    ],
+)  # fmt: skip
+def test_arguments_that_are_none(parts: list[object], message: str) -> None:
+    said = once("google", b"".join(frame(part) for part in parts) + END)
+
+    assert said.calls == []
+    if message:
+        assert isinstance(said.last, Error)
+        assert said.last.message.endswith(message)
+    else:
+        assert said.last == Done("STOP")
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$.a", ["a"]),
+        ("$.a.b-c[0].d", ["a", "b-c", 0, "d"]),
+        ("$['a b']", ["a b"]),
+        ("""$["a'b"]""", ["a'b"]),
+        (r"$['it\'s']", ["it's"]),
+        ("$", []),
+        ("a", []),
+        ("$.", []),
+        ("$[*]", []),
+        ("$[-1]", []),
+        ("$" + ".a" * 65, []),
+        ("", []),
+    ],
+)
+def test_json_paths(path: str, found: list[object]) -> None:
+    assert steps(path) == found
+
+
+@pytest.mark.parametrize(
+    ("paths", "fits"),
+    [
+        (["$.a.b", "$.a"], False),
+        (["$.a", "$.a.b"], False),
+        (["$.a[1]", "$.a[0]"], True),
+        (["$.a", "$.a"], True),
+    ],
+)
+def test_places_that_contradict_each_other(paths: list[str], fits: bool) -> None:
+    root: dict[str | int, object] = {}
+
+    assert all(place(root, PartialArg(path, string_value="x")) for path in paths) is fits
+
+
+@pytest.mark.parametrize("path", ["$.a[1]", "$.a[999999]"])
+def test_lists_with_holes(path: str) -> None:
+    root: dict[str | int, object] = {}
+    place(root, PartialArg(path, number_value=1))
+
+    with pytest.raises(ValueError, match="holes"):
+        settled(root)
+
+
+def test_a_place_that_is_list_and_object() -> None:
+    root: dict[str | int, object] = {}
+    place(root, PartialArg("$.a[0]", bool_value=True))
+    place(root, PartialArg("$.a.b"))
+
+    with pytest.raises(ValueError, match="holes"):
+        settled(root)

@@ -1,0 +1,205 @@
+"""The requests of a long conversation, judged by the official SDKs' own types."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from minamo.core.chunks import Call
+from minamo.wire.conversation import Message, assistant, system, tool, user
+from minamo.wire.images import Image
+from minamo.wire.tools import Tool
+from recordings import KEY, adapter, replayed
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
+SCHEMA = {"type": "object", "properties": {"sides": {"type": "integer"}}, "required": ["sides"]}
+TOOLS = [Tool("roll", "Roll a die", SCHEMA), Tool("now", "The time")]
+URL = "https://example.invalid/cat.png"
+
+
+def conversation(calls: tuple[Call, ...], replay: dict[str, Any] | None = None) -> list[Message]:
+    """Ten messages with everything that a conversation may hold."""
+    return [
+        system("You are a bot."),
+        user("Hello", name="Ann"),
+        assistant("Hi!", replay=replay),
+        user("What is this?", images=[PNG, URL]),
+        assistant("A cat."),
+        user("Roll!", name="Bo b"),
+        assistant("I roll. ", calls=calls),
+        *(tool(call, f"{i}", failed=i == 1) for i, call in enumerate(calls)),
+        system("Be brief."),
+        user("", images=[Image(PNG)]),
+    ]
+
+
+def body(dialect: str, messages: list[Message], make: dict[str, Any] | None = None,
+         **options: Any) -> Any:  # fmt: skip
+    request = adapter(dialect, **(make or {})).chat(messages, **options).request
+    assert KEY not in request.url
+    return json.loads(request.body)
+
+
+OPTIONS: dict[str, Any] = {
+    "tools": TOOLS, "tool_choice": "roll", "stop": ["\nBo b:"], "temperature": 0.5, "top_p": 0.9,
+    "max_tokens": 99, "seed": 7,
+}  # fmt: skip
+
+
+def test_openai_request() -> None:
+    adapters = pytest.importorskip("pydantic")
+    params = pytest.importorskip("openai.types.chat.completion_create_params")
+    calls = (*replayed("openai-06-all-in-one").raw_calls, Call("now"))
+    told = body("openai", conversation(calls), **OPTIONS)
+
+    adapters.TypeAdapter(params.CompletionCreateParamsStreaming).validate_python(told)
+    assert told["stream"] is True
+    assert told["stream_options"] == {"include_usage": True}
+    assert told["tool_choice"] == {"type": "function", "function": {"name": "roll"}}
+    assert (told["max_tokens"], told["seed"], told["stop"]) == (99, 7, ["\nBo b:"])
+    roles = [message["role"] for message in told["messages"]]
+    assert roles == ["system", "user", "assistant", "user", "assistant", "user", "assistant",
+                     "tool", "tool", "system", "user"]  # fmt: skip
+    assert told["messages"][1]["content"] == "Ann: Hello"
+    picture = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    assert told["messages"][3]["content"] == [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": picture}},
+        {"type": "image_url", "image_url": {"url": URL}},
+    ]
+    called = told["messages"][6]
+    assert called["content"] == "I roll. "
+    assert called["reasoning_content"] == "Dice."
+    assert [call["id"] for call in called["tool_calls"]] == ["a", "call_6_1"]
+    assert json.loads(called["tool_calls"][0]["function"]["arguments"]) == {"sides": 6}
+    assert [m["tool_call_id"] for m in told["messages"][7:9]] == ["a", "call_6_1"]
+    assert told["messages"][10]["content"] == [{"type": "image_url", "image_url": {"url": picture}}]
+
+
+def test_openai_ways() -> None:
+    call = replayed("openai-05-index-zero").raw_calls[0]
+    told = body(
+        "openai",
+        [user("a", name="Ann"), user("b", name="Bo b"), assistant(calls=[call], name="Bot"),
+         tool(call, "4")],
+        {"names": True, "include_usage": False, "max_tokens_field": "max_completion_tokens"},
+        max_tokens=5, tools=TOOLS, tool_choice="required", extra={"reasoning": {"effort": "low"}},
+    )  # fmt: skip
+
+    assert told["messages"][0] == {"role": "user", "name": "Ann", "content": "a"}
+    assert told["messages"][1] == {"role": "user", "content": "Bo b: b"}
+    assert told["messages"][2]["name"] == "Bot"
+    assert told["messages"][2]["content"] is None
+    signature = {"google": {"thought_signature": "c2ln"}}
+    assert told["messages"][2]["tool_calls"][0]["extra_content"] == signature
+    assert "stream_options" not in told
+    assert told["max_completion_tokens"] == 5
+    assert told["tool_choice"] == "required"
+    assert told["reasoning"] == {"effort": "low"}
+
+
+def test_anthropic_request() -> None:
+    adapters = pytest.importorskip("pydantic")
+    params = pytest.importorskip("anthropic.types.message_create_params")
+    said = replayed("anthropic-thinking")
+    told = body("anthropic", conversation(said.raw_calls), **OPTIONS)
+
+    adapters.TypeAdapter(params.MessageCreateParamsStreaming).validate_python(told)
+    assert told["system"] == "You are a bot.\n\nBe brief."
+    assert told["max_tokens"] == 99
+    assert told["stop_sequences"] == ["\nBo b:"]
+    assert (told["temperature"], told["top_p"]) == (0.5, 0.9)
+    assert told["tool_choice"] == {"type": "tool", "name": "roll"}
+    assert told["tools"][0]["input_schema"] == SCHEMA
+    roles = [message["role"] for message in told["messages"]]
+    assert roles == ["user", "assistant", "user", "assistant", "user", "assistant", "user"]
+    kinds = [block["type"] for block in told["messages"][5]["content"]]
+    assert kinds == ["thinking", "redacted_thinking", "text", "tool_use", "tool_use"]
+    answers = told["messages"][6]["content"]
+    assert [block["type"] for block in answers] == ["tool_result", "tool_result", "image"]
+    assert [block.get("is_error", False) for block in answers] == [False, True, False]
+    assert answers[2]["source"]["media_type"] == "image/png"
+    assert told["messages"][2]["content"][1]["source"] == {"type": "url", "url": URL}
+
+
+def test_anthropic_defaults() -> None:
+    told = body("anthropic", [user("Hi"), assistant("So \n"), assistant("it is \n")])
+
+    assert told["max_tokens"] == 4_096
+    assert told["messages"][1]["content"][-1]["text"] == "it is"  # a reply to be continued
+    assert {"temperature", "top_p", "tools", "tool_choice", "system", "stop_sequences"}.isdisjoint(
+        told
+    )
+    told = body("anthropic", [user("Hi")], tools=TOOLS, tool_choice="required")
+    assert told["tool_choice"] == {"type": "any"}
+
+
+def test_google_request() -> None:
+    types = pytest.importorskip("google.genai.types")
+    said = replayed("google-14-signature-on-call")
+    replay = {"thought_signature": "c2lnMg=="}
+    told = body("google", conversation(said.raw_calls, replay), {"thoughts": True}, **OPTIONS)
+
+    contents = [types.Content.model_validate(content) for content in told["contents"]]
+    tools = types.Tool.model_validate(told["tools"][0])
+    config = types.ToolConfig.model_validate(told["toolConfig"])
+    types.GenerationConfig.model_validate(told["generationConfig"])
+    types.Content.model_validate(told["systemInstruction"])
+
+    assert [content.role for content in contents] == ["user", "model"] * 3 + ["user"]
+    assert contents[1].parts[0].thought_signature == b"sig2"
+    parts = contents[5].parts
+    assert (parts[0].text, parts[1].function_call.name) == ("I roll. ", "roll")
+    assert parts[1].thought_signature == b"sig"
+    assert parts[1].function_call.args == {"sides": 6}
+    assert (parts[2].function_call.id, parts[2].thought_signature) == ("f2", None)
+    answers = contents[6].parts
+    assert answers[0].function_response.response == {"output": "0"}
+    assert answers[1].function_response.response == {"error": "1"}
+    assert answers[1].function_response.id == "f2"
+    assert answers[2].inline_data.data == PNG
+    assert contents[2].parts[1].file_data.file_uri == URL
+    assert contents[2].parts[2].text == "What is this?"
+    assert tools.function_declarations[0].parameters_json_schema == SCHEMA
+    assert config.function_calling_config.allowed_function_names == ["roll"]
+    assert told["generationConfig"] == {
+        "temperature": 0.5, "topP": 0.9, "maxOutputTokens": 99, "stopSequences": ["\nBo b:"],
+        "seed": 7, "thinkingConfig": {"includeThoughts": True},
+    }  # fmt: skip
+
+
+def test_google_defaults() -> None:
+    told = body("google", [user("Hi", images=["https://example.invalid/cat"])])
+    assert told == {
+        "contents": [
+            {
+                "role": "user",
+                "parts": [
+                    {"fileData": {"fileUri": "https://example.invalid/cat"}},
+                    {"text": "Hi"},
+                ],
+            }
+        ]
+    }
+    call = Call("now")
+    told = body(
+        "google",
+        [user("Hi"), assistant(calls=[call]), tool(call, "12:00")],
+        tools=TOOLS,
+        tool_choice="auto",
+    )
+    assert told["toolConfig"] == {"functionCallingConfig": {"mode": "AUTO"}}
+    assert told["contents"][1]["parts"] == [{"functionCall": {"name": "now", "args": {}}}]
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic", "google"])
+def test_replay_data_of_another_dialect_is_not_sent(dialect: str) -> None:
+    foreign = {"openai": "google-14-signature-on-call", "google": "anthropic-thinking",
+               "anthropic": "openai-06-all-in-one"}[dialect]  # fmt: skip
+    calls = replayed(foreign).raw_calls
+    told = json.dumps(body(dialect, conversation(calls)))
+
+    assert not any(word in told for word in ("c2ln", "Let me think.", "Dice."))

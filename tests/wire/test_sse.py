@@ -1,0 +1,194 @@
+"""Server-sent events by the WHATWG rules, and fact 17: what is on the wire."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from minamo.errors import BadRequest
+from minamo.testing import check_adapter
+from minamo.wire.limits import WireLimits
+from minamo.wire.sse import Decoder, Event, TooLong
+from recordings import NAMES, adapter, read, recording, replayed
+
+SMALL = WireLimits(line_bytes_max=8, frame_bytes_max=100, stream_bytes_max=96, frames_max=3)
+
+
+def whole(data: bytes, limits: WireLimits | None = None) -> list[Event | TooLong]:
+    return Decoder(limits).feed(data)
+
+
+def bytewise(data: bytes, limits: WireLimits | None = None) -> list[Event | TooLong]:
+    decoder = Decoder(limits)
+    return [found for i in range(len(data)) for found in decoder.feed(data[i : i + 1])]
+
+
+@pytest.mark.parametrize(
+    ("data", "events"),
+    [
+        (b"data: a\n\n", [Event(b"a")]),
+        (b"data:a\n\n", [Event(b"a")]),
+        (b"data:  a\n\n", [Event(b" a")]),
+        (b"data: a\ndata: b\n\n", [Event(b"a\nb")]),
+        (b"data: a\n", []),
+        (b"data: a", []),
+        (b"data\n\n", [Event(b"")]),
+        (b"data\ndata\n\n", [Event(b"\n")]),
+        (b"data:\n\n", [Event(b"")]),
+        (b"data: a\r\n\r\n", [Event(b"a")]),
+        (b"data: a\r\r", [Event(b"a")]),
+        (b"data: a\n\rdata: b\r\n\n", [Event(b"a"), Event(b"b")]),
+        (b"data: a\r\n\rdata: b\n\n", [Event(b"a"), Event(b"b")]),
+        (b"\xef\xbb\xbfdata: a\n\n", [Event(b"a")]),
+        (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", []),
+        (b"\xef\xbbdata: a\n\n", []),
+        (b"\xef\xbb", []),
+        (b": comment\n\n", []),
+        (b":\n\n", []),
+        (b"event: x\n\ndata: a\n\n", [Event(b"a")]),
+        (b"event: x\ndata: a\n\n", [Event(b"a", b"x")]),
+        (b"event:x\ndata: a\n\ndata: b\n\n", [Event(b"a", b"x"), Event(b"b")]),
+        (b"event: x\nevent\ndata: a\n\n", [Event(b"a")]),
+        (b"id: 1\nretry: 5\nfoo\nfoo: bar\n data: no\nDATA: no\ndata: a\n\n", [Event(b"a")]),
+        (b"data: a\x00\xff\xe2\x80\xa8\xc2\x85\n\n", [Event(b"a\x00\xff\xe2\x80\xa8\xc2\x85")]),
+        (b"\n\n\n\n", []),
+        (b"", []),
+    ],
+)
+def test_the_rules(data: bytes, events: list[Event]) -> None:
+    assert whole(data) == events
+    assert bytewise(data) == events
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"data: 123", "line"),
+        (b"data: 123\n\n", "line"),
+        (b":2345678\n" * 2, ""),
+        (b":2345678\n" * 3, "frame"),
+        (b":2345678\n" * 2 + b"\n", "frame"),
+        (b"\n" * 3, ""),
+        (b"\n" * 4, "frame"),
+        (b":2345678\n:2345678\n:2345678\ndata: 1", "frame"),
+        (b"data:a\n\n" * 3, ""),
+        (b"data:a\n\n" * 4, "frames"),
+        (b": x\n" + b"data:a\n\n" * 4, "frames"),
+        (b"data:aa\n\n" * 3 + b":23456\n" * 4, "frame"),
+        (b"data: a\n" * 5, "frame"),
+    ],
+)
+def test_every_length_is_bounded(data: bytes, what: str) -> None:
+    found = whole(data, SMALL)
+
+    assert found == bytewise(data, SMALL)
+    assert [f.what for f in found if isinstance(f, TooLong)] == ([what] if what else [])
+
+
+@pytest.mark.parametrize("frame_bytes_max", range(1, 120, 7))
+def test_plain_events_and_others_are_bounded_alike(frame_bytes_max: int) -> None:
+    limits = WireLimits(frame_bytes_max=frame_bytes_max, line_bytes_max=64)
+    for data in (b"data: aaaa\n\n" * 3, b"event: bb\ndata: aaaa\n\n" * 3):
+        assert whole(data, limits) == bytewise(data, limits)
+
+
+def test_the_whole_stream_is_bounded_at_the_byte() -> None:
+    limits = WireLimits(stream_bytes_max=9)
+
+    assert whole(b"data: a\n\n", limits) == [Event(b"a")]
+    found = whole(b"data: a\n\ndata: b\n\n", limits)
+    assert found == [Event(b"a"), TooLong("stream")]
+    assert found == bytewise(b"data: a\n\ndata: b\n\n", limits)
+
+
+def test_nothing_follows_a_broken_limit() -> None:
+    decoder = Decoder(SMALL)
+    decoder.feed(b"x" * 9)
+
+    assert decoder.over
+    assert decoder.feed(b"data:a\n\n") == []
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, None])
+def test_limits_must_be_whole_numbers(value: object) -> None:
+    with pytest.raises(BadRequest, match="line_bytes_max"):
+        WireLimits(line_bytes_max=value)  # type: ignore[arg-type]
+
+
+ATOMS = [b"\r", b"\n", b"\r\n", b"data:", b"data: ", b"event: ", b"a", b":", b" ", b"id: 1",
+         b"\xef\xbb\xbf", b"\xf0\x9f\x98\x80", b"\xff"]  # fmt: skip
+RUNS = st.tuples(st.sampled_from(ATOMS), st.sampled_from([1, 1, 1, 2, 3, 7, 8, 9, 20, 21]))
+
+
+@given(st.lists(RUNS, max_size=20).map(lambda runs: b"".join(a * n for a, n in runs)), st.data())
+@example(b"data: a\r\n\r\n", None)
+def test_any_cut_gives_the_same_events(data: bytes, drawn: st.DataObject | None) -> None:
+    for limits in (None, SMALL):
+        found = whole(data, limits)
+        assert found == bytewise(data, limits)
+        if drawn is not None:
+            places = sorted(drawn.draw(st.lists(st.integers(0, len(data)), max_size=5)))
+            decoder = Decoder(limits)
+            pieces = zip([0, *places], [*places, len(data)], strict=True)
+            assert found == [e for a, b in pieces for e in decoder.feed(data[a:b])]
+
+
+@given(st.lists(RUNS, max_size=20).map(lambda runs: b"".join(a * n for a, n in runs)))
+def test_a_slow_and_obvious_reader_agrees(data: bytes) -> None:
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    events, lines, name = [], [], ""
+    *rows, _ = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    for row in rows:
+        field, _, value = row.partition(":")
+        value = value.removeprefix(" ")
+        if row == "":
+            if lines:
+                events.append(("\n".join(lines), name))
+            lines, name = [], ""
+        elif field == "data":
+            lines.append(value)
+        elif field == "event":
+            name = value
+
+    found = [e for e in whole(data) if isinstance(e, Event)]
+    assert events == [(e.data.decode("utf-8", "replace"), e.name.decode()) for e in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_recording_in_every_cut(name: str) -> None:
+    for seed in range(3):
+        check_adapter(adapter(name), recording(name), seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("17-surrogates", "Hi 😀!"),
+        ("17-separators", "a\u2028b\x85c\u2029d"),
+        ("17-odd-events", "Hello"),
+        ("crlf", "Hello"),
+        ("cr", "Hello"),
+        ("bom", "Hello"),
+        ("utf8", "ü€😀"),
+    ],
+)
+def test_fact_17_on_the_wire(name: str, text: str) -> None:
+    assert replayed(f"openai-{name}").text == text
+
+
+def test_fact_17_halves_that_stay_alone_are_passed_on() -> None:
+    alone = b'data: {"choices":[{"delta":{"content":"a\\ud83d","reasoning":"\\ud83d"}}]}\n\n'
+    more = b'data: {"choices":[{"delta":{"content":"b\\ude00","reasoning":"\\ud83d"}}]}\n\n'
+    said = read("openai", alone + more + b"data: [DONE]\n\n")
+    assert said.text == "a\ud83db\ude00"
+    assert said.thoughts == "\ud83d\ud83d"
+
+    said = read("openai", alone + b"data: [DONE]\n\n")
+    assert (said.text, said.thoughts) == ("a\ud83d", "\ud83d")
+
+
+def test_bytes_that_are_not_utf_8_become_replacement_characters() -> None:
+    data = b'data: {"choices":[{"delta":{"content":"a\xffb"}}]}\n\ndata: [DONE]\n\n'
+
+    assert read("openai", data).text == "a\ufffdb"

@@ -1,0 +1,125 @@
+"""One answer from its first byte to its end, and the check that adapters are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.testing import check_adapter
+from minamo.wire.conversation import assistant, tool, user
+from minamo.wire.limits import WireLimits
+from minamo.wire.stream import Frame
+from recordings import adapter, gathered, read, recording
+
+FRAME = b'data: {"choices":[{"delta":{"content":"Hi"}%s}]}\n\n'
+
+
+@pytest.mark.parametrize("what", ["line", "frame", "stream", "frames"])
+def test_p23_a_broken_limit_is_one_error_after_the_text(what: str) -> None:
+    limits = {
+        "line": WireLimits(line_bytes_max=60),
+        "frame": WireLimits(frame_bytes_max=90),
+        "stream": WireLimits(stream_bytes_max=80),
+        "frames": WireLimits(frames_max=1),
+    }[what]
+    data = FRAME % b"" + FRAME % b',"a":"0123456789"' + FRAME % b""
+    said = read("openai", data, limits=limits)
+
+    assert said.text == "Hi"
+    assert said.last == Error("api_error", f"the stream broke a limit: {what} too long")
+
+
+def test_hanging_up_after_a_complete_reply_is_no_failure() -> None:
+    lost = Error("timeout", "the provider fell silent", retryable=True)
+    for finish, last in ((b',"finish_reason":"stop"', Done("stop")), (b"", lost)):
+        llm = adapter("openai")
+        decoder = llm.decoder()
+        frames = [*decoder.feed(FRAME % finish), *decoder.feed(lost), *decoder.end()]
+        said = gathered(chunk for frame in frames for chunk in llm.process_chunk(frame))
+
+        assert (said.text, said.last) == ("Hi", last)
+        assert decoder.ended
+
+
+def test_frames_are_stamped_and_show_nothing() -> None:
+    llm = adapter("openai")
+    (frame,) = llm.decoder().feed(FRAME % b"")
+
+    assert repr(frame) == "Frame(Event, provider='openai')"
+    assert frame.metadata["model"] == "m"
+    assert frame.metadata["timestamp"] > 1_700_000_000_000
+
+
+def test_a_call_without_text_before_it() -> None:
+    call = Call("now")
+    request = adapter("anthropic").chat([user("a"), assistant(calls=[call]), tool(call, "b")])
+
+    assert b'"tool_use"' in request.request.body
+
+
+class Lines:
+    """An adapter of somebody's own: each line is a text."""
+
+    def __init__(self, chunks: Any = None, cut_matters: bool = False) -> None:
+        self.chunks = chunks
+        self.cut_matters = cut_matters
+
+    def decoder(self) -> Lines:
+        return self
+
+    def feed(self, data: bytes) -> Iterable[Frame]:
+        return [Frame(data)] if self.cut_matters else []
+
+    def end(self) -> Iterable[Frame]:
+        return [Frame(None)]
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        if frame.data is not None:
+            return [Text(frame.data.decode("latin-1"))]
+        if isinstance(self.chunks, Exception):
+            raise self.chunks
+        return list(self.chunks)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"),
+    [
+        ([], "must end in Done or Error, not in nothing"),
+        ([Text("a")], "must end in Done or Error, not in Text"),
+        ([Error("timeout"), Done()], "chunk 0 is an error, but Done"),
+        ([FunctionCall((Call("a"),)), Text("b"), Done()], "chunk 1 is text after"),
+        ([FunctionCall((Call("a"),)), FunctionCall((Call("a"),)), Done()], "chunk 1 is a second"),
+        ([FunctionCall(()), Done()], "without calls"),
+        ([FunctionCall((Call(""),)), Done()], "no name"),
+        ([FunctionCall((Call("a", "{"),)), Done()], "no parsed arguments"),  # type: ignore[arg-type]
+        (ValueError("oh"), "whole, at the end: ValueError: oh"),
+    ],
+)
+def test_check_adapter_finds_broken_laws(chunks: Any, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check_adapter(Lines(chunks), b"abc")
+
+
+def test_check_adapter_finds_chunks_that_depend_on_the_cut() -> None:
+    with pytest.raises(AssertionError, match=r"byte by byte: chunk 0 is Text\(content=<1"):
+        check_adapter(Lines([Done()], cut_matters=True), b"abc")
+    with pytest.raises(AssertionError, match="byte by byte: 4 chunks, but 2 when read whole"):
+        check_adapter(Counting(), b"abc")
+
+
+class Counting(Lines):
+    """Says the same in every chunk, and too many of them."""
+
+    def __init__(self) -> None:
+        super().__init__([Done()], cut_matters=True)
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        return [Done()]
+
+
+def test_check_adapter_returns_the_chunks() -> None:
+    assert check_adapter(Lines([Text("a"), Done()]), b"abc") == [Text("a"), Done()]
+    assert check_adapter(adapter("openai"), recording("openai-text"))[-1].type == "done"
