@@ -149,7 +149,10 @@ async def test_ctrl_c_is_a_stop_and_keeps_what_was_said() -> None:
         (["--provider", "anthropic"], "no key for anthropic: set ANTHROPIC_API_KEY"),
         ([], "no key for openai: set OPENAI_API_KEY"),
         (["--base-url", "ftp://x"], ""),
-        (["--base-url", "http://127.0.0.1:1", "--timeout", "0"], "--timeout is a number of seconds"),
+        (
+            ["--base-url", "http://127.0.0.1:1", "--timeout", "0"],
+            "--timeout is a number of seconds",
+        ),
     ],
 )
 def test_nonsense_is_refused_before_any_request(

@@ -15,11 +15,13 @@ ErrorKind = Literal[
 ]
 
 
-def _length(text: object) -> str:
+def as_length(text: object) -> str:
+    """How a `repr` shows a person's words: not at all."""
     return f"<{len(str(text))} characters>"
 
 
-def _count(items: Any) -> str:
+def as_count(items: Any) -> str:
+    """How a `repr` shows a list of them."""
     return f"<{len(items)}>"
 
 
@@ -28,10 +30,10 @@ class Call:
     """One tool the model wants to be run."""
 
     name: str
-    arguments: Mapping[str, Any] = field(factory=dict, repr=_count)
+    arguments: Mapping[str, Any] = field(factory=dict, repr=as_count)
     id: str = ""
     """The provider's name for this call, sent back with the answer; empty if it has none."""
-    replay: Mapping[str, Any] = field(factory=dict, repr=_count)
+    replay: Mapping[str, Any] = field(factory=dict, repr=as_count)
     """What the provider wants to see again in the history, such as a thought signature."""
 
 
@@ -49,8 +51,8 @@ class Usage:
 class Text:
     """Some text; empty if the chunk only brings thoughts or keeps the stream alive."""
 
-    content: str = field(default="", repr=_length)
-    thoughts: tuple[str, ...] = field(default=(), repr=_count)
+    content: str = field(default="", repr=as_length)
+    thoughts: tuple[str, ...] = field(default=(), repr=as_count)
     type: Literal["text"] = field(default="text", init=False, repr=False)
 
 
@@ -59,7 +61,7 @@ class FunctionCall:
     """The tools of a whole reply, all of them."""
 
     calls: tuple[Call, ...]
-    thoughts: tuple[str, ...] = field(default=(), repr=_count)
+    thoughts: tuple[str, ...] = field(default=(), repr=as_count)
     usage: Usage | None = None
     """What the reply cost; the done chunk after it says so too, but comes late."""
     type: Literal["function_call"] = field(default="function_call", init=False, repr=False)
@@ -77,7 +79,7 @@ class Error:
     """Seconds, where the provider names them."""
     status: int | None = None
     """The HTTP status, if there was one."""
-    thoughts: tuple[str, ...] = field(default=(), repr=_count)
+    thoughts: tuple[str, ...] = field(default=(), repr=as_count)
     type: Literal["error"] = field(default="error", init=False, repr=False)
 
 
@@ -91,8 +93,8 @@ class Done:
     """The model that answered, which may be another than was asked for."""
     provider: str = ""
     """Who served it, where a router says so."""
-    thoughts: tuple[str, ...] = field(default=(), repr=_count)
-    replay: Mapping[str, Any] = field(factory=dict, repr=_count)
+    thoughts: tuple[str, ...] = field(default=(), repr=as_count)
+    replay: Mapping[str, Any] = field(factory=dict, repr=as_count)
     """What the provider wants to see again with this reply in the history."""
     type: Literal["done"] = field(default="done", init=False, repr=False)
 

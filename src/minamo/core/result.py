@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
-from minamo.core.chunks import Call, Usage
+from minamo.core.chunks import Call, Usage, as_count, as_length
 
 Status = Literal[
     "completed",
@@ -33,14 +33,6 @@ StopReason = Literal[
 ]
 
 
-def _length(text: object) -> str:
-    return f"<{len(str(text))} characters>"
-
-
-def _count(items: Any) -> str:
-    return f"<{len(items)}>"
-
-
 @frozen(kw_only=True)
 class StreamResult:
     """What became of one stream.  The `repr` shows sizes, not words."""
@@ -48,17 +40,17 @@ class StreamResult:
     status: Status
     data: Any = field(default=None, repr=False)
     """The first call of a function_call, the error of an error."""
-    accumulated_text: str = field(default="", repr=_length)
+    accumulated_text: str = field(default="", repr=as_length)
     """What was delivered, cleaned, with the whitespace between segments as written."""
-    details_content: str = field(default="", repr=_length)
+    details_content: str = field(default="", repr=as_length)
     stop_reason: StopReason | None = None
-    thought_log: tuple[str, ...] = field(default=(), repr=_count)
-    continuation_prefill: str = field(default="", repr=_length)
+    thought_log: tuple[str, ...] = field(default=(), repr=as_count)
+    continuation_prefill: str = field(default="", repr=as_length)
     """Where a reply that was cut short may be taken up again: its unfinished last clause."""
-    function_calls: tuple[Call, ...] = field(default=(), repr=_count)
+    function_calls: tuple[Call, ...] = field(default=(), repr=as_count)
     finish_reason: str = ""
     usage: Usage | None = None
-    receipts: tuple[Any, ...] = field(default=(), repr=_count)
+    receipts: tuple[Any, ...] = field(default=(), repr=as_count)
     suppressed: Mapping[str, int] = field(factory=dict)
     """How many characters were not shown, by reason."""
     additions: Mapping[str, int] = field(factory=dict)
