@@ -56,5 +56,6 @@ bench: install   ## Measure
 	$(RUN)minamo bench machine
 	$(RUN)minamo bench text
 	$(RUN)minamo bench ingest
+	$(RUN)minamo bench delivery
 
 .PHONY: help install run test check fix diagrams promises bench

@@ -1,0 +1,229 @@
+"""One lane per channel: one call out at a time, in order, never cancelled.
+
+hikari's limiter breaks when a call that waits in it is cancelled (one channel hangs, or the whole
+process), so the calls are made by the lanes' own tasks.  Whoever waits for a result waits on an
+event and may go away at any time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import assert_never
+
+import anyio
+from anyio.abc import TaskGroup
+from attrs import define, field
+
+from minamo.machine.machine import Observer
+from minamo.shell.delivery import Delivery
+from minamo.shell.dispatch import Dispatch
+from minamo.shell.pacing import Pacer, Turn
+from minamo.shell.receipts import Receipt
+from minamo.shell.sender import Answer, Sender
+from minamo.shell.source import Manner, Source
+from minamo.shell.typing import Typing
+
+# How long closing waits for what was accepted; a bot is expected to be gone soon after.
+DRAIN_S = 5.0
+
+
+@define(eq=False)
+class Lane:
+    """The worker of one channel; it lives as long as it has something to do."""
+
+    channel_id: int
+    pacer: Pacer
+    queue: deque[Dispatch] = field(factory=deque, repr=False)
+    scope: anyio.CancelScope = field(factory=lambda: anyio.CancelScope(shield=True), repr=False)
+
+    async def run(self) -> None:
+        """Serve the streams of the channel one after the other: they never interleave."""
+        # Shielded: when the program around is cancelled, closing still drains and decides.
+        with self.scope:
+            while self.queue:
+                await self._serve(self.queue[0])
+                self.queue.popleft()
+
+    def end(self) -> None:
+        """Stop at once; only for closing, when everything has its receipt."""
+        # A call that is out is left behind, not cancelled: see shell/discord.py.
+        self.scope.cancel()
+
+    async def _serve(self, one: Dispatch) -> None:
+        paced = one.behind
+        while True:
+            # A lane that has nothing to do takes one segment, and so does one that only pretends
+            # to type.  What comes while a message is out or paced is taken together.
+            idle = not one.busy or not (one.tried or paced)
+            if not await one.work():
+                break
+            most = 1 if idle or (one.pausing and not paced) else None
+            await _pause(one, most)
+            paced = await self._attempt(one, most)
+        if one.typing is not None:
+            one.typing.hide()
+
+    async def _attempt(self, one: Dispatch, most: int | None) -> bool:
+        """Wait for leave, then make one call; whether the wait was one.
+
+        A message that ends meanwhile, by a stop or an echo, ends the waiting.
+        """
+        paced = False
+        with anyio.CancelScope() as waiting:
+            one.interrupt = waiting.cancel
+            if one.first is not None and one.first.wait_s:
+                await anyio.sleep(one.first.wait_s)
+            async with self.pacer.turn(one.route, one.sender.place) as turn:
+                paced = turn.waited
+                delivery = one.first or one.fit(None if paced else most)
+                if delivery is not None and one.typing is not None:
+                    await one.typing.before_message(last=one.is_last)
+                # A cancelled scope must not reach into the call.
+                if delivery is not None and not waiting.cancel_called:
+                    await self._call(one, delivery, turn)
+        one.interrupt = None
+        if one.typing is not None:
+            one.typing.after_message()
+        return paced
+
+    async def _call(self, one: Dispatch, delivery: Delivery, turn: Turn) -> None:
+        # From here on nothing is interrupted: the scope of the lane itself is a shield, and only
+        # closing opens it, when everything has its receipt.
+        one.interrupt = None
+        one.tried = True
+        delivery.turn_came(anyio.current_time())
+        answer = await _ask(one.sender, delivery)
+        turn.hear(answer)
+        delivery.answer(answer, anyio.current_time())
+
+
+async def _ask(sender: Sender, delivery: Delivery) -> Answer:
+    match delivery.kind:
+        case "create":
+            return await sender.create(delivery.post)
+        case "edit":
+            return await sender.edit(delivery.post, delivery.target)
+        case "delete":
+            return await sender.delete(delivery.post.channel_id, delivery.target)
+        case _:
+            assert_never(delivery.kind)
+
+
+async def _pause(one: Dispatch, most: int | None) -> None:
+    # The first message of a reply has been waited for long enough.
+    if not one.pausing or not one.tried or one.first is not None:
+        return
+    delivery = one.fit(most)
+    if delivery is not None and one.manner.pause_s is not None:
+        with anyio.move_on_after(one.manner.pause_s(len(delivery.post.text))):
+            await one.hurried.wait()
+
+
+class Lanes:
+    """All lanes of one bot; `open_lanes` makes it."""
+
+    def __init__(
+        self, tasks: TaskGroup, *, pacer: Pacer | None = None, watch: Observer | None = None
+    ) -> None:
+        self._tasks = tasks
+        self._watch = watch
+        self._lanes: dict[int, Lane] = {}
+        self._closed = False
+        self.pacer = pacer or Pacer()
+
+    def __repr__(self) -> str:
+        return f"<Lanes: {len(self._lanes)} busy>"
+
+    def __len__(self) -> int:
+        """How many channels have something to do."""
+        return len(self._lanes)
+
+    def open(
+        self,
+        channel_id: int,
+        sender: Sender,
+        source: Source,
+        *,
+        stream_id: str,
+        manner: Manner | None = None,
+        typing: bool = False,
+        heard: Callable[[Receipt], object] | None = None,
+        limit_reached: Callable[[], object] | None = None,
+    ) -> Dispatch:
+        """Get in line in the channel; *heard* is called with each receipt, at once."""
+        shown = Typing(sender, self.pacer, channel_id) if typing and not self._closed else None
+        one = Dispatch(
+            channel_id,
+            sender,
+            source,
+            stream_id=stream_id,
+            manner=manner or Manner(),
+            heard=heard,
+            limit_reached=limit_reached,
+            typing=shown,
+            watch=self._watch,
+        )
+        if self._closed:
+            one.give_up("closed")
+            return one
+        if shown is not None:
+            self._tasks.start_soon(shown.run)
+        lane = self._lanes.get(channel_id)
+        if lane is None:
+            lane = self._lanes[channel_id] = Lane(channel_id, self.pacer)
+            lane.queue.append(one)
+            self._tasks.start_soon(self._run, lane)
+        else:
+            one.behind = bool(lane.queue)
+            lane.queue.append(one)
+        return one
+
+    def echoed(self, channel_id: int, nonce: str, message_id: int) -> None:
+        """The gateway showed a message of ours."""
+        lane = self._lanes.get(channel_id)
+        if lane is not None and lane.queue:
+            lane.queue[0].echoed(nonce, message_id)
+
+    async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
+        """Let what was accepted go out, for so long; the receipts of what did not."""
+        before = {id(one) for each in self._every() for one in each.receipts}
+        every = self._every()
+        for one in every:
+            one.hurry()
+        with anyio.move_on_after(drain_s, shield=True):
+            while busy := [one for one in self._every() if one.busy]:
+                await busy[0].answered()
+        self._closed = True
+        every += [one for one in self._every() if one not in every]
+        for one in every:
+            one.give_up("closed")
+            if one.typing is not None:
+                one.typing.end()
+        for lane in list(self._lanes.values()):
+            lane.end()
+        told = [receipt for one in every for receipt in one.receipts]
+        return [one for one in told if one.lost and id(one) not in before]
+
+    def _every(self) -> list[Dispatch]:
+        return [one for lane in self._lanes.values() for one in lane.queue]
+
+    async def _run(self, lane: Lane) -> None:
+        try:
+            await lane.run()
+        finally:
+            del self._lanes[lane.channel_id]
+
+
+@asynccontextmanager
+async def open_lanes(
+    *, pacer: Pacer | None = None, drain_s: float = DRAIN_S, watch: Observer | None = None
+) -> AsyncIterator[Lanes]:
+    """Lanes for as long as the block lasts; its end drains them."""
+    async with anyio.create_task_group() as tasks:
+        lanes = Lanes(tasks, pacer=pacer, watch=watch)
+        try:
+            yield lanes
+        finally:
+            await lanes.close(drain_s)

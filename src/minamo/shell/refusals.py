@@ -1,0 +1,52 @@
+"""What Discord's refusals mean, as the short codes that receipts tell.
+
+Codes, never messages: an error text of Discord or hikari can hold a webhook's token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: Discord's own error codes that a sender of text can meet.
+BY_CODE: Mapping[int, str] = {
+    10003: "unknown_channel",
+    10004: "unknown_guild",
+    10008: "unknown_message",
+    10015: "unknown_webhook",
+    10062: "interaction_expired",
+    20016: "slow_mode",
+    20028: "write_limit",
+    20029: "write_limit",
+    20031: "words_not_allowed",
+    30007: "webhook_limit",
+    30046: "edit_limit",
+    40060: "interaction_answered",
+    40094: "follow_up_limit",
+    50001: "no_access",
+    50005: "not_ours_to_edit",
+    50006: "empty_message",
+    50007: "direct_messages_closed",
+    50013: "no_permission",
+    50027: "bad_token",
+    50035: "bad_form",
+    50083: "thread_archived",
+    160002: "no_history_to_reply",
+    160005: "thread_locked",
+    200000: "automod",
+    240000: "harmful_link",
+}
+
+_BY_STATUS: Mapping[int, str] = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    413: "too_large",
+}
+
+UNKNOWN_MESSAGE = 10008
+
+
+def reason_for(status: int, code: int) -> str:
+    """The short code of a refusal; Discord's own code says more than the HTTP status."""
+    return BY_CODE.get(code) or _BY_STATUS.get(status) or f"http_{status}"

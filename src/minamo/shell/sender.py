@@ -1,0 +1,121 @@
+"""What a lane needs from Discord: a message to send, and five kinds of answer.
+
+The protocol is all that lanes know, so their rules are tested with a fake in virtual time and
+used with hikari in the real one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, Protocol
+
+from attrs import field, frozen
+
+# Discord's own numbers, so that nobody needs hikari to say them.
+SUPPRESS_EMBEDS = 1 << 2
+SUPPRESS_NOTIFICATIONS = 1 << 12
+
+
+@frozen(slots=True)
+class Ping:
+    """Whom a message may ring for.  By default nobody, whatever its text says."""
+
+    users: tuple[int, ...] = ()
+    roles: tuple[int, ...] = ()
+    everyone: bool = False
+    reply: bool = False
+    """The author of the message replied to."""
+
+
+NOBODY = Ping()
+
+
+@frozen(slots=True, kw_only=True)
+class Embed:
+    """A notice beside or instead of text."""
+
+    title: str = ""
+    description: str = field(default="", repr=False)
+    colour: int | None = None
+
+
+@frozen(slots=True, kw_only=True)
+class Post:
+    """One message as it goes out."""
+
+    channel_id: int
+    text: str = field(repr=False)
+    nonce: str | None = None
+    """None where Discord knows none: webhooks and interactions."""
+    reply_to: int | None = None
+    ping: Ping = NOBODY
+    flags: int = 0
+    embed: Embed | None = None
+
+
+@frozen(slots=True)
+class Took:
+    """Discord has the message."""
+
+    message_id: int | None
+
+
+@frozen(slots=True)
+class Vanished:
+    """Discord had the message, and it was deleted."""
+
+
+@frozen(slots=True)
+class Rejected:
+    """Discord does not want it, now or later."""
+
+    reason: str
+
+
+@frozen(slots=True)
+class PutOff:
+    """Discord certainly did not take it and may take it later."""
+
+    reason: str
+    wait_s: float = 0.0
+
+
+@frozen(slots=True)
+class Lost:
+    """Nobody knows whether Discord took it."""
+
+    reason: str
+
+
+Kind = Literal["create", "edit", "delete"]
+Answer = Took | Vanished | Rejected | PutOff | Lost
+
+CLOSED = PutOff("closed", math.inf)
+"""The client was closed before the call went out: nothing was sent, and waiting will not help."""
+
+
+class Sender(Protocol):
+    """Somebody who can talk to one channel.  No method raises for what the world does."""
+
+    def route(self, kind: Kind) -> str:
+        """The rate limit that such a call is under, such as ``create`` or ``webhook``."""
+
+    @property
+    def place(self) -> int:
+        """The channel or webhook those limits are counted for."""
+
+    @property
+    def has_nonce(self) -> bool:
+        """Whether Discord recognises a repeated create."""
+
+    async def create(self, post: Post) -> Answer:
+        """Send a new message."""
+
+    async def edit(self, post: Post, message_id: int) -> Answer:
+        """Change a message that was sent."""
+
+    async def delete(self, channel_id: int, message_id: int) -> Answer:
+        """Remove a message that was sent; one that is gone already is as good."""
+
+    async def typing(self, channel_id: int) -> Answer:
+        """Show the typing indicator for some ten seconds."""

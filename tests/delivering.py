@@ -1,0 +1,96 @@
+"""Lanes over the real hikari, for the tests of delivery on the twin."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any
+
+import hikari
+from attrs import define
+
+from minamo.machine.machine import Observer
+from minamo.shell.discord import BotSender, WebhookSender, webhook_client
+from minamo.shell.dispatch import Dispatch
+from minamo.shell.lanes import Lanes, open_lanes
+from minamo.shell.pacing import PACES, Pace, Pacer
+from minamo.shell.receipts import Receipt
+from minamo.shell.source import Manner, Texts
+from minamo.twin import Twin
+
+_NUMBERS = count()
+
+
+def unpaced() -> Pacer:
+    """For what is not about pace, on a twin without limits."""
+    at_once = Pace(10_000, 0.0001)
+    return Pacer(dict.fromkeys(PACES, (at_once,)), at_once)
+
+
+@define(eq=False)
+class Post:
+    """A bot's lanes, and short ways to use them."""
+
+    twin: Twin
+    rest: hikari.api.RESTClient
+    lanes: Lanes
+
+    def sender(self, channel: str = "general") -> BotSender:
+        return BotSender(self.rest, self.twin.channel(channel).id)
+
+    def open(
+        self, texts: Sequence[str], channel: str = "general", *, sender: Any = None, **options: Any
+    ) -> Dispatch:
+        sender = sender or self.sender(channel)
+        place = self.twin.channel(channel).id
+        options.setdefault("stream_id", f"stream {next(_NUMBERS)}")
+        one = self.lanes.open(place, sender, Texts(list(texts)), **options)
+        one.deliver()
+        return one
+
+    async def send(
+        self, *texts: str, channel: str = "general", **options: Any
+    ) -> tuple[Receipt, ...]:
+        async with self.open(texts, channel, **options) as one:
+            return await one.finish()
+
+
+@asynccontextmanager
+async def posting(
+    twin: Twin,
+    *,
+    pacer: Pacer | None = None,
+    watch: Observer | None = None,
+    drain_s: float = 5.0,
+    **settings: Any,
+) -> AsyncIterator[Post]:
+    """A bare REST client and lanes over it; *settings* are the client's."""
+    app = hikari.RESTApp(url=twin.url, **settings)
+    await app.start()
+    try:
+        async with (
+            app.acquire(twin.token, hikari.TokenType.BOT) as rest,
+            open_lanes(pacer=pacer, watch=watch, drain_s=drain_s) as lanes,
+        ):
+            yield Post(twin, rest, lanes)
+    finally:
+        await app.close()
+
+
+@asynccontextmanager
+async def persona(
+    post: Post, channel: str = "general", **looks: Any
+) -> AsyncIterator[WebhookSender]:
+    """A webhook of the channel, over a client of its own."""
+    made = await post.rest.create_webhook(post.twin.channel(channel).id, "persona")
+    assert made.token is not None
+    async with webhook_client(post.twin.url) as rest:
+        yield WebhookSender(rest, int(made.id), made.token, post.sender(channel), **looks)
+
+
+def reasons(receipts: Sequence[Receipt]) -> list[tuple[str, str]]:
+    return [(one.outcome, one.reason) for one in receipts]
+
+
+__all__ = ["Manner", "Post", "persona", "posting", "reasons", "unpaced"]

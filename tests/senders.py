@@ -1,0 +1,90 @@
+"""Fakes for the lanes: a Discord in memory, on whatever clock the test runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import trio.testing
+from attrs import define, field
+
+from minamo.core.buffer import Run, Segment
+from minamo.core.config import StreamConfig
+from minamo.core.ledger import Ledger
+from minamo.core.outbox import Outbox
+from minamo.shell.sender import Answer, Kind, Post, Took
+
+Script = Callable[[int, Post], Answer | None]
+
+
+@define(eq=False)
+class FakeSender:
+    """Takes everything after `latency_s`, unless `script` answers instead."""
+
+    place: int = 1
+    latency_s: float = 0.1
+    script: Script | None = None
+    has_nonce: bool = True
+    posts: list[tuple[float, Post]] = field(factory=list)
+    edits: list[tuple[float, Post, int]] = field(factory=list)
+    deleted: list[int] = field(factory=list)
+    typed: list[float] = field(factory=list)
+    out: int = 0
+    out_max: int = 0
+    calls: int = 0
+
+    @property
+    def texts(self) -> list[str]:
+        return [post.text for _, post in self.posts]
+
+    def route(self, kind: Kind) -> str:
+        return kind
+
+    async def delete(self, channel_id: int, message_id: int) -> Answer:
+        self.deleted.append(message_id)
+        return Took(None)
+
+    async def create(self, post: Post) -> Answer:
+        return await self._call(post, lambda at: self.posts.append((at, post)))
+
+    async def edit(self, post: Post, message_id: int) -> Answer:
+        return await self._call(post, lambda at: self.edits.append((at, post, message_id)))
+
+    async def typing(self, channel_id: int) -> Answer:
+        self.typed.append(anyio.current_time())
+        await anyio.sleep(self.latency_s)
+        return Took(None)
+
+    async def _call(self, post: Post, note: Callable[[float], object]) -> Answer:
+        self.out += 1
+        self.out_max = max(self.out_max, self.out)
+        began = anyio.current_time()
+        self.calls += 1
+        number = self.calls
+        try:
+            await anyio.sleep(self.latency_s)
+            answer = self.script(number, post) if self.script else None
+        finally:
+            self.out -= 1
+        if answer is None or isinstance(answer, Took):
+            note(began)
+        return answer or Took(number)
+
+
+def outbox(*texts: str, **settings: Any) -> Outbox:
+    """An outbox in which segments wait."""
+    made = Outbox(StreamConfig(**settings), Ledger())
+    for text in texts:
+        made.put(segment(text))
+    return made
+
+
+def segment(text: str) -> Segment:
+    return Segment(text, (Run(0, 0),))
+
+
+def virtually(story: Callable[[], Awaitable[None]]) -> None:
+    """Run *story* on trio, with a clock that jumps whenever everybody waits."""
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    anyio.run(story, backend="trio", backend_options={"clock": clock})

@@ -1,0 +1,196 @@
+"""The pacer, in virtual time."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from minamo.shell.pacing import PACES, Meter, Pace, Pacer
+from minamo.shell.sender import Lost, PutOff, Rejected, Took
+from senders import virtually
+
+
+def test_a_burst_and_then_one_at_a_time() -> None:
+    meter = Meter(Pace(4, 1.05))
+
+    assert [meter.reserve(0.0) for _ in range(6)] == pytest.approx([0, 0, 0, 0, 1.05, 2.1])
+    assert meter.reserve(100.0) == 100.0
+
+
+def test_an_emptied_meter_has_no_burst() -> None:
+    meter = Meter(Pace(4, 1.0))
+    meter.empty(10.0)
+
+    assert [meter.reserve(3.0) for _ in range(3)] == pytest.approx([10.0, 11.0, 12.0])
+
+
+def test_no_five_seconds_see_more_than_the_leaky_bucket_allows() -> None:
+    # What Discord counts: a level that falls by one a second and must not pass five.
+    async def story() -> None:
+        pacer, level, last = Pacer(), 0.0, anyio.current_time()
+        for _ in range(40):
+            async with pacer.turn("create", 1) as turn:
+                now = anyio.current_time()
+                level, last = max(0.0, level - (now - last)) + 1, now
+                turn.hear(Took(1))
+            assert level <= 5
+
+    virtually(story)
+
+
+def test_the_process_makes_forty_a_second_over_all_channels() -> None:
+    times: list[float] = []
+
+    async def story() -> None:
+        pacer = Pacer()
+
+        async def call(channel: int) -> None:
+            async with pacer.turn("create", channel) as turn:
+                times.append(anyio.current_time())
+                turn.hear(Took(1))
+
+        async with anyio.create_task_group() as tasks:
+            for channel in range(200):
+                tasks.start_soon(call, channel)
+
+    virtually(story)
+    busiest = max(sum(at <= other < at + 1 for other in times) for at in times)
+    assert len(times) == 200
+    assert busiest <= 44
+
+
+@pytest.mark.parametrize(
+    ("first", "together"), [(Took(1), True), (Rejected("x"), True), (Lost("x"), False)]
+)
+def test_the_first_call_of_a_route_opens_it_only_when_answered(
+    first: Took | Rejected | Lost, together: bool
+) -> None:
+    began: list[float] = []
+
+    async def story() -> None:
+        pacer = Pacer()
+
+        async def call(channel: int, answer: Took | Rejected | Lost) -> None:
+            async with pacer.turn("create", channel) as turn:
+                began.append(anyio.current_time())
+                await anyio.sleep(1)
+                turn.hear(answer)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, 1, first)
+            await anyio.sleep(0.5)
+            tasks.start_soon(call, 2, Took(2))
+            tasks.start_soon(call, 3, Took(3))
+
+    virtually(story)
+    assert began[1] - began[0] >= 1.0
+    assert (began[2] - began[1] < 0.1) is together
+
+
+def test_a_caller_cancelled_at_the_gate_or_in_its_wait_harms_nobody() -> None:
+    async def story() -> None:
+        for after in (0.0, 0.3, 1.2, 2.5):
+            pacer = Pacer({"create": (Pace(1, 1.0),)})
+
+            async def call(channel: int, pacer: Pacer = pacer) -> None:
+                async with pacer.turn("create", channel) as turn:
+                    await anyio.sleep(0.5)
+                    turn.hear(Took(1))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(call, 1)
+                await anyio.sleep(after)
+                tasks.cancel_scope.cancel()
+            with anyio.fail_after(10):
+                await call(1)
+                await call(2)
+
+    virtually(story)
+
+
+def test_a_first_call_that_hangs_does_not_shut_the_route() -> None:
+    began: list[float] = []
+
+    async def story() -> None:
+        pacer = Pacer()
+
+        async def call(channel: int, took_s: float) -> None:
+            async with pacer.turn("create", channel) as turn:
+                began.append(anyio.current_time())
+                await anyio.sleep(took_s)
+                turn.hear(Took(1))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, 1, 1_000)
+            await anyio.sleep(0.1)
+            for channel in range(2, 6):
+                tasks.start_soon(call, channel, 1)
+
+    virtually(story)
+    assert began[1] - began[0] == pytest.approx(5, abs=0.2)
+    assert all(at - began[1] == pytest.approx(1, abs=0.2) for at in began[2:])
+
+
+def test_a_pause_that_discord_asks_for_is_kept() -> None:
+    async def story() -> None:
+        pacer = Pacer()
+        async with pacer.turn("create", 1) as turn:
+            turn.hear(PutOff("rate_limited", 7.0))
+        began = anyio.current_time()
+        async with pacer.turn("create", 1):
+            assert anyio.current_time() - began >= 7.0
+        began = anyio.current_time()
+        async with pacer.turn("create", 2):
+            assert anyio.current_time() - began < 1.0
+
+    virtually(story)
+
+
+def test_a_call_that_took_very_long_costs_the_burst() -> None:
+    async def story() -> None:
+        pacer = Pacer()
+        async with pacer.turn("create", 1) as turn:
+            await anyio.sleep(3)
+            turn.hear(Took(1))
+        began = anyio.current_time()
+        for _ in range(3):
+            async with pacer.turn("create", 1):
+                pass
+        assert anyio.current_time() - began >= 2.0
+
+    virtually(story)
+
+
+def test_a_webhook_keeps_within_its_hidden_minute() -> None:
+    times: list[float] = []
+
+    async def story() -> None:
+        pacer = Pacer()
+        for _ in range(60):
+            async with pacer.turn("webhook", 1) as turn:
+                times.append(anyio.current_time())
+                turn.hear(Took(1))
+
+    virtually(story)
+    assert max(sum(at <= other < at + 2 for other in times) for at in times) <= 9
+    # A leaky bucket of 30 that loses one every two seconds.
+    level, last = 0.0, times[0]
+    for at in times:
+        level, last = max(0.0, level - (at - last) / 2) + 1, at
+        assert level <= 30
+
+
+def test_idle_channels_are_forgotten() -> None:
+    async def story() -> None:
+        pacer = Pacer(PACES, Pace(1000, 0.001))
+        for channel in range(300):
+            async with pacer.turn("create", channel) as turn:
+                turn.hear(Took(1))
+        await anyio.sleep(60)
+        for _ in range(300):
+            async with pacer.turn("create", 1) as turn:
+                turn.hear(Took(1))
+        assert pacer.remembered == 1
+
+    virtually(story)
