@@ -17,6 +17,8 @@ from minamo.core.stream import Stream
 
 SIZES = (1_000, 16_000, 256_000, 1_000_000)
 CHUNK = 4
+SAMPLE = 256_000  # characters; the best of many short samples would flatter short texts
+ROUNDS = 3
 
 PROSE = (
     "The surface of the lake was still, and nobody spoke. Then a fish jumped, and the ring it "
@@ -48,13 +50,22 @@ def _stream(text: str) -> Stream:
 
 
 def _seconds(text: str) -> float:
-    """CPU time of one stream: the best of a few, more of them for short texts."""
-    best = math.inf
-    for _ in range(max(2, min(20, 200_000 // len(text)))):
-        begin = time.process_time()
+    """CPU time of one stream, from a sample of the same size whatever the text's."""
+    streams = max(1, SAMPLE // len(text))
+    begin = time.process_time()
+    for _ in range(streams):
         _stream(text)
-        best = min(best, time.process_time() - begin)
-    return best
+    return (time.process_time() - begin) / streams
+
+
+def _curve(kind: str, sizes: tuple[int, ...]) -> list[tuple[int, float]]:
+    """Sizes and seconds.  Interleaved, so that a slow minute of the machine is everybody's."""
+    texts = {size: _text(kind, size) for size in sizes}
+    best = dict.fromkeys(sizes, math.inf)
+    for _ in range(ROUNDS):
+        for size, text in texts.items():
+            best[size] = min(best[size], _seconds(text))
+    return list(best.items())
 
 
 def _slope(points: list[tuple[int, float]]) -> float:
@@ -91,7 +102,7 @@ def measure(sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
     """Every figure, from one run."""
     found: dict[str, Any] = {}
     for kind in KINDS:
-        points = [(size, _seconds(_text(kind, size))) for size in sizes]
+        points = _curve(kind, sizes)
         found[kind] = {
             "us_per_chunk": {
                 str(size): round(seconds / (size / CHUNK) * 1e6, 2) for size, seconds in points

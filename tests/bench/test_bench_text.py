@@ -11,10 +11,17 @@ import pytest
 BENCH = runpy.run_path(str(Path(__file__).with_name("bench_text.py")))
 
 
-@pytest.mark.timeout(120)
+@pytest.fixture
+def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BENCH["_curve"].__globals__, "SAMPLE", 64_000)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("small_samples")
 def test_a_chunk_costs_the_same_in_a_long_reply(figure: Callable[[str], None]) -> None:
     for kind in BENCH["KINDS"]:
-        small, large = (BENCH["_seconds"](BENCH["_text"](kind, n)) / n for n in (8_000, 64_000))
+        curve = dict(BENCH["_curve"](kind, (8_000, 64_000)))
+        small, large = curve[8_000] / 8_000, curve[64_000] / 64_000
         figure(
             f"{kind}: {large * 4e6:.1f} us per chunk of 4, {large / small:.2f} times the small one's"
         )
