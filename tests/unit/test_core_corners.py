@@ -9,6 +9,7 @@ from minamo.core import limits
 from minamo.core.buffer import Buffer
 from minamo.core.chunks import Call, Error, FunctionCall, Text
 from minamo.core.config import StreamConfig
+from minamo.core.fit import fit
 from minamo.core.ledger import Ledger
 from minamo.core.limits import SPANS_MAX
 from minamo.core.origins import Origins
@@ -165,3 +166,26 @@ def test_an_error_chunk_may_bring_thoughts_and_a_call_none() -> None:
     stream.flushed()
     assert stream.result().data is None
     assert stream.result().thought_log == ("late",)
+
+
+@pytest.mark.parametrize("look_alike", ["~~~~~~", "```", "| a | b |", "~~~py "])
+def test_a_segment_that_begins_in_mid_line_begins_no_fence(look_alike: str) -> None:
+    text = "a" * 100 + look_alike + "b" * 300 + "\n|---|---|\n" + "c" * 300
+    done = run([text], degree=2, flush_buffer_size=50)
+    audit(done, text)
+    assert "blank" not in done.result.suppressed
+    assert sum(message.count("b") for message in done.messages) >= 300
+    assert sum(message.count("c") for message in done.messages) == 300
+
+
+def test_what_begins_in_mid_line_is_read_from_its_second_line_on() -> None:
+    fence = "~~~ x\n~~~\ny\n~~~\n"
+    assert fit(fence).messages[0].text.startswith("```")
+    assert fit(fence, mid_line=True).messages[0].text == "~~~ x\n```\ny\n```"
+    assert fit("~~~ x", mid_line=True, last=False).messages[0].text.startswith("~~~ x")
+
+
+def test_a_fence_after_a_prefill_is_a_fence() -> None:
+    done = run(["```py\n" + "x = 1\n" * 500 + "```"], prefill="Code: ")
+    assert all(message.count("```") == 2 for message in done.messages[1:])
+    assert len(done.messages) > 2

@@ -41,6 +41,8 @@ class Segment:
     """Begins inside a fence that an earlier segment opened."""
     torn: bool = False
     """Ends with formatting open that the next segment goes on with."""
+    mid_line: bool = False
+    """Begins in a line that an earlier segment began, so what stands there begins no fence."""
 
     @property
     def trail(self) -> Trail:
@@ -59,7 +61,8 @@ class Buffer:
         token_max: The longest link or the like that is worth waiting for: a message's length.
     """
 
-    __slots__ = ("_base", "_boundaries", "_code", "_code_max", "_degree", "_full", "_opened_in",
+    __slots__ = ("_base", "_boundaries", "_code", "_code_max", "_degree", "_full", "_mid_line",
+                 "_opened_in",
                  "_parts", "_prose_max", "_runs", "_token_max", "ready")  # fmt: skip
 
     def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
@@ -74,6 +77,7 @@ class Buffer:
         self._base = 0  # position of the first character held
         self._code = False  # a fence is open
         self._opened_in = False  # ...and was when the text held began
+        self._mid_line = False  # the text held begins in the middle of a line
         self._full = 0  # position at which a cut is forced
         self._set_full()
 
@@ -132,6 +136,8 @@ class Buffer:
     def open_code(self, text: str, start: int) -> None:
         """Begin a fence with its opening line."""
         self._cut(self._boundaries.open_fence())
+        # Whoever says that a fence begins here has seen a line begin.
+        self._mid_line = self._mid_line and len(self) > 0
         self._code = True
         self._set_full()
         self.add_code(text, start)
@@ -196,7 +202,10 @@ class Buffer:
                 Run(max(run.offset - self._base, 0), _goes_on(run, max(run.offset, self._base)))
                 for run in inside
             )
-            self.ready.append(Segment(text[:offset], shifted, self._opened_in, torn))
+            self.ready.append(
+                Segment(text[:offset], shifted, self._opened_in, torn, self._mid_line)
+            )
+            self._mid_line = text[offset - 1] not in "\r\n"
             self._runs = [inside[-1], *(run for run in self._runs if run.offset >= position)]
         self._parts = [text[offset:]]
         self._base = position

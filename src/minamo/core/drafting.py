@@ -32,7 +32,9 @@ class _End:
     table: str = ""
 
 
-def compose(text: str, tables: str, carry: Carry, *, last: bool) -> tuple[Draft, Scan, Carry]:
+def compose(
+    text: str, tables: str, carry: Carry, *, last: bool, mid_line: bool = False
+) -> tuple[Draft, Scan, Carry]:
     """Draft *text*; give also what a walk through the draft found, and the new carry."""
     draft = Draft(text)
     at, formatting, fence = write_front(draft, carry)
@@ -43,7 +45,8 @@ def compose(text: str, tables: str, carry: Carry, *, last: bool) -> tuple[Draft,
     if fence is None:
         gap = carry.line_ends + line_ends_in(text[: len(text) - len(text.lstrip())])
         head = carry.table if gap < 2 and tables != "raw" else ""
-        end = _write_blocks(draft, at, tables, head, last=last)
+        lines = max(at, _next_line(text)) if mid_line else at
+        end = _write_blocks(draft, at, lines, tables, head, last=last)
     line_ends = 0 if end.mark or end.fence else line_ends_in(text[len(text.rstrip()) :])
     if not draft.length:
         rest = (*formatting, end.mark) if end.mark else formatting
@@ -53,7 +56,8 @@ def compose(text: str, tables: str, carry: Carry, *, last: bool) -> tuple[Draft,
     if failed:
         # Something carried, italics most likely, that the new text makes impossible.
         kept = tuple(marker for marker in carry.formatting if marker != failed[0][1])
-        return compose(text, tables, evolve(carry, formatting=kept), last=last)
+        kept_carry = evolve(carry, formatting=kept)
+        return compose(text, tables, kept_carry, last=last, mid_line=mid_line)
     if end.mark and not set(QUOTES) & set(formatting):
         formatting = (*formatting, end.mark)
     if not end.table and LINE_QUOTE not in formatting:
@@ -61,16 +65,26 @@ def compose(text: str, tables: str, carry: Carry, *, last: bool) -> tuple[Draft,
     return draft, found, Carry(formatting, end.fence, end.table, line_ends)
 
 
-def _write_blocks(draft: Draft, at: int, tables: str, head: str, *, last: bool) -> _End:
-    """Write the text from *at* on, *head* being that of a table it may go on with."""
+def _next_line(text: str) -> int:
+    """Where the second line begins, or the end."""
+    line_end = _LINE_ENDS.search(text)
+    return line_end.end() if line_end else len(text)
+
+
+def _write_blocks(draft: Draft, at: int, lines: int, tables: str, head: str, *, last: bool) -> _End:
+    """Write the text from *at* on, *head* being that of a table it may go on with.
+
+    Whole lines, which may open a fence or a table, begin at *lines*.
+    """
     text = draft.source
     bare, mark = _bare_quote(text, at)
     end = at + len(text[at:bare].rstrip())
     if head:
         after = continue_table(draft, at, head, tables)
         head, at = (head if after == end > at else ""), after
-    fence = next_fence(text, at, len(text))
-    table = next_table(text, at, end) if tables != "raw" else None
+    lines = max(at, lines)
+    fence = next_fence(text, lines, len(text))
+    table = next_table(text, min(lines, end), end) if tables != "raw" else None
     while fence is not None or table is not None:
         if fence is None or (table is not None and table.start < fence.start()):
             assert table is not None

@@ -42,10 +42,12 @@ def fit(
     tables: str = "code",
     carry: Carry = NOTHING,
     last: bool = True,
+    mid_line: bool = False,
 ) -> Fitted:
     """Make messages of *text*, each of at most *limit* characters.
 
-    Unless *last*, more text follows, and is fitted with the carry returned here.
+    Unless *last*, more text follows, and is fitted with the carry returned here.  With *mid_line*
+    the text goes on in a line that an earlier one began: its beginning opens no fence or table.
     """
     if not MESSAGE_LENGTH_MIN <= limit <= UTF16_MAX:
         raise ValueError(f"limit must be {MESSAGE_LENGTH_MIN} to {UTF16_MAX}")
@@ -57,7 +59,7 @@ def fit(
     free = not (carry.formatting or carry.fence or carry.table)
     if free and len(text) <= limit and _PLAIN.match(text):
         return _as_it_is(text)
-    draft, found, rest = compose(text, tables, carry, last=last)
+    draft, found, rest = compose(text, tables, carry, last=last, mid_line=mid_line)
     messages, dropped = assemble(draft, lay_out(draft.text, found, draft.blocks, limit))
     return Fitted(messages, dropped, NOTHING if last else rest)
 

@@ -115,6 +115,7 @@ class Outbox:
             tables=self.config.tables,
             carry=self._carry,
             last=not waiting[-1].segment.torn,
+            mid_line=waiting[0].segment.mid_line,
         )
         self._carry = fitted.carry
         self._texts += [one.cleaned.text for one in waiting]
