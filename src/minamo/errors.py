@@ -4,6 +4,7 @@
     ├── BadRequest      something that no provider could take, found before it is sent
     ├── BadSetting      a setting that makes no sense, found when it is made
     ├── BadTrace        a trace that cannot be read
+    ├── ClientClosed    a client was used after its bot had stopped
     ├── ChartError      a chart or its actions are wrong; found when it is read or compiled
     ├── UnknownEvent    a machine was sent an event that its chart does not declare
     └── Stuck           a chart went round in circles inside one step
@@ -29,6 +30,10 @@ class BadTrace(MinamoError):
 
 class BadSetting(MinamoError):
     """A setting that makes no sense; the message names it and what it may be."""
+
+
+class ClientClosed(MinamoError):
+    """A client that was used after its bot had stopped."""
 
 
 class ChartError(MinamoError):

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from minamo.errors import BadRequest
 
 if TYPE_CHECKING:
-    import anyio
-
-    from minamo.core.chunks import Chunk
     from minamo.core.stream import Stream
+    from minamo.shell.wishes import Wishes
 
 _HOMES = {
     "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -88,24 +86,26 @@ def _adapter(options: argparse.Namespace) -> Any:
 async def _ask(options: argparse.Namespace, adapter: Any, stream: Stream, out: _Printer) -> None:
     import anyio
 
-    from minamo.shell.listen import listen
+    from minamo.shell.drive import Driver
+    from minamo.shell.idle import Idle
 
-    stopped = anyio.Event()
+    driver = Driver(stream, watch=[out.happened])
     async with adapter, anyio.create_task_group() as tasks:
-        tasks.start_soon(_interrupts, stopped)
-        talk = adapter.ask(options.prompt)
-        await listen(talk, stream, said=out.said, shown=out.shown, stopped=stopped)
+        tasks.start_soon(_interrupts, driver.wishes)
+        await driver.run(adapter.ask(options.prompt), Idle(stream, out.shown))
         tasks.cancel_scope.cancel()
     out.finish()
 
 
-async def _interrupts(stopped: anyio.Event) -> None:
+async def _interrupts(wishes: Wishes) -> None:
     """Ctrl-C is a stop: what was said stays."""
     import anyio
 
+    from minamo.shell.wishes import Wish
+
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         async for _ in signals:
-            stopped.set()
+            wishes.put(Wish(requester="terminal"))
 
 
 class _Printer:
@@ -120,9 +120,12 @@ class _Printer:
         self._colour = sys.stdout.isatty() and not as_json
         self._lively = sys.stderr.isatty() and not as_json
 
-    def said(self, chunk: Chunk) -> None:
+    def happened(self, _at: float, event: str, payload: Any) -> None:
         from minamo.core.trace_lines import chunk_record
 
+        if event != "chunk":
+            return
+        chunk = payload
         line = {"t": self._now(), "chunk": chunk_record(chunk)}
         if self._json:
             print(json.dumps(line), flush=True)

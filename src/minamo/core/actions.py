@@ -71,6 +71,7 @@ class StreamActions:
         self.done = Done()
         self.lost = False
         self.settled = False
+        self.withdrawn = ""  # why text was last taken back
 
     def _new_buffer(self) -> Buffer:
         config = self.config
@@ -248,6 +249,7 @@ class StreamActions:
         self.withdraw(ending)
 
     def withdraw(self, ending: Ending) -> None:
+        self.withdrawn = ending.suppress
         self.outbox.withdraw(ending.suppress)
         self.effects.append(Effect.WITHDRAW)
 

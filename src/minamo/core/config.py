@@ -105,6 +105,10 @@ class StreamConfig:
     inactivity_timeout_ms: int = field(default=120_000, validator=_MS)
     first_token_timeout_ms: int = field(default=120_000, validator=_MS)
     stream_deadline_ms: int = field(default=900_000, validator=_MS)
+    sdk_call_timeout_ms: int = field(default=120_000, validator=_between(10_000))
+    """For one pass of a tool loop; every chunk and every receipt winds it up again."""
+    drain_timeout_ms: int = field(default=5_000, validator=_MS)
+    """How long somebody who stopped a reply waits, at most, for what was sent already."""
     suppress_text_output: bool = field(default=False, validator=_flag)
     overlap_removal: bool = field(default=False, validator=_flag)
     tables: str = field(default="code", validator=_tables)

@@ -6,7 +6,7 @@ lane takes each by itself.  Both use this, so text and order are the same either
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from attrs import define, field, frozen
 
@@ -18,7 +18,7 @@ from minamo.core.fit import NOTHING, Carry, Fitted, Message, fit
 from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
 from minamo.core.origins import ADDED
-from minamo.core.pieces import Shaped
+from minamo.core.pieces import Piece, Shaped
 from minamo.core.provenance import Trail, cut, through
 
 
@@ -57,13 +57,17 @@ class Outbox:
     spoke: bool = False
     """Some segment had something to say."""
     _waiting: list[Waiting] = field(factory=list)
-    _texts: list[str] = field(factory=list)
+    _said: list[tuple[str, Trail]] = field(factory=list)
+    _out: dict[int, tuple[Trail, tuple[Piece, ...]]] = field(factory=dict)
+    _lost: list[tuple[int, int]] = field(factory=list)
     _carry: Carry = NOTHING
 
     @property
     def text(self) -> str:
         """What was given out, cleaned, with the whitespace between segments as written."""
-        return "".join(self._texts).strip()
+        if not self._lost:
+            return "".join(text for text, _ in self._said).strip()
+        return "".join(self._kept()).strip()
 
     @property
     def waiting(self) -> int:
@@ -97,10 +101,10 @@ class Outbox:
         if not waiting:
             return []
         if self.config.suppress_text_output:
-            self._texts += [one.cleaned.text for one in waiting]
+            self._said += [(one.cleaned.text, one.trail) for one in waiting]
             return []
         shaped = [
-            self._humanize(one, number) for number, one in enumerate(waiting, len(self._texts))
+            self._humanize(one, number) for number, one in enumerate(waiting, len(self._said))
         ]
         trail: Trail = []
         for one, made in zip(waiting, shaped, strict=True):
@@ -118,8 +122,21 @@ class Outbox:
             mid_line=waiting[0].segment.mid_line,
         )
         self._carry = fitted.carry
-        self._texts += [one.cleaned.text for one in waiting]
+        self._said += [(one.cleaned.text, one.trail) for one in waiting]
         return self._account(trail, fitted)
+
+    def delivered(self, number: int | None = None) -> None:
+        """Discord has the message of that number, from 0; None: the first of those that are out."""
+        if self._out:
+            self._out.pop(next(iter(self._out)) if number is None else number, None)
+
+    def lose(self, number: int, reason: str) -> None:
+        """The message of that number was given out and not delivered."""
+        trail, pieces = self._out.pop(number, ([], ()))
+        for piece in pieces:
+            if piece.start is None:
+                self.ledger.additions[piece.reason] -= len(piece.text)
+        self._forget(trail, pieces, reason)
 
     def withdraw(self, reason: str) -> None:
         """Suppress everything that waits."""
@@ -139,28 +156,41 @@ class Outbox:
         limit = self.config.send_message_limit
         if limit and self.count + len(messages) > limit:
             self.limited = True
+            rest = messages[limit - self.count :]
+            self._forget(trail, [p for message in rest for p in message.pieces], "limit")
             messages = messages[: limit - self.count]
-            self._forget(trail, fitted.messages[len(messages) :])
         for lost in fitted.dropped:
             self._suppress(trail, lost.start, lost.end, lost.reason)
         for message in messages:
             self.ledger.add(message.pieces)
-        self.count += len(messages)
+            self._out[self.count] = trail, message.pieces
+            self.count += 1
         if self.watch is not None:
             self.watch(Batch(trail, fitted, len(messages)))
         return messages
 
-    def _forget(self, trail: Trail, messages: tuple[Message, ...]) -> None:
-        """Take back what the limit cut off: it was not delivered."""
-        pieces = [p for message in messages for p in message.pieces if p.start is not None]
-        for piece in pieces:
-            assert piece.start is not None
-            self._suppress(trail, piece.start, piece.start + len(piece.text), "limit")
-        # Counted from the end, because earlier batches stand in front; whitespace between
-        # messages goes with what follows it.
-        gone = sum(size for _, size in trail) - (pieces[0].start or 0)
-        text = "".join(self._texts)
-        self._texts = [text[: max(len(text) - gone, 0)].rstrip()]
+    def _forget(self, trail: Trail, pieces: Iterable[Piece], reason: str) -> None:
+        """Take back a message that was not delivered."""
+        came = through(trail, pieces)
+        stood = [(start, start + size) for start, size in came if start != ADDED]
+        for start, end in stood:
+            self.ledger.suppress(start, end - start, reason)
+        if stood:
+            # The whole stretch: what stood between its lines was dropped by fit, not said.
+            self._lost.append((stood[0][0], stood[-1][1]))
+
+    def _kept(self) -> Iterator[str]:
+        """What was said, without the messages that were lost."""
+        for text, trail in self._said:
+            at = 0
+            for start, size in trail:
+                yield "".join(
+                    text[at + n]
+                    for n in range(size)
+                    if start == ADDED
+                    or not any(low <= start + n < high for low, high in self._lost)
+                )
+                at += size
 
     def _suppress(self, trail: Trail, start: int, end: int, reason: str) -> None:
         for stood, size in cut(trail, start, end - start):

@@ -103,8 +103,19 @@ class Stream:
     # What delivery says.
 
     def delivered(self, messages: int = 1) -> None:
-        """Discord has so many more messages."""
+        """Discord has so many more messages, in their order."""
         self.actions.shown += messages
+        for _ in range(messages):
+            self.actions.outbox.delivered()
+
+    def arrived(self, number: int) -> None:
+        """Discord has the message of that number, from 0."""
+        self.actions.shown += 1
+        self.actions.outbox.delivered(number)
+
+    def missed(self, number: int, reason: str) -> None:
+        """The message of that number will not be seen; that alone does not end the stream."""
+        self.actions.outbox.lose(number, reason)
 
     def delivery_lost(self) -> None:
         """A message was refused, or nobody knows what became of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import frozen
 
@@ -51,9 +51,22 @@ def summary(stream: Stream, messages: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def replay(trace: Trace) -> Replayed:
+class Onlooker(Protocol):
+    """Somebody who wants to see each step of a replay; see `minamo.inspect.steps`."""
+
+    def began(self, stream: Stream) -> object:
+        """The stream is there and nothing has happened."""
+
+    def heard(self, chunk: Chunk) -> object:
+        """The stream is about to take *chunk*."""
+
+    def stepped(self, at: float, event: str) -> object:
+        """*event* has happened, with everything that followed from it at once."""
+
+
+def replay(trace: Trace, onlooker: Onlooker | None = None) -> Replayed:
     """Run *trace* to its outcome; without an end, the provider went silent."""
-    run = _Run(trace)
+    run = _Run(trace, onlooker)
     for moment in trace.moments:
         run.wait_until(moment.at)
         run.happen(moment)
@@ -71,8 +84,9 @@ def replay(trace: Trace) -> Replayed:
 
 
 class _Run:
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, onlooker: Onlooker | None = None) -> None:
         self.stream = Stream(trace.config)
+        self.onlooker = onlooker
         self.config = trace.config
         self.messages: list[str] = []
         self.batches: list[Batch] = []
@@ -82,6 +96,8 @@ class _Run:
         self.overlap = OverlapRemoval()
         self.stream.actions.idle_lane = self.deliver
         self.stream.actions.outbox.watch = self.batches.append
+        if onlooker is not None:
+            onlooker.began(self.stream)
 
     def wait_until(self, at: float | None) -> None:
         """Let time pass; a clock that runs out before *at* ends the stream."""
@@ -93,6 +109,8 @@ class _Run:
         else:
             self.stream.overran()
         self.settle()
+        if self.onlooker is not None:
+            self.onlooker.stepped(min(silent, over), "silent" if silent <= over else "overran")
 
     def happen(self, moment: Moment) -> None:
         """Let one line of the trace happen."""
@@ -100,7 +118,10 @@ class _Run:
         if moment.chunk is not None:
             self.heard = moment.at
             self.patience = self.config.inactivity_timeout_ms / 1000
-            stream.chunk(self.without_overlap(moment.chunk))
+            chunk = self.without_overlap(moment.chunk)
+            if self.onlooker is not None:
+                self.onlooker.heard(chunk)
+            stream.chunk(chunk)
         elif moment.event == "stop":
             stream.stop(moment.requester)
         elif moment.event == "follow_up":
@@ -112,6 +133,8 @@ class _Run:
         else:
             stream.end()
         self.settle()
+        if self.onlooker is not None:
+            self.onlooker.stepped(moment.at, moment.event)
 
     def without_overlap(self, chunk: Chunk) -> Chunk:
         """What the wire would have passed on, if removing overlaps is switched on."""

@@ -36,6 +36,8 @@ class Report:
     reason: str = ""
     message_id: int | None = None
     wait_s: float = 0.0
+    final: bool = False
+    """Asking again could show it twice."""
 
 
 @define
@@ -59,7 +61,8 @@ class DeliveryActions:
 
     def repeatable(self, report: Report) -> bool:
         in_time = self._late(report) < NONCE_TRUSTED_S
-        return self.repeat_is_safe and in_time and self.attempts < ATTEMPTS_MAX
+        is_safe = self.repeat_is_safe and not report.final
+        return is_safe and in_time and self.attempts < ATTEMPTS_MAX
 
     def _late(self, report: Report) -> float:
         """How long after the first call the next one would be."""
@@ -97,7 +100,8 @@ TABLE = compile(CHART, DeliveryActions)
 class Delivery:
     """One message on its way; `settled` is called once, with its receipt."""
 
-    __slots__ = ("_machine", "_settled", "accepted_at", "index", "kind", "on_end", "post", "target")
+    __slots__ = ("_machine", "_settled", "accepted_at", "index", "kind", "note", "on_end", "post",
+                 "target")  # fmt: skip
 
     def __init__(
         self,
@@ -116,6 +120,8 @@ class Delivery:
         self.target = target
         """The message to change or remove; 0 for a new one."""
         self.accepted_at = at
+        self.note = ""
+        """What its receipt tells besides."""
         self.on_end: Callable[[], object] | None = None
         self._settled = settled
         safe = post.nonce is not None or kind != "create"
@@ -142,6 +148,12 @@ class Delivery:
         wait: float = self._machine.actions.wait_s
         return wait
 
+    @property
+    def only_tried(self) -> bool:
+        """Whether a call is out, nothing is in doubt and it is still wanted."""
+        actions: DeliveryActions = self._machine.actions
+        return self._machine.state == "sending" and actions.is_wanted
+
     def turn_came(self, at: float) -> None:
         """The call goes out now."""
         self._send("turn_came", Report(at))
@@ -157,8 +169,8 @@ class Delivery:
                 self._send("rejected", Report(at, reason))
             case PutOff(reason, wait_s):
                 self._send("put_off", Report(at, reason, wait_s=wait_s))
-            case Lost(reason):
-                self._send("answer_lost", Report(at, reason))
+            case Lost(reason, final):
+                self._send("answer_lost", Report(at, reason, final=final))
             case _:
                 assert_never(answer)
 
@@ -186,9 +198,10 @@ class Delivery:
                 outcome=outcome,
                 channel_id=self.post.channel_id,
                 index=self.index,
-                characters=len(self.post.text),
+                characters=self.post.characters,
                 message_id=known.message_id,
                 reason=known.reason,
+                note=self.note,
                 kind=self.kind,
                 nonce=self.post.nonce,
                 attempts=known.attempts,

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import anyio
 
+from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
+from minamo.shell.composing import Composer
 from minamo.shell.delivery import Delivery
-from minamo.shell.receipts import Receipt, nonce_for
+from minamo.shell.receipts import Receipt
 from minamo.shell.sender import Kind, Post, Sender
-from minamo.shell.source import Manner, Source
+from minamo.shell.source import Divisible, Manner, Source
 from minamo.shell.typing import Typing
+from minamo.shell.waiting import Waiting
 
 # About four full messages: enough to keep a paced channel busy, little enough that a stalled
 # one makes the provider wait instead of our memory grow.
@@ -59,16 +62,18 @@ class Dispatch:
         self.hurried = anyio.Event()  # no more pretending to type
         self.interrupt: Callable[[], object] | None = None  # ends the lane's wait
         self.manner = manner
+        self.buttoned: int | None = None  # the message that has the button
         self._source = source
-        self._stream_id = stream_id
         self._heard = heard or _nothing
         self._limit_reached = limit_reached
-        self._watch = watch
+        self._composer = Composer(
+            channel_id, sender, manner, stream_id, self._settled, self._wake, watch
+        )
         self._fitted: deque[Delivery] = deque()
-        self._count = 0
         self._shut = ""  # why nothing is accepted any more
-        self._changed = anyio.Event()
-        self._awaited = False  # most changes are seen by nobody, and an event is not free
+        self._waiting = Waiting()
+        if self._composer.overflow is not None and not hasattr(source, "take_rest"):
+            raise BadSetting("overflow: a reply that is edited in place can only be split")
 
     def __repr__(self) -> str:
         return f"<Dispatch to {self.channel_id}, {self.held} held, {len(self.receipts)} receipts>"
@@ -90,24 +95,31 @@ class Dispatch:
 
     @property
     def held(self) -> int:
-        """How many characters are here and not answered for."""
-        return self._source.waiting + sum(len(one.post.text) for one in self._fitted)
+        """How many characters are here and not answered for; what becomes a file does not count."""
+        waiting = 0 if self._composer.collecting else self._source.waiting
+        return waiting + sum(one.post.characters for one in self._fitted)
 
     @property
     def busy(self) -> bool:
-        """Whether something is not answered for."""
-        return bool(self._fitted) or self._source.waiting > 0
+        """Whether something can be done and is not answered for."""
+        if self._fitted:
+            return True
+        return self._source.waiting > 0 and (self.finished or not self._composer.collecting)
 
     def deliver(self) -> None:
         """Something waits in the source."""
         if self._shut:
             self._report_rest(self._shut)
-        self._change()
+        overflow = self._composer.overflow
+        if overflow is not None and self._composer.collecting:
+            # A character has one byte at least: this will never be a file.
+            if self._source.waiting > overflow.rules.bytes_max:
+                overflow.split("too_large")
+        self._waiting.change()
 
     async def room(self) -> None:
         """Wait until the lane may hold more; this is what slows a provider down."""
-        while self.held >= HELD_MAX:
-            await self._wait()
+        await self._waiting.until(lambda: self.held < HELD_MAX)
 
     def hurry(self) -> None:
         """Stop pretending to type; somebody wants this to end."""
@@ -124,10 +136,12 @@ class Dispatch:
 
     def close(self) -> None:
         """Nothing more will come; the lane goes on to the next stream when all is answered."""
+        if not self.finished and (finish := getattr(self._source, "finish", None)) is not None:
+            finish()
         self.finished = True
         if self.typing is not None and not self.busy:
             self.typing.hide()
-        self._change()
+        self._waiting.change()
 
     async def finish(self) -> tuple[Receipt, ...]:
         """Close, wait until everything is answered for, and return all receipts."""
@@ -136,11 +150,19 @@ class Dispatch:
         return tuple(self.receipts)
 
     async def answered(self) -> None:
-        """Wait until nothing is held."""
-        while self.busy:
-            await self._wait()
+        """Wait until nothing is left that can be done."""
+        await self._waiting.until(lambda: not self.busy)
+
+    async def tidy(self) -> None:
+        """Wait until, besides, a finished reply has no button any more."""
+        await self._waiting.until(lambda: not self.open)
 
     # For the lane.
+
+    @property
+    def open(self) -> bool:
+        """Whether the lane has something to do here."""
+        return self.busy or (self.finished and self.buttoned is not None)
 
     @property
     def first(self) -> Delivery | None:
@@ -166,29 +188,24 @@ class Dispatch:
 
     async def work(self) -> bool:
         """Wait for something to send; whether there is."""
-        while not self.busy and not self.finished:
-            await self._wait()
+        await self._waiting.until(lambda: self.busy or self.finished)
         return self.busy
 
     def fit(self, most: int | None = None) -> Delivery | None:
         """Make messages of what waits; the first of them."""
         now = anyio.current_time()
-        for message in self._source.take(most):
-            kind: Kind = getattr(message, "kind", "create")
-            made = Delivery(
-                self._post(message.text, is_new=kind == "create"),
-                self._settled,
-                index=self._count,
-                kind=kind,
-                target=getattr(message, "target", 0),
-                at=now,
-                watch=self._watch,
-            )
-            made.on_end = self._wake
-            self._fitted.append(made)
-            self._count += 1
+        if self._composer.collecting:
+            self._fit_file(now)
+        if not self._composer.collecting:
+            room = self._composer.room
+            if room is None:
+                texts = self._source.take(most)
+            else:
+                texts = cast(Divisible, self._source).take(most, room)
+            for text in texts:
+                self._fitted.append(self._composer.compose(text, now, ending=self.finished))
         if not self._fitted:
-            self._change()  # it was blank, so nothing is held any more
+            self._waiting.change()  # it was blank, so nothing is held any more
             self._look_at_limit()
         return self.first
 
@@ -209,19 +226,62 @@ class Dispatch:
         self._report_rest(reason)
         self._wake()
 
-    def _post(self, text: str, *, is_new: bool) -> Post:
-        first, manner = self._count == 0, self.manner
-        has_nonce = is_new and self.sender.has_nonce
-        nonce = nonce_for(self._stream_id, self._count) if has_nonce else None
-        return Post(
-            channel_id=self.channel_id,
-            text=text,
-            nonce=nonce,
-            reply_to=manner.reply_to if first else None,
-            ping=manner.ping,
-            flags=manner.flags,
-            embed=manner.embed if first else None,
-        )
+    # What the lane finds out about where a reply can go.
+
+    @property
+    def starts_thread(self) -> tuple[int, str] | None:
+        """The message to start a thread from before the next one, and its name; None if not."""
+        first, overflow = self.first, self._composer.overflow
+        if first is None or overflow is None or not overflow.needs_thread(first.index):
+            return None
+        last = self.receipts[-1] if self.receipts else None
+        if last is None or last.message_id is None:
+            overflow.split("no_message")
+            first.note = overflow.take_note()
+            return None
+        return last.message_id, overflow.rules.thread_name
+
+    def threaded(self, thread_id: int | None, reason: str = "") -> None:
+        """There is a thread, or there is none and why."""
+        first, overflow = self.first, self._composer.overflow
+        assert overflow is not None
+        if thread_id is not None:
+            self._composer.move(self._fitted, thread_id)
+            return
+        overflow.split(reason)
+        if first is not None:
+            first.note = overflow.take_note()
+
+    def unfiled(self, delivery: Delivery, reason: str) -> None:
+        """Discord refused the file: its text becomes messages after all."""
+        overflow = self._composer.overflow
+        assert overflow is not None
+        self._fitted.remove(delivery)
+        self._composer.uncompose()
+        overflow.split(reason)
+        cast(Divisible, self._source).put_rest_back()
+        self._waiting.change()
+
+    @property
+    def unbuttoning(self) -> Post:
+        """The edit that takes the button away."""
+        return self._composer.plain()
+
+    def unbuttoned(self) -> None:
+        """The button is gone, or stays for good."""
+        self.buttoned = None
+        self._waiting.change()
+
+    def _fit_file(self, now: float) -> None:
+        source = cast(Divisible, self._source)
+        text = source.take_rest()
+        if not text.strip():
+            return
+        made = self._composer.compose_file(text, now)
+        if made is None:
+            source.put_rest_back()
+        else:
+            self._fitted.append(made)
 
     def _report_rest(self, reason: str) -> None:
         """Say of text that was never fitted that it was not sent."""
@@ -231,7 +291,7 @@ class Dispatch:
                 Receipt(
                     outcome="not_sent",
                     channel_id=self.channel_id,
-                    index=self._count,
+                    index=self._composer.count,
                     characters=waiting,
                     reason=reason,
                     settled_at=anyio.current_time(),
@@ -239,17 +299,25 @@ class Dispatch:
             )
 
     def _settled(self, receipt: Receipt) -> None:
-        if self._fitted[0].ended:
+        one = self._fitted[0]
+        if one.ended:
             self._fitted.popleft()
+            self._look_at_button(one, receipt)
         else:  # a later one was taken back
             self._fitted = deque(one for one in self._fitted if not one.ended)
         self._tell(receipt)
+
+    def _look_at_button(self, one: Delivery, receipt: Receipt) -> None:
+        if one.post.button is not None:
+            self.buttoned = receipt.message_id
+        elif one.kind == "delete" and one.target == self.buttoned and receipt.delivered:
+            self.buttoned = None  # it went with its message
 
     def _tell(self, receipt: Receipt) -> None:
         self.receipts.append(receipt)
         self._heard(receipt)
         self._look_at_limit()
-        self._change()
+        self._waiting.change()
 
     def _look_at_limit(self) -> None:
         # Only when the messages within the limit are answered for: the stream's answer to this is
@@ -261,14 +329,4 @@ class Dispatch:
     def _wake(self) -> None:
         if self.interrupt is not None:
             self.interrupt()
-        self._change()
-
-    def _change(self) -> None:
-        if self._awaited:
-            self._awaited = False
-            self._changed.set()
-            self._changed = anyio.Event()
-
-    async def _wait(self) -> None:
-        self._awaited = True
-        await self._changed.wait()
+        self._waiting.change()

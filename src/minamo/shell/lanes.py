@@ -7,6 +7,7 @@ event and may go away at any time.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -21,12 +22,18 @@ from minamo.shell.delivery import Delivery
 from minamo.shell.dispatch import Dispatch
 from minamo.shell.pacing import Pacer, Turn
 from minamo.shell.receipts import Receipt
-from minamo.shell.sender import Answer, Sender
+from minamo.shell.sender import Answer, Lost, PutOff, Rejected, Sender, Took
 from minamo.shell.source import Manner, Source
 from minamo.shell.typing import Typing
 
 # How long closing waits for what was accepted; a bot is expected to be gone soon after.
 DRAIN_S = 5.0
+# A lost answer is asked for again: a message has one thread, so it does no harm.
+THREAD_ATTEMPTS = 3
+# The reply waits for its thread, but not longer than for a message of its own.
+THREAD_WAIT_MAX_S = 10.0
+
+_LOG = logging.getLogger("minamo.discord")
 
 
 @define(eq=False)
@@ -48,10 +55,17 @@ class Lane:
 
     def end(self) -> None:
         """Stop at once; only for closing, when everything has its receipt."""
-        # A call that is out is left behind, not cancelled: see shell/discord.py.
+        # A call that is out is left behind, not cancelled: see shell/discord/calls.py.
         self.scope.cancel()
 
     async def _serve(self, one: Dispatch) -> None:
+        await self._send_all(one)
+        if one.typing is not None:
+            one.typing.hide()
+        if one.buttoned is not None:
+            await self._take_button(one, one.buttoned)
+
+    async def _send_all(self, one: Dispatch) -> None:
         paced = one.behind
         while True:
             # A lane that has nothing to do takes one segment, and so does one that only pretends
@@ -62,11 +76,27 @@ class Lane:
             most = 1 if idle or (one.pausing and not paced) else None
             await _pause(one, most)
             paced = await self._attempt(one, most)
-        if one.typing is not None:
-            one.typing.hide()
 
     async def _attempt(self, one: Dispatch, most: int | None) -> bool:
-        """Wait for leave, then make one call; whether the wait was one.
+        """Wait for leave, then make one call; whether the wait was one."""
+        waits = one.first is not None and one.first.wait_s > 0
+        turn = None if waits else self.pacer.at_once(one.route, one.sender.place)
+        if turn is None:
+            return await self._wait_and_attempt(one, most)
+        try:
+            delivery = one.first or one.fit(most)
+            if delivery is not None and one.typing is not None:
+                await one.typing.before_message(last=one.is_last)
+            if delivery is not None and not delivery.ended:
+                await self._call(one, delivery, turn)
+        finally:
+            self.pacer.learn(turn)
+        if one.typing is not None:
+            one.typing.after_message()
+        return False
+
+    async def _wait_and_attempt(self, one: Dispatch, most: int | None) -> bool:
+        """The same, when it takes time.
 
         A message that ends meanwhile, by a stop or an echo, ends the waiting.
         """
@@ -93,10 +123,44 @@ class Lane:
         # closing opens it, when everything has its receipt.
         one.interrupt = None
         one.tried = True
+        if (thread := one.starts_thread) is not None:
+            await self._start_thread(one, *thread)
+            if delivery.ended:  # nobody wants it any more
+                return
         delivery.turn_came(anyio.current_time())
         answer = await _ask(one.sender, delivery)
         turn.hear(answer)
+        if isinstance(answer, Rejected) and delivery.post.file and delivery.only_tried:
+            one.unfiled(delivery, answer.reason)
+            return
         delivery.answer(answer, anyio.current_time())
+
+    async def _start_thread(self, one: Dispatch, message_id: int, name: str) -> None:
+        """Start the thread that the rest of a reply goes to; without one it is split."""
+        answer: Answer = PutOff("not_asked")
+        for _ in range(THREAD_ATTEMPTS):
+            async with self.pacer.turn("thread", one.channel_id) as turn:
+                answer = await one.sender.start_thread(one.channel_id, message_id, name)
+                turn.hear(answer)
+            if not isinstance(answer, Lost) and not _soon(answer):
+                break
+        if isinstance(answer, Took):
+            one.threaded(answer.message_id, "no_id")
+        else:
+            one.threaded(None, getattr(answer, "reason", "deleted"))
+
+    async def _take_button(self, one: Dispatch, message_id: int) -> None:
+        """Take the button from the first message; if it stays, it only does nothing."""
+        async with self.pacer.turn(one.sender.route("edit"), one.sender.place) as turn:
+            answer = await one.sender.edit(one.unbuttoning, message_id)
+            turn.hear(answer)
+        if not isinstance(answer, Took):
+            _LOG.debug("a button stays", extra={"reason": getattr(answer, "reason", "")})
+        one.unbuttoned()
+
+
+def _soon(answer: Answer) -> bool:
+    return isinstance(answer, PutOff) and answer.wait_s <= THREAD_WAIT_MAX_S
 
 
 async def _ask(sender: Sender, delivery: Delivery) -> Answer:
@@ -193,8 +257,8 @@ class Lanes:
         for one in every:
             one.hurry()
         with anyio.move_on_after(drain_s, shield=True):
-            while busy := [one for one in self._every() if one.busy]:
-                await busy[0].answered()
+            while busy := [one for one in self._every() if one.open]:
+                await busy[0].tidy()
         self._closed = True
         every += [one for one in self._every() if one not in every]
         for one in every:

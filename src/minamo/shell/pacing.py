@@ -39,6 +39,7 @@ PACES: Mapping[str, tuple[Pace, ...]] = {
     "edit": (MESSAGES,),
     "delete": (MESSAGES,),
     "typing": (MESSAGES,),
+    "thread": (MESSAGES,),
     "webhook": (WEBHOOK, WEBHOOK_HIDDEN),
 }
 
@@ -66,6 +67,10 @@ class Meter:
         self.whole_at = max(at, self.whole_at) + self.pace.every_s
         return at
 
+    def is_ready(self, now: float) -> bool:
+        """Whether the next place is now."""
+        return self.whole_at - (self.pace.burst - 1) * self.pace.every_s <= now
+
     def empty(self, until: float) -> None:
         """Nothing may go before *until*, and then one at a time."""
         slack = (self.pace.burst - 1) * self.pace.every_s
@@ -76,6 +81,10 @@ class Meter:
 class Turn:
     """Leave to make one call."""
 
+    route: str
+    place: int
+    began_at: float = 0.0
+    """When it was given."""
     waited: bool = False
     """It was not given at once."""
     answered: bool = False
@@ -149,7 +158,7 @@ class Pacer:
 
         At most one caller per route and place at a time; the lanes see to that.
         """
-        turn = Turn()
+        turn = Turn(route, place)
         asked = now = anyio.current_time()
         gate = self._gates.get(route)
         if gate is None:
@@ -164,16 +173,32 @@ class Pacer:
                 if (at := meter.reserve(now)) > now:
                     await anyio.sleep_until(at)
                     now = anyio.current_time()
-            turn.waited = now - asked > UNNOTICED_S
+            turn.waited, turn.began_at = now - asked > UNNOTICED_S, now
             yield turn
-            self._learn(route, place, turn, anyio.current_time() - now)
+            self.learn(turn)
         finally:
             gate.leave(answered=turn.answered)
 
-    def _learn(self, route: str, place: int, turn: Turn, took_s: float) -> None:
-        if turn.wait_s or took_s > SURPRISE_S:
-            for meter in self._of(route, place):
-                meter.empty(anyio.current_time() + turn.wait_s)
+    def at_once(self, route: str, place: int) -> Turn | None:
+        """Leave without waiting, if there is; the call over, say so to `learn`."""
+        gate = self._gates.get(route)
+        if gate is None or not gate.is_open:
+            return None
+        now = anyio.current_time()
+        meters = self._of(route, place)
+        if not self._process.is_ready(now) or not all(one.is_ready(now) for one in meters):
+            return None
+        for meter in meters:
+            meter.reserve(now)
+        self._process.reserve(now)
+        return Turn(route, place, now)
+
+    def learn(self, turn: Turn) -> None:
+        """A call is over: one that took too long, or was put off, empties the paces."""
+        now = anyio.current_time()
+        if turn.wait_s or now - turn.began_at > SURPRISE_S:
+            for meter in self._of(turn.route, turn.place):
+                meter.empty(now + turn.wait_s)
 
     def _of(self, route: str, place: int) -> tuple[Meter, ...]:
         self._calls += 1

@@ -32,6 +32,8 @@ class Receipt:
     """None if it was not delivered, or was deleted before anybody could say its id."""
     reason: str = ""
     """Why not, as a short code."""
+    note: str = ""
+    """How else than asked for, such as ``no_thread:no_permission``."""
     kind: Kind = "create"
     """What was asked for: only a create is one more message."""
     nonce: str | None = None
@@ -51,7 +53,7 @@ class Receipt:
     @property
     def lost(self) -> bool:
         """Whether its reader misses it, or may."""
-        return not self.delivered
+        return not self.delivered and self.kind != "delete"
 
 
 def nonce_for(stream_id: str, index: int) -> str:

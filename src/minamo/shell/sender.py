@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 # Discord's own numbers, so that nobody needs hikari to say them.
 SUPPRESS_EMBEDS = 1 << 2
+EPHEMERAL = 1 << 6
 SUPPRESS_NOTIFICATIONS = 1 << 12
 
 
@@ -39,6 +40,27 @@ class Embed:
     colour: int | None = None
 
 
+@frozen(slots=True)
+class Button:
+    """A button to stop the reply with; whoever handles interactions hears the `custom_id`."""
+
+    custom_id: str
+    label: str = "Stop"
+
+
+@frozen(slots=True)
+class File:
+    """A text that goes with a message as a file."""
+
+    name: str
+    text: str = field(repr=False)
+
+    @property
+    def data(self) -> bytes:
+        """What is uploaded."""
+        return self.text.encode("utf-8", "replace")
+
+
 @frozen(slots=True, kw_only=True)
 class Post:
     """One message as it goes out."""
@@ -46,11 +68,20 @@ class Post:
     channel_id: int
     text: str = field(repr=False)
     nonce: str | None = None
-    """None where Discord knows none: webhooks and interactions."""
+    """What Discord recognises a repetition by; a sender leaves it out where Discord knows none."""
     reply_to: int | None = None
     ping: Ping = NOBODY
     flags: int = 0
     embed: Embed | None = None
+    button: Button | None = None
+    file: File | None = None
+    bare: bool = False
+    """An edit that takes the button away."""
+
+    @property
+    def characters(self) -> int:
+        """How much it says."""
+        return len(self.text) + (len(self.file.text) if self.file is not None else 0)
 
 
 @frozen(slots=True)
@@ -85,6 +116,8 @@ class Lost:
     """Nobody knows whether Discord took it."""
 
     reason: str
+    final: bool = False
+    """Asking again could show it twice."""
 
 
 Kind = Literal["create", "edit", "delete"]
@@ -106,7 +139,7 @@ class Sender(Protocol):
 
     @property
     def has_nonce(self) -> bool:
-        """Whether Discord recognises a repeated create."""
+        """Whether creates are given a nonce; one without is never repeated when in doubt."""
 
     async def create(self, post: Post) -> Answer:
         """Send a new message."""
@@ -119,3 +152,6 @@ class Sender(Protocol):
 
     async def typing(self, channel_id: int) -> Answer:
         """Show the typing indicator for some ten seconds."""
+
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+        """Start a thread from a message; the id it took is the thread's."""

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from attrs import define, field, frozen
 
-from minamo.shell.sender import NOBODY, Embed, Ping
+from minamo.shell.overflow import Overflow
+from minamo.shell.sender import NOBODY, Button, Embed, Ping
 
 
 class Text(Protocol):
@@ -39,6 +40,19 @@ class Source(Protocol):
         """Forget what waits."""
 
 
+class Divisible(Source, Protocol):
+    """A source that an overflow can take the rest of."""
+
+    def take(self, most: int | None = None, room: int | None = None) -> Sequence[Text]:
+        """As above, but no more than *room* messages; the text of the others goes on waiting."""
+
+    def take_rest(self) -> str:
+        """Everything that waits, as it was written, to be sent as one."""
+
+    def put_rest_back(self) -> None:
+        """What `take_rest` gave was not sent: it waits again."""
+
+
 @frozen(slots=True, kw_only=True)
 class Manner:
     """How the messages of one stream are sent."""
@@ -51,6 +65,10 @@ class Manner:
     """Goes with the first message."""
     pause_s: Callable[[int], float] | None = None
     """How long to pretend to type so many characters."""
+    overflow: Overflow | None = None
+    """What to do with a reply of too many messages; its source must be `Divisible`."""
+    button: Button | None = None
+    """Stands under the first message until the stream is finished."""
 
 
 @frozen(slots=True)
@@ -66,6 +84,7 @@ class Texts:
 
     lines: list[str] = field(factory=list, repr=False)
     limited: bool = field(default=False, init=False)
+    _rest: list[str] = field(factory=list, init=False, repr=False)
 
     @property
     def waiting(self) -> int:
@@ -76,10 +95,20 @@ class Texts:
         """Add one; tell the dispatch with `deliver`."""
         self.lines.append(text)
 
-    def take(self, most: int | None = None) -> list[Line]:
+    def take(self, most: int | None = None, room: int | None = None) -> list[Line]:
         """The messages of what waits, or of the first *most*; never two texts in one."""
-        taken, self.lines = self.lines[:most], self.lines[most:] if most else []
+        most = room if most is None else most if room is None else min(most, room)
+        taken, self.lines = self.lines[:most], [] if most is None else self.lines[most:]
         return [Line(text) for text in taken]
+
+    def take_rest(self) -> str:
+        """Everything that waits, one text to a paragraph."""
+        self._rest, self.lines = self.lines, []
+        return "\n\n".join(self._rest)
+
+    def put_rest_back(self) -> None:
+        """What `take_rest` gave was not sent: it waits again."""
+        self.lines, self._rest = [*self._rest, *self.lines], []
 
     def withdraw(self, reason: str) -> None:
         """Forget what waits."""

@@ -40,6 +40,8 @@ class Wishes:
     """The wishes for one turn.  Only the strongest is remembered, so nothing grows."""
 
     strongest: Wish | None = field(default=None, init=False)
+    _heard: Wish | None = field(default=None, init=False, repr=False)
+    """The strongest that somebody has heard; that one cannot be forgotten."""
     _ears: list[Ear] = field(factory=list, init=False, repr=False)
     _came: anyio.Event | None = field(default=None, init=False, repr=False)
 
@@ -47,6 +49,8 @@ class Wishes:
         """Let everybody who listens hear *wish*, now."""
         if wish.outranks(self.strongest):
             self.strongest = wish
+        if self._ears:
+            self._heard = self.strongest
         for ear in tuple(self._ears):
             ear(wish)
         if self._came is not None:
@@ -57,6 +61,7 @@ class Wishes:
         """Have *ear* called with each wish, and at once with the strongest that came before."""
         self._ears.append(ear)
         try:
+            self._heard = self.strongest
             if self.strongest is not None:
                 ear(self.strongest)
             yield
@@ -69,4 +74,14 @@ class Wishes:
             if self._came is None:
                 self._came = anyio.Event()
             await self._came.wait()
+        self._heard = self.strongest
         return self.strongest
+
+    def forget(self) -> bool:
+        """Take back a wish that nobody has heard yet; whether there was one."""
+        if self.strongest is self._heard:
+            return False
+        self.strongest = self._heard
+        if self.strongest is None:
+            self._came = None  # it rang for the forgotten one; who waits goes on to wait
+        return True

@@ -12,6 +12,7 @@ import contextlib
 import json
 import secrets
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -21,7 +22,7 @@ from minamo.twin import shapes, shapes_session
 from minamo.twin.compression import Squeeze, squeezer
 from minamo.twin.faults import Faults
 from minamo.twin.intents import for_intents, wants
-from minamo.twin.journal import Journal
+from minamo.twin.journal import Journal, redacted
 from minamo.twin.rules import Rules
 from minamo.twin.world import World
 
@@ -86,10 +87,15 @@ class Gateway:
     url: str = ""
     sessions: dict[str, Session] = field(factory=dict)
     connections: set[Connection] = field(factory=set)
+    watchers: list[Callable[[str, Any], object]] = field(factory=list, repr=False)
 
     def dispatch(self, name: str, data: dict[str, Any], *, guild_id: int | None = None) -> None:
         """Tell every session that wants to know."""
         self.journal.event(name, data)
+        if self.watchers:
+            seen_by_all = redacted(data)
+            for watcher in tuple(self.watchers):
+                watcher(name, seen_by_all)
         for session in self.sessions.values():
             number, count = session.shard
             if ((guild_id or 0) >> 22) % count == number and wants(session.intents, name, guild_id):

@@ -166,6 +166,15 @@ class Twin:
         until = self._channel(channel).typing_until.get(self.bot.id, 0.0)
         return until > self._discord.now()
 
+    def watch(self, callback: Callable[[str, Any], object]) -> Callable[[], None]:
+        """Have *callback* told name and data of every gateway dispatch, whoever is connected.
+
+        Tokens are left out.  Returns what ends it.
+        """
+        watchers = self._discord.gateway.watchers
+        watchers.append(callback)
+        return lambda: watchers.remove(callback)
+
     # People act.
 
     async def say(

@@ -1,0 +1,247 @@
+"""What stands in the channels, in a form that knows neither Discord's JSON nor hikari's classes.
+
+In a demonstration the local Discord fills it; with a real bot what was sent does.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from attrs import define, field, frozen
+
+# What a page shows of a channel, and of how many; the oldest go first.
+MESSAGES_MAX = 200
+CHANNELS_MAX = 32
+# How long Discord shows somebody typing after the last sign of it.
+TYPING_S = 10.0
+
+Json = dict[str, Any]
+Tell = Callable[[Json], object]
+
+
+@frozen(slots=True, kw_only=True)
+class Author:
+    """Who wrote a message."""
+
+    id: str
+    name: str
+    is_app: bool = False
+    """A bot, or a persona that speaks through a webhook."""
+
+
+@define(eq=False, kw_only=True)
+class Message:
+    """A message as it stands now."""
+
+    id: str
+    channel: str
+    author: Author
+    text: str = field(default="", repr=False)
+    at: str = ""
+    """When it was written, as ISO 8601."""
+    edited: bool = False
+    reply_to: str | None = None
+    embeds: list[Json] = field(factory=list, repr=False)
+    buttons: list[Json] = field(factory=list, repr=False)
+    files: list[Json] = field(factory=list, repr=False)
+
+    def record(self) -> Json:
+        """As JSON."""
+        return {
+            "id": self.id,
+            "channel": self.channel,
+            "author": {
+                "id": self.author.id,
+                "name": self.author.name,
+                "app": self.author.is_app,
+            },
+            "text": self.text,
+            "at": self.at,
+            "edited": self.edited,
+            "reply_to": self.reply_to,
+            "embeds": self.embeds,
+            "buttons": self.buttons,
+            "files": self.files,
+        }
+
+
+class Embed(Protocol):
+    """A notice; `minamo.shell.sender.Embed` is one."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def colour(self) -> int | None: ...
+
+
+class Post(Protocol):
+    """A message as it goes out; `minamo.shell.sender.Post` is one."""
+
+    @property
+    def channel_id(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def reply_to(self) -> int | None: ...
+    @property
+    def embed(self) -> Any: ...
+
+
+class Receipt(Protocol):
+    """What became of it."""
+
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def message_id(self) -> int | None: ...
+    @property
+    def kind(self) -> str: ...
+
+
+@define(eq=False)
+class Feed:
+    """The channels, newest messages only."""
+
+    tell: Tell = field(default=lambda _: None, repr=False)
+    """Gets every change, at once."""
+    names: dict[str, str] = field(factory=dict)
+    """What channels are called, by id."""
+    me: Author = Author(id="0", name="bot", is_app=True)
+    """Who speaks in `sent`."""
+    _channels: OrderedDict[str, OrderedDict[str, Message]] = field(factory=OrderedDict, init=False)
+
+    def put(self, message: Message) -> None:
+        """A message was written or changed."""
+        shelf = self._shelf(message.channel)
+        shelf[message.id] = message
+        while len(shelf) > MESSAGES_MAX:
+            shelf.popitem(last=False)
+        self.tell({"kind": "message", **message.record()})
+
+    def drop(self, channel: str, message_id: str) -> None:
+        """A message was deleted."""
+        if self._shelf(channel).pop(message_id, None) is not None:
+            self.tell({"kind": "deleted", "channel": channel, "id": message_id})
+
+    def typing(self, channel: str, author: Author) -> None:
+        """Somebody types."""
+        told = {"id": author.id, "name": author.name, "app": author.is_app}
+        self.tell({"kind": "typing", "channel": channel, "author": told, "for_s": TYPING_S})
+
+    def sent(
+        self, post: Post, receipt: Receipt, *, author: Author | None = None, at: str = ""
+    ) -> None:
+        """The bot sent, changed or removed a message; only what arrived is shown."""
+        if receipt.outcome != "delivered" or receipt.message_id is None:
+            return
+        channel, number = str(post.channel_id), str(receipt.message_id)
+        if receipt.kind == "delete":
+            self.drop(channel, number)
+            return
+        embed: Embed | None = post.embed
+        before = self._shelf(channel).get(number)
+        self.put(
+            Message(
+                id=number,
+                channel=channel,
+                author=author or self.me,
+                text=post.text,
+                at=before.at if before is not None else at,
+                edited=receipt.kind == "edit",
+                reply_to=str(post.reply_to) if post.reply_to is not None else None,
+                embeds=[] if embed is None else [_notice(embed)],
+            )
+        )
+
+    def gateway(self, name: str, data: Mapping[str, Any]) -> None:
+        """A dispatch of Discord's gateway, such as the local Discord's `watch` gives."""
+        if name in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
+            self.put(_message(data))
+        elif name == "MESSAGE_DELETE":
+            self.drop(str(data["channel_id"]), str(data["id"]))
+        elif name == "TYPING_START":
+            user = (data.get("member") or {}).get("user") or {}
+            self.typing(
+                str(data["channel_id"]),
+                Author(
+                    id=str(data.get("user_id", "")),
+                    name=str(user.get("username") or self.me.name),
+                    is_app=bool(user.get("bot", True)),
+                ),
+            )
+
+    def snapshot(self) -> list[Json]:
+        """Every message there is, oldest first."""
+        return [one.record() for shelf in self._channels.values() for one in shelf.values()]
+
+    def _shelf(self, channel: str) -> OrderedDict[str, Message]:
+        shelf = self._channels.get(channel)
+        if shelf is None:
+            shelf = self._channels[channel] = OrderedDict()
+            while len(self._channels) > CHANNELS_MAX:
+                self._channels.popitem(last=False)
+        return shelf
+
+
+def _notice(embed: Embed) -> Json:
+    return {"title": embed.title, "description": embed.description, "colour": embed.colour}
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    user = data["author"]
+    reference = data.get("message_reference") or {}
+    return Message(
+        id=str(data["id"]),
+        channel=str(data["channel_id"]),
+        author=Author(
+            id=f"{user['id']}/{user['username']}",  # personas share the id of their webhook
+            name=str(user.get("global_name") or user["username"]),
+            is_app=bool(user.get("bot")) or data.get("webhook_id") is not None,
+        ),
+        text=str(data.get("content") or ""),
+        at=str(data.get("timestamp") or ""),
+        edited=data.get("edited_timestamp") is not None,
+        reply_to=reference.get("message_id"),
+        embeds=[_embed(one) for one in data.get("embeds") or []],
+        buttons=list(_buttons(data.get("components") or [])),
+        files=[
+            {"name": one.get("filename", ""), "size": one.get("size", 0)}
+            for one in data.get("attachments") or []
+        ],
+    )
+
+
+def _embed(data: Mapping[str, Any]) -> Json:
+    author, footer = data.get("author") or {}, data.get("footer") or {}
+    return {
+        "title": data.get("title") or "",
+        "description": data.get("description") or "",
+        "colour": data.get("color"),
+        "author": author.get("name") or "",
+        "footer": footer.get("text") or "",
+        "fields": [
+            {"name": one.get("name", ""), "value": one.get("value", "")}
+            for one in data.get("fields") or []
+        ],
+    }
+
+
+def _buttons(components: list[Any]) -> list[Json]:
+    out: list[Json] = []
+    for one in components:
+        if one.get("type") == 2:  # a button; the other kinds only hold some
+            emoji = (one.get("emoji") or {}).get("name") or ""
+            out.append(
+                {
+                    "id": one.get("custom_id") or "",
+                    "label": " ".join(part for part in (emoji, one.get("label")) if part),
+                    "style": one.get("style", 2),
+                    "disabled": bool(one.get("disabled")),
+                }
+            )
+        out += _buttons(one.get("components") or [])
+    return out

@@ -1,0 +1,170 @@
+"""Between the bot and those who look: records on one side, pages on the other.
+
+The bot never waits for a page.  Each page has a queue with a limit; one that does not keep up
+loses what is in it and is told everything anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import anyio
+from attrs import define, field
+
+from minamo.core.stream import Stream
+from minamo.inspect.feed import Feed
+from minamo.inspect.recorder import Recorder
+from minamo.machine import Taken
+from minamo.machine.machine import Observer
+
+# Streams that can still be looked at; each may hold a megabyte of text.
+STREAMS_MAX = 32
+# What a page may be behind: some seconds of the busiest stream.
+QUEUE_MAX = 4_000
+# Of so many streams a new page is also told the latest happenings.
+RECENT = 2
+# People who look at one bot at the same time; more is a mistake or a misuse.
+PAGES_MAX = 16
+
+Json = dict[str, Any]
+
+
+@define(eq=False)
+class Page:
+    """One page that looks; `take` what there is for it when `wake` was called."""
+
+    hub: Hub = field(repr=False)
+    wake: Callable[[], object] = field(repr=False)
+    behind: int = 0
+    """Events that it lost because it was too slow."""
+    _queue: deque[Json] = field(factory=deque, init=False, repr=False)
+    _fresh: bool = field(default=True, init=False)  # it must be told everything
+
+    def put(self, event: Json) -> None:
+        """Add an event."""
+        if self._fresh:
+            return  # what it is told first will include this
+        if len(self._queue) >= QUEUE_MAX:
+            self.behind += len(self._queue)
+            self._queue.clear()
+            self._fresh = True
+        else:
+            self._queue.append(event)
+        self.wake()
+
+    def take(self) -> list[Json]:
+        """Everything since the last time; a snapshot for one that is new or was too slow."""
+        if self._fresh:
+            self._fresh = False
+            self._queue.clear()
+            return [self.hub.snapshot(behind=self.behind)]
+        events = list(self._queue)
+        self._queue.clear()
+        return events
+
+
+@define(eq=False)
+class Hub:
+    """What happens, for whoever looks.
+
+    Args:
+        recording: Record streams also while nobody looks, so that they can be looked at later.
+        clock: The clock that `at` is on everywhere; the event loop's unless told otherwise.
+    """
+
+    recording: bool = False
+    clock: Callable[[], float] = field(default=anyio.current_time, repr=False)
+    feed: Feed = field(factory=Feed, repr=False)
+    dropped: int = field(default=0, init=False)
+    """Streams that are forgotten, because there were too many."""
+    _recorders: OrderedDict[str, Recorder] = field(factory=OrderedDict, init=False, repr=False)
+    _pages: list[Page] = field(factory=list, init=False, repr=False)
+    _lit: dict[str, Json] = field(factory=dict, init=False, repr=False)
+    _numbers: count[int] = field(factory=lambda: count(1), init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.feed.tell = self.tell
+
+    # For the bot.
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks."""
+        return bool(self._pages)
+
+    def open_stream(
+        self, channel_id: int, stream: Stream, *, at: float | None = None
+    ) -> Recorder | None:
+        """A record of *stream*, to be told what happens; None if nobody wants one.
+
+        Call it before anything happens to the stream.
+        """
+        if not self.recording and not self._pages:
+            return None
+        number = str(next(self._numbers))
+        began_at = self.clock() if at is None else at
+        recorder = Recorder(number, int(channel_id), stream, began_at, self.tell)
+        self._recorders[number] = recorder
+        while len(self._recorders) > STREAMS_MAX:
+            self._recorders.popitem(last=False)
+            self.dropped += 1
+        self.tell({"kind": "opened", **recorder.summary(), "age": self.clock() - began_at})
+        return recorder
+
+    def observer(self, chart: str, channel_id: int | None = None) -> Observer:
+        """Something to subscribe to the machines of *chart*, so that the page lights its state."""
+        channel = None if channel_id is None else str(channel_id)
+
+        def taken(one: Taken) -> None:
+            if not self._pages or one.row is None:
+                return
+            told = {"chart": chart, "channel": channel, "event": one.event}
+            told |= {"source": one.source, "target": one.target, "row": one.row.index}
+            self._lit[chart] = told
+            self.tell({"kind": "chart", **told})
+
+        return taken
+
+    def tell(self, event: Json) -> None:
+        """Let every page know."""
+        for page in self._pages:
+            page.put(event)
+
+    # For pages.
+
+    def join(self, wake: Callable[[], object]) -> Page | None:
+        """Begin to look; None if too many do."""
+        if len(self._pages) >= PAGES_MAX:
+            return None
+        page = Page(self, wake)
+        self._pages.append(page)
+        return page
+
+    def leave(self, page: Page) -> None:
+        """Stop looking."""
+        self._pages.remove(page)
+
+    def find(self, number: str) -> Recorder | None:
+        """The record of a stream that is still known."""
+        return self._recorders.get(number)
+
+    def snapshot(self, *, behind: int = 0) -> Json:
+        """Everything a page must know to begin with."""
+        now = self.clock()
+        records = list(self._recorders.values())
+        recent = records[-RECENT:]
+        return {
+            "kind": "hello",
+            "channels": dict(self.feed.names),
+            "messages": self.feed.snapshot(),
+            "streams": [
+                {**one.summary(with_latest=one in recent), "age": now - one.began_at}
+                for one in records
+            ],
+            "lit": list(self._lit.values()),
+            "dropped": self.dropped,
+            "behind": behind,
+        }

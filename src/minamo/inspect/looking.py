@@ -1,0 +1,109 @@
+"""One stream as the page wants it: everything that can be looked at, as plain JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minamo.core.capture import Block
+from minamo.core.chunks import Chunk
+from minamo.core.outbox import Batch
+from minamo.core.trace import Trace, read_trace
+from minamo.inspect import why
+from minamo.inspect.reasons import ADDED, HIDDEN
+from minamo.inspect.steps import Step, step_through
+
+# One line of the log; the whole text is in the raw view.
+EXCERPT_MAX = 160
+
+Json = dict[str, Any]
+
+
+def look_at_lines(lines: Iterable[str]) -> Json:
+    """Everything about a trace.
+
+    Raises:
+        BadTrace: naming the line and what is wrong.
+    """
+    return look_at(read_trace(lines))
+
+
+def look_at(trace: Trace) -> Json:
+    """Replay *trace* with an idle lane and tell everything about it."""
+    replayed, steps, tracks = step_through(trace)
+    books = why.Books.of(tracks)
+    return {
+        **of_books(books),
+        "summary": replayed.summary(),
+        "steps": [_step(one) for one in steps],
+        "said": said(trace),
+    }
+
+
+def of_books(books: why.Books) -> Json:
+    """Where every character is."""
+    return {
+        "text": books.text,
+        "fates": [_fate(one) for one in why.fates(books)],
+        "messages": _messages(books.batches),
+        "blocks": _blocks(books.blocks),
+    }
+
+
+def words() -> Json:
+    """The sentences for every reason; the page fetches them once."""
+    return {"hidden": dict(HIDDEN), "added": dict(ADDED)}
+
+
+def excerpt(chunk: Chunk) -> str:
+    """What a chunk says, in a line."""
+    text = getattr(chunk, "content", None)
+    if text is None:
+        calls = ", ".join(call.name for call in getattr(chunk, "calls", ()))
+        text = calls or getattr(chunk, "message", "") or getattr(chunk, "finish_reason", "")
+    elif not text and chunk.thoughts:
+        text = "".join(chunk.thoughts)
+    return str(text)[:EXCERPT_MAX]
+
+
+def said(trace: Trace) -> list[str]:
+    """For each step after the first, what it brought, in a line; a clock brings nothing."""
+    return [excerpt(one.chunk) if one.chunk is not None else "" for one in trace.moments]
+
+
+def _fate(fate: why.Fate) -> list[Any]:
+    place = fate.place
+    return [
+        fate.start, fate.end, fate.chunk, fate.state,
+        place.kind, place.index, place.offset, place.reason,
+    ]  # fmt: skip
+
+
+def _step(step: Step) -> Json:
+    return {
+        "t": round(step.at, 3),
+        "event": step.event,
+        "state": step.state,
+        "moves": [[m.event, m.source, m.target, m.row] for m in step.moves],
+        "more": step.more,
+        "read": step.read,
+        "messages": step.messages,
+        "blocks": step.thoughts,
+        "buffered": step.buffered,
+        "undecided": step.undecided,
+    }
+
+
+def _messages(batches: Sequence[Batch]) -> list[Json]:
+    texts = [one.text for batch in batches for one in batch.fitted.messages[: batch.sent]]
+    return [
+        {"text": text, "runs": [[r.offset, r.size, r.start, r.reason] for r in runs]}
+        for text, runs in zip(texts, why.messages(batches), strict=True)
+    ]
+
+
+def _blocks(blocks: Iterable[Block]) -> list[Json]:
+    return [
+        {"kind": "thought" if one.kind == "think" else "details", "text": one.text}
+        for one in blocks
+    ]

@@ -1,0 +1,158 @@
+// The charts, with the state that is active lit as it runs.
+
+import { $, h, tabs } from "./dom.js";
+import { getDocument } from "./net.js";
+import { on, selected, state } from "./state.js";
+
+// A state is lit at least so long, so that eyes can follow; a long queue is shown faster.
+const DWELL_MS = 90;
+const HURRY = 16; // more than this waiting: one per frame
+const SKIP = 120; // more than this: only the latest
+
+const charts = new Map(); // name to { info, svg, lit }
+const queue = [];
+let shown = "stream";
+let busy = false;
+let way = [];
+
+export function begin() {
+  const list = $("chart-tabs");
+  const order = ["stream", "turn", "channel", "delivery"];
+  const found = [...state.about.charts].sort((a, b) => (order.indexOf(a.name) + 9) % 9 - ((order.indexOf(b.name) + 9) % 9));
+  for (const info of found) {
+    charts.set(info.name, { info, svg: null, lit: null, rows: [] });
+    const is = info.name === shown;
+    list.append(h("button", { type: "button", role: "tab", id: `chart-${info.name}`, "aria-controls": "picture", "aria-selected": String(is), tabindex: is ? "0" : "-1" }, info.name));
+  }
+  tabs(list, (id) => show(id.slice("chart-".length)));
+  $("fit").addEventListener("click", () => size("fit"));
+  $("read").addEventListener("click", () => size("read"));
+  on("selected", (stream) => {
+    if (state.travel) return;
+    queue.length = 0;
+    way = [];
+    if (stream) {
+      for (const one of stream.latest) if (one.kind === "moves") one.moves.forEach(remember);
+      light("stream", stream.state, []);
+    } else light("stream", null, []);
+  });
+  on("happened", (one) => {
+    if (one.kind === "moves" && !state.travel) queue.push(...one.moves);
+    play();
+  });
+  on("chart", (one) => light(one.chart, one.target, [one.row]));
+  on("hello", (one) => one.lit.forEach((lit) => light(lit.chart, lit.target, [lit.row])));
+  show(shown);
+}
+
+async function show(name) {
+  shown = name;
+  const chart = charts.get(name);
+  if (!chart) return;
+  if (!chart.svg) {
+    const made = await getDocument(`/api/charts/${name}.svg`);
+    chart.svg = document.importNode(made.documentElement, true);
+    chart.svg.removeAttribute("width");
+    chart.svg.removeAttribute("height");
+    chart.width = chart.svg.viewBox.baseVal.width;
+  }
+  if (shown !== name) return; // another tab was chosen meanwhile
+  $("picture").replaceChildren(chart.svg);
+  $("picture").setAttribute("aria-label", `Chart of a ${name}`);
+  paint(chart);
+}
+
+function size(how) {
+  const place = $("picture");
+  place.classList.toggle("fit", how === "fit");
+  $("fit").setAttribute("aria-pressed", String(how === "fit"));
+  $("read").setAttribute("aria-pressed", String(how !== "fit"));
+  follow();
+}
+
+// Where the picture is larger than its place, the lit state stays in sight.
+function follow() {
+  const place = $("picture");
+  if (place.classList.contains("fit")) return;
+  const lit = place.querySelector(".state.lit");
+  if (!lit) return;
+  const a = lit.getBoundingClientRect();
+  const b = place.getBoundingClientRect();
+  place.scrollBy({ left: a.left + a.width / 2 - b.left - b.width / 2, top: a.top + a.height / 2 - b.top - b.height / 2, behavior: "smooth" });
+}
+
+function play() {
+  if (busy || !queue.length) return;
+  busy = true;
+  if (queue.length > SKIP) queue.splice(0, queue.length - HURRY).forEach(remember);
+  const move = queue.shift();
+  remember(move);
+  light("stream", move[2], [move[3]]);
+  const next = () => {
+    busy = false;
+    play();
+  };
+  if (queue.length > HURRY && !document.hidden) requestAnimationFrame(next);
+  else setTimeout(next, queue.length > HURRY ? 0 : DWELL_MS);
+}
+
+function remember(move) {
+  if (way[way.length - 1] !== move[1]) way.push(move[1]);
+  if (way[way.length - 1] !== move[2]) way.push(move[2]);
+  if (way.length > 60) way.splice(0, 20);
+}
+
+// Light a leaf of a chart and the rows that led there.
+export function light(name, leaf, rows, past = null) {
+  const chart = charts.get(name);
+  if (!chart) return;
+  chart.lit = leaf;
+  chart.rows = rows;
+  if (past) way = past;
+  if (name === shown && chart.svg) paint(chart);
+  else if (name === "stream") words(chart);
+  document.dispatchEvent(new CustomEvent("minamo:lit", { detail: { chart: name, state: leaf } }));
+}
+
+export const lightNow = () => {
+  const stream = selected();
+  queue.length = 0;
+  way = [];
+  if (stream) for (const one of stream.latest) if (one.kind === "moves") one.moves.forEach(remember);
+  light("stream", stream ? stream.state : null, []);
+};
+
+function paint(chart) {
+  for (const old of chart.svg.querySelectorAll(".lit, .lit-path")) {
+    if (old.classList.contains("lit") && old.classList.contains("state")) fade(old);
+    old.classList.remove("lit", "lit-path");
+  }
+  let id = chart.lit;
+  let depth = 0;
+  while (id) {
+    chart.svg.querySelector(`#state-${CSS.escape(id)}`)?.classList.add(depth++ ? "lit-path" : "lit");
+    id = chart.info.states[id]?.parent;
+  }
+  for (const row of chart.rows) {
+    for (const found of chart.svg.querySelectorAll(`[data-rows~="${Number(row)}"]`)) found.classList.add("lit");
+  }
+  words(chart);
+  follow();
+}
+
+function fade(element) {
+  element.classList.add("was-lit");
+  setTimeout(() => element.classList.remove("was-lit"), 700);
+}
+
+function words(chart) {
+  if (chart.info.name !== shown) return;
+  const leaf = chart.lit;
+  $("now-state").textContent = leaf || (chart.info.name === "stream" ? "no stream yet" : `no ${chart.info.name} seen yet`);
+  $("now-state").dataset.state = leaf || "";
+  $("now-about").textContent = leaf ? chart.info.states[leaf]?.about || "" : "";
+  const steps = chart.info.name === "stream" ? way.slice(-14) : [];
+  $("way").replaceChildren(...steps.map((one, n) => h("span", { class: n === steps.length - 1 ? "at" : null }, one)));
+}
+
+export const rowOf = (name, index) => charts.get(name)?.info.rows[index];

@@ -1,0 +1,64 @@
+// The box to write in, the prompts, and Stop.  Hidden where the page may only look.
+
+import { $, h, toast } from "./dom.js";
+import { postJson } from "./net.js";
+import { on, running, state } from "./state.js";
+
+export function begin() {
+  const may = state.about.may_act;
+  $("composer").hidden = !may;
+  $("readonly").hidden = may;
+  if (!may) return;
+  $("box").maxLength = state.about.text_max;
+  $("prompts").replaceChildren(
+    ...state.about.prompts.map((one) => h("button", { type: "button", class: "chip", title: one.text, onclick: () => say(one.text) }, one.title)),
+  );
+  $("composer").addEventListener("submit", (event) => {
+    event.preventDefault();
+    say($("box").value);
+  });
+  $("box").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      say($("box").value);
+    }
+  });
+  $("box").addEventListener("input", grow);
+  $("stop").addEventListener("click", stop);
+  on("running", draw);
+  on("hello", draw);
+  draw();
+}
+
+function grow() {
+  const box = $("box");
+  box.style.height = "auto";
+  box.style.height = `${Math.min(box.scrollHeight, 160)}px`;
+}
+
+function draw() {
+  const busy = running();
+  $("stop").disabled = !busy;
+  $("send").textContent = busy ? "Follow up" : "Send";
+  $("composer").classList.toggle("busy", busy);
+  $("hint").textContent = busy ? "A reply is on its way. Writing now takes its place: a follow-up." : "";
+}
+
+async function say(text) {
+  if (!text.trim()) return;
+  try {
+    await postJson("/api/say", { text });
+    if ($("box").value === text) $("box").value = "";
+    grow();
+  } catch (error) {
+    toast(error.message);
+  }
+}
+
+async function stop() {
+  try {
+    await postJson("/api/stop");
+  } catch (error) {
+    toast(error.message);
+  }
+}

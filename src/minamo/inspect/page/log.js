@@ -1,0 +1,59 @@
+// What happened, line by line; only the latest are kept.
+
+import { $, h, plural } from "./dom.js";
+import { rowOf } from "./chart.js";
+import { on } from "./state.js";
+
+const LINES_MAX = 300;
+const NEAR_PX = 60;
+
+let waiting = [];
+
+export function begin() {
+  on("selected", (stream) => {
+    waiting = [];
+    $("log").replaceChildren();
+    if (stream) waiting.push(...stream.latest.slice(-LINES_MAX));
+    draw();
+  });
+  on("happened", (one) => waiting.push(one));
+  on("frame", draw);
+}
+
+function draw() {
+  if (!waiting.length) return;
+  const list = $("log");
+  const follows = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_PX;
+  const lines = waiting.slice(-LINES_MAX).flatMap(line);
+  waiting = [];
+  list.append(...lines);
+  while (list.childElementCount > LINES_MAX) list.firstElementChild.remove();
+  if (follows) list.scrollTop = list.scrollHeight;
+}
+
+const row = (kind, t, word, ...rest) =>
+  h("li", { class: `line ${kind}` }, h("time", {}, t.toFixed(2)), h("b", {}, word), h("span", { dir: "auto" }, ...rest));
+
+function line(one) {
+  if (one.kind === "moves") {
+    return one.moves.map(([event, source, target, index]) => {
+      const known = rowOf("stream", index);
+      const words = source === target ? source : `${source} → ${target}`;
+      const made = row("move", one.t, event || "at once", words);
+      if (known?.about) made.title = known.about;
+      return made;
+    });
+  }
+  if (one.kind === "receipt") {
+    const why = one.reason ? ` (${one.reason})` : "";
+    return [row(`receipt is-${one.outcome}`, one.t, one.outcome, `message ${one.index + 1}, ${plural(one.characters, "character")}${why}`)];
+  }
+  if (one.kind === "lane") return [];
+  if (one.kind === "ended") return [row("ended", one.t, one.status || "ended", one.stop_reason || "")];
+  if (one.event === "chunk") {
+    const thoughts = one.thoughts ? ` + ${one.thoughts} of thought` : "";
+    return [row("chunk", one.t, one.type === "text" ? "chunk" : one.type, one.text ? JSON.stringify(one.text).slice(1, -1) : "", h("i", {}, one.type === "text" ? ` ${one.size}${thoughts}` : ""))];
+  }
+  if (one.event === "paused" || one.event === "resumed") return [];
+  return [row("wish", one.t, one.event.replaceAll("_", " "), one.text || "")];
+}

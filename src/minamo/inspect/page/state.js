@@ -1,0 +1,84 @@
+// What the page knows, and who wants to hear when it changes.
+
+const LATEST_MAX = 400; // happenings kept per stream
+
+export const state = {
+  about: null, // charts, reasons, prompts
+  streams: new Map(), // by id, in order
+  loaded: new Map(), // traces from files, by name
+  selected: null, // the stream that is looked at
+  following: true, // move on to each new stream
+  travel: null, // { look, step } while looking back
+};
+
+const ears = new Map();
+export const on = (name, ear) => ears.set(name, [...(ears.get(name) || []), ear]);
+export const emit = (name, data) => (ears.get(name) || []).forEach((ear) => ear(data));
+
+export const selected = () => state.streams.get(state.selected) || null;
+export const running = () => [...state.streams.values()].some((one) => one.status === null && one.ended_at === null);
+
+export function select(id, { follow = false } = {}) {
+  state.following = follow;
+  state.selected = id;
+  emit("selected", selected());
+}
+
+function keep(stream) {
+  // Ages come from the server's clock; from here on ours is as good.
+  stream.began = performance.now() - stream.age * 1000;
+  state.streams.set(stream.id, stream);
+}
+
+const streamTook = {
+  event(stream, one) {
+    if (one.event === "chunk") stream.heard_at = one.t;
+    if (one.event === "paused") stream.paused_at = one.t;
+    if (one.event === "resumed") {
+      if (stream.heard_at !== null && stream.paused_at !== null) stream.heard_at += one.t - stream.paused_at;
+      stream.paused_at = null;
+    }
+  },
+  moves(stream, one) {
+    stream.state = one.moves[one.moves.length - 1][2];
+  },
+  receipt(stream, one) {
+    stream.receipts.push(one);
+  },
+  lane(stream, one) {
+    stream.lane = one;
+  },
+  ended(stream, one) {
+    Object.assign(stream, one, { kind: undefined, ended_at: one.t });
+  },
+};
+
+export function take(one) {
+  if (one.kind === "hello") {
+    state.streams.clear();
+    one.streams.forEach(keep);
+    if (!state.streams.has(state.selected)) state.selected = [...state.streams.keys()].pop() || null;
+    emit("hello", one);
+    emit("streams");
+    emit("selected", selected());
+  } else if (one.kind === "opened") {
+    keep(one);
+    emit("streams");
+    if (state.following || state.selected === null) select(one.id, { follow: true });
+    emit("running");
+  } else if (streamTook[one.kind]) {
+    const stream = state.streams.get(one.stream);
+    if (!stream) return;
+    streamTook[one.kind](stream, one);
+    stream.latest.push(one);
+    if (stream.latest.length > LATEST_MAX) stream.latest.splice(0, LATEST_MAX / 4);
+    if (stream.id === state.selected) emit("happened", one);
+    if (one.kind === "ended") {
+      emit("streams");
+      emit("ended", stream);
+      emit("running");
+    }
+  } else {
+    emit(one.kind, one);
+  }
+}

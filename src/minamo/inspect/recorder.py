@@ -1,0 +1,277 @@
+"""Record one stream: as a trace that can be replayed, and as events for whoever looks.
+
+The driver says what happens, the machine says what that did.  Nothing here waits, and nothing
+here can make a stream fail.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from attrs import define, field, fields
+
+from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
+from minamo.core.config import StreamConfig
+from minamo.core.stream import Stream
+from minamo.core.trace import SETTINGS
+from minamo.core.trace_lines import chunk_record
+from minamo.inspect.looking import excerpt
+from minamo.inspect.steps import MOVES_MAX
+from minamo.inspect.tracks import Tracks
+
+# A long reply has a few thousand chunks.  A trace without its beginning cannot be replayed, so
+# past this the end is left out, and said.
+EVENTS_MAX = 20_000
+# Over all chunks of one stream; some thirty times the longest reply anyone reads.
+CHARACTERS_MAX = 1_000_000
+# The latest happenings that a page is given when it comes.
+LATEST_MAX = 400
+# Far more than a reply has messages.
+RECEIPTS_MAX = 500
+
+Json = dict[str, Any]
+Tell = Callable[[Json], object]
+
+# What a driver may report, and what it is in a trace; the others are for the page only.
+_IN_TRACE: Mapping[str, Json] = {
+    "stop": {"stop": {"kind": "user"}},
+    "follow_up": {"stop": {"kind": "follow_up"}},
+    "kill": {"kill": True},
+    "delivery_lost": {"delivery_lost": True},
+    "end": {"end": True},
+}
+
+
+class Receipt(Protocol):
+    """What became of one message; `minamo.shell.receipts.Receipt` is one."""
+
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def characters(self) -> int: ...
+    @property
+    def message_id(self) -> int | None: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def attempts(self) -> int: ...
+    @property
+    def accepted_at(self) -> float: ...
+    @property
+    def settled_at(self) -> float: ...
+
+
+@define(eq=False)
+class Recorder:
+    """The record of one stream; `Hub.open_stream` makes it."""
+
+    id: str
+    channel_id: int
+    stream: Stream = field(repr=False)
+    began_at: float
+    tell: Tell = field(repr=False)
+    """Gets every happening, at once."""
+    cut: int = field(default=0, init=False)
+    """How many happenings were not recorded, because there were too many."""
+    tracks: Tracks = field(init=False, repr=False)
+    latest: list[Json] = field(factory=list, init=False, repr=False)
+    receipts: list[Json] = field(factory=list, init=False, repr=False)
+    lane: Json = field(factory=dict, init=False, repr=False)
+    ended_at: float | None = field(default=None, init=False)
+    heard_at: float | None = field(default=None, init=False)
+    paused_at: float | None = field(default=None, init=False)
+    _lines: list[str] = field(factory=list, init=False, repr=False)
+    _now: float = field(default=0.0, init=False)
+    _said: float = field(default=-1.0, init=False)  # the time of the last line of the trace
+    _number: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.tracks = Tracks.of(self.stream)
+        settings = _settings(self.stream.actions.config)
+        self._lines.append(json.dumps({"settings": settings}))
+        # After the tracks, so that these have noted the row when it is passed on.
+        self.stream.machine.subscribe(lambda _: self._moved())
+
+    # For the driver.
+
+    def happened(self, at: float, event: str, payload: object = None) -> None:
+        """Something happened at *at*, on the clock of the event loop.
+
+        In a trace: ``chunk`` (with the chunk), ``stop`` (with the requester or None),
+        ``follow_up``, ``kill``, ``delivery_lost``, ``end``.  For the page only: ``receipt`` (with
+        the receipt), ``paused`` and ``resumed`` (the clocks stand still while Discord is waited
+        for), ``silent``, ``overran``, ``limit_reached``, ``flushed``, or any other word.
+        """
+        self._now = max(at - self.began_at, self._now)
+        if event == "receipt":
+            self._receipt(payload)
+            return
+        told: Json = {"kind": "event", "event": event}
+        if event == "chunk" and isinstance(payload, Text | FunctionCall | Error | Done):
+            self.heard_at = self._now
+            told |= {"type": payload.type, "text": excerpt(payload), "size": _size(payload)}
+            if payload.thoughts:
+                told["thoughts"] = sum(map(len, payload.thoughts))
+            self._write(payload)
+        elif event in ("paused", "resumed"):
+            self._pause(event)
+        elif event in _IN_TRACE:
+            requester = payload if event == "stop" and isinstance(payload, str) else None
+            self._line(_asked(event, requester), is_stop=event in ("stop", "follow_up", "kill"))
+        elif isinstance(payload, str):
+            told["text"] = payload
+        self._tell(told)
+
+    def lane_is(self, at: float, *, held: int, waiting: int = 0, paced: bool = False) -> None:
+        """The lane holds so many characters, of which so many are not fitted yet."""
+        self._now = max(at - self.began_at, self._now)
+        lane = {"held": held, "waiting": waiting, "paced": paced}
+        if lane != self.lane:
+            self.lane = lane
+            self._tell({"kind": "lane", **lane})
+
+    def close(self, at: float) -> None:
+        """The stream has its result; nothing more is expected."""
+        self._now = max(at - self.began_at, self._now)
+        self.ended_at = self._now
+        self._tell({"kind": "ended", **self.outcome()})
+
+    # For the page.
+
+    def outcome(self) -> Json:
+        """How the stream stands, in a few words."""
+        actions = self.stream.actions
+        ended = self.stream.ended
+        return {
+            "state": self.stream.state,
+            "status": self.stream.state if ended else None,
+            "stop_reason": actions.ending.stop_reason,
+            "read": actions.lexer.at,
+            "messages": actions.outbox.count,
+            "buffered": len(actions.buffer),
+            "suppressed": dict(actions.ledger.suppressed),
+        }
+
+    def summary(self, *, with_latest: bool = True) -> Json:
+        """What a page needs to show this stream from now on."""
+        config = self.stream.actions.config
+        return {
+            "id": self.id,
+            "channel": str(self.channel_id),
+            "began_at": self.began_at,
+            "ended_at": self.ended_at,
+            "heard_at": self.heard_at,
+            "paused_at": self.paused_at,
+            "clocks": {
+                "first_token": config.first_token_timeout_ms / 1000,
+                "inactivity": config.inactivity_timeout_ms / 1000,
+                "deadline": config.stream_deadline_ms / 1000,
+            },
+            "lane": self.lane,
+            "receipts": list(self.receipts),
+            "latest": list(self.latest) if with_latest else [],
+            "cut": self.cut,
+            **self.outcome(),
+        }
+
+    def trace(self) -> str:
+        """The stream as JSON lines, to be replayed."""
+        return "".join(f"{line}\n" for line in self._lines)
+
+    # What it is made of.
+
+    def _moved(self) -> None:
+        moves = self.tracks.moves
+        if not moves:
+            return
+        told = [[m.event, m.source, m.target, m.row] for m in moves[:MOVES_MAX]]
+        moves.clear()
+        self._tell({"kind": "moves", "moves": told})
+
+    def _tell(self, told: Json) -> None:
+        self._number += 1
+        told |= {"stream": self.id, "n": self._number, "t": round(self._now, 3)}
+        self.latest.append(told)
+        if len(self.latest) > LATEST_MAX:
+            del self.latest[: LATEST_MAX // 4]
+        self.tell(told)
+
+    def _write(self, chunk: Chunk) -> None:
+        if self._full():
+            self.cut += 1
+            return
+        self.tracks.heard(chunk)
+        self._line({"chunk": chunk_record(chunk)})
+
+    def _line(self, record: Json, *, is_stop: bool = False) -> None:
+        if self._full():
+            self.cut += 1
+            return
+        at = round(self._now, 3)
+        # A stop with the time of a chunk would be taken before that chunk; without a time it
+        # stays where it is.
+        timed = {} if is_stop and at == self._said else {"t": at}
+        self._said = at
+        self._lines.append(json.dumps({**timed, **record}))
+
+    def _full(self) -> bool:
+        full = len(self._lines) > EVENTS_MAX or self.tracks.size > CHARACTERS_MAX
+        self.tracks.full = self.tracks.full or full
+        return self.tracks.full
+
+    def _pause(self, event: str) -> None:
+        if event == "paused":
+            self.paused_at = self._now
+        elif self.paused_at is not None:
+            waited, self.paused_at = self._now - self.paused_at, None
+            if self.heard_at is not None:
+                self.heard_at += waited
+
+    def _receipt(self, payload: Any) -> None:
+        receipt: Receipt = payload
+        told = {
+            "index": receipt.index,
+            "outcome": receipt.outcome,
+            "reason": receipt.reason,
+            "characters": receipt.characters,
+            "attempts": receipt.attempts,
+            "message": str(receipt.message_id) if receipt.message_id is not None else None,
+            "took": round(max(receipt.settled_at - receipt.accepted_at, 0.0), 3),
+        }
+        if len(self.receipts) < RECEIPTS_MAX:
+            self.receipts.append(told)
+        self._tell({"kind": "receipt", **told})
+
+
+def _asked(event: str, requester: str | None) -> Json:
+    record = _IN_TRACE[event]
+    if requester is not None:
+        return {"stop": {"kind": "user", "requester": requester}}
+    return dict(record)
+
+
+def _size(chunk: Chunk) -> int:
+    return len(chunk.content) if isinstance(chunk, Text) else 0
+
+
+def _settings(config: StreamConfig) -> Json:
+    return dict(_changed(config, StreamConfig(humanize=False)))
+
+
+def _changed(config: StreamConfig, usual: StreamConfig) -> Iterator[tuple[str, Any]]:
+    known = {one.name for one in fields(StreamConfig)} & set(SETTINGS)
+    # The wire has removed overlaps before a chunk came here; doing it twice would eat text.
+    for name in sorted(known - {"overlap_removal"}):
+        value = getattr(config, name)
+        if value != getattr(usual, name):
+            yield name, sorted(value) if isinstance(value, frozenset) else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value

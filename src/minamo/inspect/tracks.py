@@ -1,0 +1,111 @@
+"""What must be noted while a stream runs, so that one can ask afterwards where characters went.
+
+The core's own books say where each character ended.  What they do not say is which chunk brought
+it and in which state it was read; that is noted here, from outside.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field, frozen
+
+from minamo.core.chunks import Chunk, Text
+from minamo.core.ledger import Ledger
+from minamo.core.markers import Token
+from minamo.core.outbox import Batch
+from minamo.core.stream import Stream
+from minamo.core.surrogates import REPLACEMENT, Surrogates
+from minamo.machine import Taken
+
+
+@frozen(slots=True)
+class Read:
+    """Characters `start` up to `end` were read in `state`."""
+
+    start: int
+    end: int
+    state: str
+
+
+@frozen(slots=True)
+class Move:
+    """One row of the chart that was taken."""
+
+    event: str
+    """Empty for a row that is taken at once."""
+    source: str
+    target: str
+    row: int
+
+
+@define(eq=False)
+class Tracks:
+    """The notes on one stream; attach them before anything happens to it."""
+
+    stream: Stream
+    reads: list[Read] = field(factory=list, init=False)
+    batches: list[Batch] = field(factory=list, init=False)
+    ends: list[int] = field(factory=list, init=False)
+    """For each chunk, how many characters had come when it had."""
+    moves: list[Move] = field(factory=list, init=False)
+    """The rows taken since somebody last cleared this list; text that stays put is left out."""
+    full: bool = field(default=False, init=False)
+    """Note nothing more, but for the moves: there is enough."""
+    _parts: list[str] = field(factory=list, init=False)
+    _size: int = field(default=0, init=False)
+    _halves: Surrogates = field(factory=lambda: Surrogates(Ledger()), init=False)
+
+    @classmethod
+    def of(cls, stream: Stream) -> Tracks:
+        """Begin to watch *stream*."""
+        tracks = cls(stream)
+        outbox = stream.actions.outbox
+        before = outbox.watch
+
+        def batch(one: Batch) -> None:
+            if before is not None:
+                before(one)
+            if not tracks.full:
+                tracks.batches.append(one)
+
+        outbox.watch = batch
+        stream.machine.subscribe(tracks._taken)
+        return tracks
+
+    @property
+    def size(self) -> int:
+        """How many characters have come."""
+        return self._size
+
+    @property
+    def text(self) -> str:
+        """Every character that came, as the stream sees them: halves joined."""
+        # At most one half is held back; the stream replaces it when no other comes.
+        text = "".join(self._parts)
+        alone = not self.full and self.stream.actions.lexer.at > len(text)
+        return text + REPLACEMENT if alone else text
+
+    def heard(self, chunk: Chunk) -> None:
+        """Note a chunk."""
+        if isinstance(chunk, Text) and chunk.content:
+            text = self._halves.feed(chunk.content)
+            self._parts.append(text)
+            self._size += len(text)
+        self.ends.append(self._size)
+
+    def _taken(self, taken: Taken) -> None:
+        token = taken.payload
+        if isinstance(token, Token) and taken.event:
+            self._read(token.start, token.start + len(token.text), taken.source)
+            if taken.event == "text" and taken.source == taken.target:
+                return  # nearly all of them, and none says anything
+        if taken.row is not None:
+            self.moves.append(Move(taken.event, taken.source, taken.target, taken.row.index))
+
+    def _read(self, start: int, end: int, state: str) -> None:
+        if start == end or self.full:
+            return
+        last = self.reads[-1] if self.reads else None
+        if last is not None and last.end == start and last.state == state:
+            self.reads[-1] = Read(last.start, end, state)
+        else:
+            self.reads.append(Read(start, end, state))

@@ -1,0 +1,209 @@
+"""Why is a character shown, or not?  For each one: its place, its chunk, and the state it met.
+
+The truth is the core's own: the ledger's spans, the captured blocks, and the trail of every batch
+that was fitted.  This file only lays them side by side.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Literal, TypeVar
+
+from attrs import frozen
+
+from minamo.core.capture import Block
+from minamo.core.limits import SPANS_MAX
+from minamo.core.origins import ADDED
+from minamo.core.outbox import Batch
+from minamo.core.pieces import Dropped
+from minamo.core.provenance import Trail
+from minamo.inspect.tracks import Read, Tracks
+
+T = TypeVar("T")
+Kind = Literal["message", "thought", "details", "suppressed", "kept", "held", "unlisted"]
+
+
+@frozen(slots=True)
+class Place:
+    """Where a run of characters is."""
+
+    kind: Kind
+    """``kept``: nothing is shown on purpose; ``held``: not decided yet; ``unlisted``: the books
+    of this stream are full."""
+    index: int = 0
+    """Which message, thought or details, from 0."""
+    offset: int = 0
+    """Where in it the first character of the run stands."""
+    reason: str = ""
+    """Of what is suppressed."""
+
+
+@frozen(slots=True)
+class Fate:
+    """What became of the characters `start` up to `end`: one place, one chunk, one state."""
+
+    start: int
+    end: int
+    place: Place
+    chunk: int
+    """Which chunk brought them, from 0."""
+    state: str
+    """The leaf of the chart in which they were read; empty if they never were."""
+
+
+@frozen(slots=True)
+class Shown:
+    """A run of one message's characters: where they stood, or why they were added."""
+
+    offset: int
+    size: int
+    start: int
+    """`ADDED` if they never stood in the stream."""
+    reason: str = ""
+
+
+@frozen(slots=True)
+class Books:
+    """A copy of all that `fates` needs, so that another thread may read it."""
+
+    text: str
+    reads: tuple[Read, ...]
+    ends: tuple[int, ...]
+    batches: tuple[Batch, ...]
+    blocks: tuple[Block, ...]
+    spans: tuple[Dropped, ...]
+    ended: bool
+    keeps_all: bool
+    """Nothing is shown at all: `suppress_text_output`."""
+
+    @classmethod
+    def of(cls, tracks: Tracks) -> Books:
+        """The books of a stream as they are now."""
+        actions = tracks.stream.actions
+        return cls(
+            text=tracks.text,
+            reads=tuple(tracks.reads),
+            ends=tuple(tracks.ends),
+            batches=tuple(tracks.batches),
+            blocks=tuple(actions.captures.blocks),
+            spans=tuple(actions.ledger.spans),
+            ended=tracks.stream.ended,
+            keeps_all=actions.config.suppress_text_output,
+        )
+
+
+def messages(batches: Iterable[Batch]) -> list[list[Shown]]:
+    """For every message that was given out, where its characters came from."""
+    out: list[list[Shown]] = []
+    for batch in batches:
+        stood = _Stood(batch.trail)
+        for message in batch.fitted.messages[: batch.sent]:
+            runs: list[Shown] = []
+            at = 0
+            for piece in message.pieces:
+                if piece.start is None:
+                    runs.append(Shown(at, len(piece.text), ADDED, piece.reason))
+                    at += len(piece.text)
+                    continue
+                for start, size in stood.cut(piece.start, len(piece.text)):
+                    runs.append(Shown(at, size, start, "reworded" if start == ADDED else ""))
+                    at += size
+            out.append(runs)
+    return out
+
+
+def fates(books: Books) -> list[Fate]:
+    """What became of every character, in order and without a gap."""
+    size = len(books.text)
+    placed = _filled(sorted(_places(books), key=lambda one: one[0]), size, _rest(books))
+    reads = _filled([(r.start, r.end, r.state) for r in books.reads], size, "")
+    chunks = _filled(list(_chunks(books.ends)), size, max(len(books.ends) - 1, 0))
+    out: list[Fate] = []
+    at = i = j = k = 0
+    while at < size:
+        (start, until, place), (_, read, state), (_, came, chunk) = placed[i], reads[j], chunks[k]
+        end = min(until, read, came)
+        out.append(Fate(at, end, _moved(place, at - start), chunk, state))
+        i, j, k = i + (end == until), j + (end == read), k + (end == came)
+        at = end
+    return out
+
+
+def _moved(place: Place, by: int) -> Place:
+    if by == 0 or place.kind in ("suppressed", "kept", "held", "unlisted"):
+        return place
+    return Place(place.kind, place.index, place.offset + by, place.reason)
+
+
+def _rest(books: Books) -> Place:
+    if not books.ended:
+        return Place("held")
+    if books.keeps_all:
+        return Place("kept", reason="suppress_text_output")
+    return Place("unlisted", reason="spans" if len(books.spans) >= SPANS_MAX else "unknown")
+
+
+def _places(books: Books) -> Iterator[tuple[int, int, Place]]:
+    for index, runs in enumerate(messages(books.batches)):
+        for run in runs:
+            if run.start != ADDED:
+                yield run.start, run.start + run.size, Place("message", index, run.offset)
+    counts = {"think": 0, "details": 0}
+    for block in books.blocks:
+        index = counts[block.kind]
+        counts[block.kind] += 1
+        kind: Kind = "thought" if block.kind == "think" else "details"
+        at = 0
+        for start, size in block.trail:
+            yield start, start + size, Place(kind, index, at)
+            at += size
+    for span in books.spans:
+        yield span.start, span.end, Place("suppressed", reason=span.reason)
+
+
+def _chunks(ends: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    at = 0
+    for number, end in enumerate(ends):
+        if end > at:
+            yield at, end, number
+            at = end
+
+
+def _filled(
+    runs: Sequence[tuple[int, int, T]], size: int, missing: T
+) -> list[tuple[int, int, T]]:
+    """*runs* without gaps from 0 to *size*; they are sorted and do not overlap."""
+    out: list[tuple[int, int, T]] = []
+    at = 0
+    for start, end, value in runs:
+        if start > at:
+            out.append((at, start, missing))
+        if end > at:
+            out.append((max(start, at), end, value))
+            at = end
+    if at < size:
+        out.append((at, size, missing))
+    return out
+
+
+class _Stood:
+    """A trail that can be asked for any part of it without walking all of it."""
+
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self._begins = [0, *accumulate(size for _, size in trail)]
+
+    def cut(self, offset: int, size: int) -> Iterator[tuple[int, int]]:
+        """Where *size* characters from *offset* on stood, as (start, size) runs."""
+        at = bisect_right(self._begins, offset) - 1
+        end = offset + size
+        while offset < end and at < len(self._trail):
+            start, length = self._trail[at]
+            skipped = offset - self._begins[at]
+            used = min(length - skipped, end - offset)
+            if used:
+                yield (ADDED if start == ADDED else start + skipped), used
+            offset += used
+            at += 1

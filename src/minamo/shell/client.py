@@ -1,0 +1,312 @@
+"""`minamo.Client`: what people put into their bot."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+import anyio
+import hikari
+
+from minamo.core.config import StreamConfig
+from minamo.core.result import StreamResult
+from minamo.errors import BadRequest, ClientClosed
+from minamo.shell.channel import QUEUE_MAX, Channels, Lease, Policy, Refused, Ticket
+from minamo.shell.discord.history import Chain, Memory
+from minamo.shell.discord.stopping import StopWays
+from minamo.shell.discord.targets import read_target
+from minamo.shell.drive import Source
+from minamo.shell.environment import stream_config
+from minamo.shell.hosting import Host
+from minamo.shell.hushing import hush
+from minamo.shell.lanes import DRAIN_S
+from minamo.shell.notices import NoticeSettings
+from minamo.shell.options import How, options
+from minamo.shell.orchestrator import StreamOrchestrator
+from minamo.shell.pacing import Pacer
+from minamo.shell.receipts import Receipt
+from minamo.shell.replying import Reply
+from minamo.shell.running import Running
+from minamo.shell.stops import MemoryStops, Reach, Stops
+from minamo.shell.thoughts import Thoughts
+from minamo.shell.tools import Tools
+from minamo.shell.turn import Ask, Chats, run_turn
+from minamo.shell.turn_result import TurnResult
+from minamo.shell.turn_settings import TurnSettings
+from minamo.shell.wording import FALLBACK, Languages
+from minamo.wire.conversation import Message
+
+# Why a turn was not begun, as the words for somebody who waits for an answer.
+_APOLOGIES: Mapping[str, str] = {"queue_full": "queue_full", "busy": "busy", "closing": "closing"}
+
+
+class Client:
+    """Streams replies into Discord for one bot; made once, next to it.
+
+    It opens itself when the bot starts and, when the bot stops, lets replies that are being
+    written come to an orderly end.  Without a gateway use ``async with Client(…)``.
+    """
+
+    def __init__(
+        self,
+        bot: hikari.RESTAware,
+        *,
+        config: StreamConfig | None = None,
+        policy: Policy = "interrupt",
+        queue_max: int = QUEUE_MAX,
+        stops: Stops | None = None,
+        lease: Lease | None = None,
+        thoughts: Thoughts | None = None,
+        notices: NoticeSettings | None = None,
+        locale: str = FALLBACK,
+        wording: Mapping[str, Mapping[str, str]] | None = None,
+        stop_command: str | None = None,
+        rest_url: str | None = None,
+        pacer: Pacer | None = None,
+        drain_s: float = DRAIN_S,
+    ) -> None:
+        hush()  # hikari's own logs show webhooks' tokens
+        self._bot = bot
+        self.config = config or stream_config()
+        self.stops: Stops = stops or MemoryStops()
+        self._channels = Channels(policy, queue_max, lease=lease)
+        self._thoughts = thoughts or Thoughts()
+        self._notices = notices or NoticeSettings()
+        self._locale = locale
+        self._languages = Languages(wording or {})
+        self._host = Host(bot, rest_url=rest_url, pacer=pacer)
+        self._running = Running(self.stops)
+        self._drain_s = drain_s
+        self._closed = False
+        self._orchestrator: StreamOrchestrator | None = None
+        self._ways: StopWays | None = None
+        if isinstance(bot, hikari.GatewayBotAware):
+            bot.event_manager.subscribe(hikari.StartedEvent, self._on_started)
+            bot.event_manager.subscribe(hikari.StoppingEvent, self._on_stopping)
+            self._ways = StopWays(bot, self._running, self._languages.wording, stop_command)
+            self._ways.listen()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._channels)} channels busy"
+        return f"<minamo.Client: {state}>"
+
+    # Replies.
+
+    async def stream(self, target: Any, source: Source, **how: Unpack[How]) -> StreamResult:
+        """Stream one reply to *target*; how it went.
+
+        *target* is a message event, a message, a channel or its id, an interaction, or a context
+        of arc, crescent, tanjun or lightbulb.  *source* is anything that gives text as it comes:
+        ``llm.ask(…)``, ``llm.chat(…)``, or any ``AsyncIterable[str]``.
+        """
+        if not isinstance(source, AsyncIterable):
+            raise BadRequest(
+                f"a reply comes from an async iterable of text, such as llm.ask(…); "
+                f"this is a {type(source).__name__}"
+            )
+        reply = await self._begin(target, how)
+
+        async def job(ticket: Ticket) -> StreamResult:
+            with self._running.noted(reply, ticket.wishes):
+                result = await reply.stream(source, ticket)
+            await reply.tell_thoughts(result)
+            return result
+
+        outcome = await self._channels.run(reply.target.channel_id, job, reply.options.policy)
+        if isinstance(outcome, Refused):
+            return await self._refused(reply, outcome)
+        return outcome
+
+    async def turn(
+        self,
+        target: Any,
+        llm: Ask | Chats,
+        messages: Sequence[Message],
+        *,
+        tools: Tools | None = None,
+        fallbacks: Sequence[Ask | Chats] = (),
+        settings: TurnSettings | None = None,
+        **how: Unpack[How],
+    ) -> TurnResult:
+        """Answer *messages* with tools: stream, run what is asked for, stream again."""
+        reply = await self._begin(target, how)
+
+        async def job(ticket: Ticket) -> TurnResult:
+            async def one_pass(
+                source: Source, *, first: bool, suppress_user_errors: bool
+            ) -> StreamResult:
+                return await reply.stream(
+                    source, ticket, first=first, suppress_user_errors=suppress_user_errors
+                )
+
+            with self._running.noted(reply, ticket.wishes):
+                result = await run_turn(
+                    llm,
+                    messages,
+                    stream_pass=one_pass,
+                    tools=tools,
+                    wishes=ticket.wishes,
+                    settings=settings,
+                    fallbacks=fallbacks,
+                    user_id=reply.target.author_id,
+                    channel_id=reply.target.channel_id,
+                    progress=reply.show_progress,
+                )
+            await reply.tell_thoughts(result.as_stream_result())
+            return result
+
+        outcome = await self._channels.run(reply.target.channel_id, job, reply.options.policy)
+        if isinstance(outcome, Refused):
+            refused = await self._refused(reply, outcome)
+            return TurnResult(
+                status=refused.status,
+                stop_reason=refused.stop_reason,
+                data=outcome,
+                messages=tuple(messages),
+            )
+        return outcome
+
+    async def conversation(
+        self, message: hikari.Message | hikari.MessageCreateEvent, memory: Memory | None = None
+    ) -> list[Message]:
+        """What was said before *message* and in it: the chain of replies, names and pictures."""
+        self._check_open()
+        last = message.message if isinstance(message, hikari.MessageCreateEvent) else message
+        me = await self._me()
+        chain = Chain(self._bot.rest, me, memory or Memory())
+        return await chain.read(await chain.walk(last))
+
+    # Stops.
+
+    async def request_stop(
+        self,
+        *,
+        channel_id: int | None = None,
+        stream_id: str | None = None,
+        requester: str | None = None,
+        context: Mapping[str, object] | None = None,
+    ) -> Reach:
+        """A person wants a reply to end; what was said is still sent."""
+        return await self.stops.request_stop(
+            channel_id=channel_id, stream_id=stream_id, requester=requester, context=context
+        )
+
+    async def request_follow_up(
+        self, *, channel_id: int | None = None, stream_id: str | None = None
+    ) -> Reach:
+        """A newer message makes a reply obsolete."""
+        return await self.stops.request_follow_up(channel_id=channel_id, stream_id=stream_id)
+
+    async def kill(self, *, channel_id: int | None = None, stream_id: str | None = None) -> Reach:
+        """End a reply at once; what was not sent is dropped."""
+        return await self.stops.kill(channel_id=channel_id, stream_id=stream_id)
+
+    async def has_stop_request(
+        self, *, channel_id: int | None = None, stream_id: str | None = None
+    ) -> Reach:
+        """Whether somebody has asked what runs there to end."""
+        return await self.stops.has_stop_request(channel_id=channel_id, stream_id=stream_id)
+
+    async def clear_stop_request(
+        self, *, channel_id: int | None = None, stream_id: str | None = None
+    ) -> Reach:
+        """Take back a wish that nobody has taken up yet."""
+        return await self.stops.clear_stop_request(channel_id=channel_id, stream_id=stream_id)
+
+    # Life.
+
+    async def orchestrator(self) -> StreamOrchestrator:
+        """The full form, for those who bring their own `StreamContext`."""
+        self._check_open()
+        if self._orchestrator is None:
+            home = await self._host.home()
+            self._orchestrator = StreamOrchestrator(
+                home.lanes, stops=self.stops, notices=self._notices
+            )
+        return self._orchestrator
+
+    async def close(self) -> list[Receipt]:
+        """End what is being written, and wait for it a while; what could not be sent."""
+        if self._closed:
+            return []
+        self._closed = True
+        await self._channels.drain(self._drain_s)
+        return await self._host.close(self._drain_s)
+
+    async def __aenter__(self) -> Self:
+        await self.orchestrator()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.close()
+
+    @classmethod
+    def from_arc(cls, client: Any, **settings: Any) -> Self:
+        """A client for an arc bot; commands can have it injected."""
+        return cls._injected(client.app, client, settings)
+
+    @classmethod
+    def from_tanjun(cls, client: Any, bot: hikari.RESTAware, **settings: Any) -> Self:
+        """A client for a tanjun bot; commands can have it injected."""
+        return cls._injected(bot, client, settings)
+
+    @classmethod
+    def _injected(cls, bot: hikari.RESTAware, framework: Any, settings: Mapping[str, Any]) -> Self:
+        made = cls(bot, **settings)
+        framework.set_type_dependency(cls, made)
+        return made
+
+    # Inside.
+
+    async def _begin(self, target: Any, how: How) -> Reply:
+        self._check_open()
+        wanted = options(how)
+        found = read_target(target, self._known_me())
+        orchestrator = await self.orchestrator()
+        reply = Reply(
+            found,
+            wanted,
+            wanted.config or self.config,
+            self._languages.wording(wanted.locale or found.locale or self._locale),
+            orchestrator,
+            await self._host.home(),
+            self._bot.rest,
+            self._thoughts,
+        )
+        await reply.prepare()
+        return reply
+
+    async def _refused(self, reply: Reply, refused: Refused) -> StreamResult:
+        phrase = _APOLOGIES.get(refused.reason)
+        if phrase is not None and reply.target.interaction is not None:
+            await reply.apologise(phrase)
+        if refused.reason == "superseded":
+            return StreamResult(status="follow_up_interrupt", stop_reason="follow_up", data=refused)
+        reason = "killed" if refused.reason == "killed" else "system_request"
+        return StreamResult(status="stopped_by_user", stop_reason=reason, data=refused)  # type: ignore[arg-type]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClientClosed("this client is closed, as its bot is; make a new one for a new bot")
+
+    def _known_me(self) -> int | None:
+        me = self._bot.get_me() if isinstance(self._bot, hikari.ShardAware) else None
+        return None if me is None else int(me.id)
+
+    async def _me(self) -> int:
+        return self._known_me() or int((await self._bot.rest.fetch_my_user()).id)
+
+    async def _on_started(self, _: hikari.StartedEvent) -> None:
+        await self.orchestrator()
+        if self._ways is not None:
+            await self._ways.register()
+
+    async def _on_stopping(self, _: hikari.StoppingEvent) -> None:
+        await self.close()

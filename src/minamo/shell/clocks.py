@@ -1,0 +1,71 @@
+"""The clocks of one stream: how long it waits for its provider.
+
+Numbers only; the scope that ends the waiting belongs to the driver.  Time that is spent on Discord
+is given back, so a slow channel never looks like a slow provider.
+"""
+
+from __future__ import annotations
+
+import math
+
+from minamo.core.config import StreamConfig
+from minamo.core.result import StopReason
+
+
+class Clocks:
+    """First token, silence, the provider's whole time, and the rolling timeout of a call."""
+
+    __slots__ = ("_call", "_call_s", "_idle_s", "_over", "_paused", "_silent")
+
+    def __init__(self, config: StreamConfig, now: float, call_timeout_ms: int | None) -> None:
+        self._idle_s = config.inactivity_timeout_ms / 1000
+        self._call_s = math.inf if call_timeout_ms is None else call_timeout_ms / 1000
+        self._silent = now + config.first_token_timeout_ms / 1000
+        self._over = now + config.stream_deadline_ms / 1000
+        self._call = now + self._call_s
+        self._paused: float | None = None
+
+    @property
+    def deadline(self) -> float:
+        """When the first of them runs out."""
+        return min(self._silent, self._over, self._call)
+
+    @property
+    def all(self) -> dict[str, float]:
+        """When each runs out; for looking at."""
+        every = {
+            "silence": self._silent,
+            "deadline": self._over,
+            "sdk_call_timeout": self._call,
+        }
+        return {name: at for name, at in every.items() if at < math.inf}
+
+    @property
+    def reason(self) -> StopReason:
+        """Which one runs out first."""
+        at = self.deadline
+        if at == self._silent:
+            return "inactivity"
+        return "deadline" if at == self._over else "sdk_call_timeout"
+
+    def heard(self, now: float) -> None:
+        """A chunk came."""
+        self._silent = now + self._idle_s
+        self._call = now + self._call_s
+
+    def progressed(self, now: float) -> None:
+        """Discord took something: the call is alive, whatever its provider does."""
+        self._call = max(self._call, now + self._call_s)
+
+    def pause(self, now: float) -> None:
+        """Nobody waits for the provider."""
+        self._paused = now
+
+    def resume(self, now: float) -> None:
+        """Somebody does again."""
+        if self._paused is not None:
+            gone = now - self._paused
+            self._silent += gone
+            self._over += gone
+            self._call += gone
+            self._paused = None

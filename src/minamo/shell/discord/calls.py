@@ -1,0 +1,110 @@
+"""Calls that are out, and what their ends mean.
+
+Every call runs in an asyncio task of its own.  Cancelling a call that waits inside hikari's
+limiter hangs its channel, or the whole process; and hikari, when it closes, cancels such calls
+itself, which would pass for a cancellation of ours.  With a task in between neither gets through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+import hikari
+from attrs import define, field
+
+from minamo.shell.refusals import BY_CODE, UNKNOWN_MESSAGE, reason_for
+from minamo.shell.sender import CLOSED, Answer, Lost, PutOff, Rejected, Took, Vanished
+
+_LOG = logging.getLogger("minamo.discord")
+
+# The content network shuts a door without saying for how long.
+_SHUT_OUT_S = 10.0
+# A connection that could not be made may be possible a moment later.
+_UNREACHABLE_S = 2.0
+
+_TOO_MANY = 429
+_THEIR_FAULT = 500
+
+
+@define(eq=False)
+class Calls:
+    """Calls that are out, each in a task that nobody cancels."""
+
+    _tasks: set[asyncio.Task[None]] = field(factory=set, repr=False)
+
+    async def make(self, call: Coroutine[Any, Any, Any], *, creates: bool = False) -> Answer:
+        """Make *call*; being cancelled here leaves it alone."""
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[Answer] = loop.create_future()
+        task = loop.create_task(_tell(call, told, creates=creates))
+        # asyncio itself keeps no task alive.
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await told
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+
+async def _tell(
+    call: Coroutine[Any, Any, Any], told: asyncio.Future[Answer], *, creates: bool
+) -> None:
+    answer = await answer_of(call, creates=creates)
+    if not told.done():  # nobody waits any more
+        told.set_result(answer)
+
+
+async def answer_of(call: Coroutine[Any, Any, Any], *, creates: bool = False) -> Answer:
+    """What became of a call to hikari; *creates* says that it has a nonce."""
+    try:
+        made = await call
+    except asyncio.CancelledError:
+        return Lost("closed")  # hikari's client was closed around it
+    except hikari.RateLimitTooLongError as error:
+        return PutOff("rate_limited", error.retry_after)
+    except hikari.ComponentStateConflictError:
+        return CLOSED
+    except hikari.HTTPResponseError as error:
+        return _refusal(error, creates=creates)
+    except hikari.HTTPError as error:
+        return _unreachable(error, creates=creates)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the message may have arrived
+        _LOG.warning("a call to Discord ended unexpectedly", extra={"kind": type(error).__name__})
+        return Lost("unexpected")
+    known = isinstance(made, hikari.PartialMessage | hikari.PartialChannel)
+    return Took(int(made.id) if known else None)
+
+
+def _refusal(error: hikari.HTTPResponseError, *, creates: bool) -> Answer:
+    status, code = int(error.status), int(getattr(error, "code", 0))
+    if creates and code == UNKNOWN_MESSAGE:
+        # Only a nonce leads here: a reply to a deleted message is allowed by `reply_must_exist`.
+        return Vanished()
+    if status == _TOO_MANY:
+        return PutOff("rate_limited", _SHUT_OUT_S)
+    if status >= _THEIR_FAULT:
+        return Lost(f"http_{status}")
+    return Rejected(reason_for(status, code))
+
+
+def _unreachable(error: hikari.HTTPError, *, creates: bool) -> Answer:
+    # Only a connection that was never made has this attribute (of aiohttp's exception): nothing
+    # was sent.  The bot's client repeats by itself, and an earlier try may have been; but those
+    # calls have a nonce and can be asked about.
+    if not creates and getattr(error.__cause__, "os_error", None) is not None:
+        return PutOff("unreachable", _UNREACHABLE_S)
+    return Lost("connection")
+
+
+def gone(answer: Answer) -> Answer:
+    """Of a deletion: a message that is gone already is as good as deleted."""
+    was_gone = isinstance(answer, Rejected) and answer.reason == BY_CODE[UNKNOWN_MESSAGE]
+    return Took(None) if was_gone else answer
+
+
+def once(answer: Answer) -> Answer:
+    """Of a create without a nonce: if its answer was lost, asking again could show it twice."""
+    return Lost(answer.reason, final=True) if isinstance(answer, Lost) else answer

@@ -1,0 +1,232 @@
+"""The answer to a slash command or a button: the deferred one first, then follow-ups.
+
+The first message is an *edit* of the deferred answer, so it can be repeated without showing it
+twice.  Follow-ups have no nonce and go out at most once.  The token lasts fifteen minutes; a reply
+that takes longer goes on in the channel, in the bot's own voice, which has nonces.  It does so
+only with a message that Discord certainly did not take, and never with one that only one person
+was to see.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import anyio
+import hikari
+from attrs import define, field
+
+from minamo.shell.discord.bot import BotSender
+from minamo.shell.discord.calls import Calls, gone, once
+from minamo.shell.discord.fields import creating, editing, given
+from minamo.shell.sender import EPHEMERAL, Answer, Kind, Lost, Post, PutOff, Rejected, Took
+
+# The token lasts 15 minutes, and then a call on its way would be refused.
+TOKEN_S = 15 * 60.0
+MARGIN_S = 30.0
+# Discord waits 3 s for the first answer; a lost one leaves time for two more.
+DEFER_ATTEMPTS = 3
+DEFER_AGAIN_S = 0.2
+
+LOADING = 1 << 7
+ANSWERED = "interaction_answered"
+#: What Discord says when the token is of no use (any more).
+EXPIRED = frozenset({"interaction_expired", "bad_token", "unknown_webhook"})
+#: Why an answer that one person was to see went nowhere: the channel would show it to all.
+EPHEMERAL_EXPIRED = "ephemeral_expired"
+
+
+@define(eq=False)
+class InteractionSender:
+    """The answer to one interaction; *rest* is a `webhook_client`, which repeats nothing."""
+
+    _rest: hikari.api.RESTClient = field(repr=False)
+    application_id: int
+    interaction_id: int
+    _token: str = field(repr=False)
+    bot: BotSender
+    """Who speaks in the channel when the token is over."""
+    ephemeral: bool = field(default=False, kw_only=True)
+    """Only the person who asked sees it."""
+    clock: Callable[[], float] = field(default=time.monotonic, kw_only=True, repr=False)
+    calls: Calls = field(factory=Calls, repr=False, kw_only=True)
+    # What it says may go to the channel, and there Discord knows nonces.
+    has_nonce: bool = field(default=True, init=False)
+    fell_back: str = field(default="", init=False)
+    """Why the token is not used any more; empty while it is."""
+    _until: float = field(init=False, repr=False)
+    _deferred: bool = field(default=False, init=False)
+    _original: Post | None = field(default=None, init=False, repr=False)
+    """What the deferred answer became, or was tried to become."""
+    _spent: bool = field(default=False, init=False)
+    """The first answer is somebody else's, or gone: only follow-ups are left."""
+    _unsure: bool = field(default=False, init=False)
+    """An answer about the first message was lost."""
+
+    @_until.default
+    def _make_until(self) -> float:
+        # Interactions are heard of at once, and a clock of our own cannot be wrong about "ago".
+        return self.clock() + TOKEN_S - MARGIN_S
+
+    @property
+    def place(self) -> int:
+        """The interaction, or the channel after the token is over."""
+        return self.bot.place if self.fell_back else self.interaction_id
+
+    def route(self, kind: Kind) -> str:
+        """The limits of webhooks, or the bot's own after the token is over."""
+        return self.bot.route(kind) if self.fell_back else "webhook"
+
+    async def defer(self) -> Answer:
+        """Say "thinking…"; to be called at once, for Discord waits three seconds.
+
+        An interaction that a framework has deferred or answered is as good.
+        """
+        self._deferred = True
+        answer: Answer = Lost("connection")
+        for attempt in range(DEFER_ATTEMPTS):
+            if attempt:
+                await anyio.sleep(DEFER_AGAIN_S)
+            answer = await self.calls.make(
+                self._rest.create_interaction_response(
+                    self.interaction_id,
+                    self._token,
+                    hikari.ResponseType.DEFERRED_MESSAGE_CREATE,
+                    flags=EPHEMERAL if self.ephemeral else hikari.UNDEFINED,
+                )
+            )
+            if not isinstance(answer, Lost | PutOff):
+                break
+        if isinstance(answer, Rejected) and answer.reason == ANSWERED:
+            await self._look()
+            return Took(None)
+        if isinstance(answer, Rejected) and answer.reason in EXPIRED:
+            self.fell_back = answer.reason
+        return answer
+
+    async def create(self, post: Post) -> Answer:
+        """Answer: with the first message by editing the deferred one, then with follow-ups."""
+        if not self._deferred:
+            await self.defer()
+        if post.channel_id != self.bot.place:  # a thread started for the reply; tokens reach none
+            return await self.bot.create(post)
+        doubtful = self._unsure and post is self._original
+        if self._over():
+            return await self._in_channel(post, doubtful=doubtful)
+        answer = await self._say(post)
+        if isinstance(answer, Rejected) and answer.reason in EXPIRED:
+            self.fell_back = answer.reason
+            # Not paced for the channel; the pace leaves room for one such call.
+            return await self._in_channel(post, doubtful=doubtful)
+        return answer
+
+    async def edit(self, post: Post, message_id: int) -> Answer:
+        """Change a message that was sent, with the token or, after it, as the bot."""
+        call = self._rest.edit_webhook_message(
+            self.application_id, self._token, message_id, given(post.text), **editing(post)
+        )
+        return await self._change(post.channel_id, call, lambda: self.bot.edit(post, message_id))
+
+    async def delete(self, channel_id: int, message_id: int) -> Answer:
+        """Remove a message that was sent."""
+        call = self._rest.delete_webhook_message(self.application_id, self._token, message_id)
+        return gone(
+            await self._change(channel_id, call, lambda: self.bot.delete(channel_id, message_id))
+        )
+
+    async def typing(self, channel_id: int) -> Answer:
+        """Nothing, while the deferred answer shows "thinking…"; then the bot types."""
+        if self.fell_back and not self.ephemeral:
+            return await self.bot.typing(channel_id)
+        return PutOff("thinking")
+
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+        """Have the bot start a thread; what only one person sees cannot have one."""
+        if self.ephemeral:
+            return Rejected("ephemeral")
+        return await self.bot.start_thread(channel_id, message_id, name)
+
+    async def _say(self, post: Post) -> Answer:
+        if not self._spent and (self._original is None or self._original is post):
+            self._original = post
+            answer = await self._fill(post)
+            if not (isinstance(answer, Rejected) and answer.reason == "unknown_message"):
+                return answer
+            self._spent = True  # somebody deleted it; that is no reason to be silent
+            if self._unsure:
+                return answer
+        return await self._follow_up(post)
+
+    async def _fill(self, post: Post) -> Answer:
+        asked = creating(post)
+        asked.pop("flags", None)  # set by the first answer, and not to be changed
+        answer = await self.calls.make(
+            self._rest.edit_interaction_response(
+                self.application_id, self._token, given(post.text), **asked
+            )
+        )
+        self._spent = isinstance(answer, Took)
+        self._unsure = self._unsure or isinstance(answer, Lost)
+        return answer
+
+    async def _follow_up(self, post: Post) -> Answer:
+        asked = creating(post)
+        if self.ephemeral:
+            asked["flags"] = post.flags | EPHEMERAL
+        call = self._rest.execute_webhook(
+            self.application_id, self._token, given(post.text), **asked
+        )
+        return once(await self.calls.make(call))
+
+    async def _in_channel(self, post: Post, *, doubtful: bool) -> Answer:
+        if self.ephemeral:
+            return Rejected(EPHEMERAL_EXPIRED)
+        if doubtful:  # the channel may show it already
+            return Rejected(self.fell_back)
+        return await self.bot.create(post)
+
+    async def _change(
+        self,
+        channel_id: int,
+        call: Coroutine[Any, Any, Any],
+        as_bot: Callable[[], Coroutine[Any, Any, Answer]],
+    ) -> Answer:
+        """Make *call* while the token lasts, else the same as the bot; both can be repeated."""
+        if channel_id == self.bot.place and not self._over():
+            answer = await self.calls.make(call)
+            if not (isinstance(answer, Rejected) and answer.reason in EXPIRED):
+                return answer
+            self.fell_back = answer.reason
+        else:
+            call.close()
+        return Rejected(EPHEMERAL_EXPIRED) if self.ephemeral else await as_bot()
+
+    def _over(self) -> bool:
+        if not self.fell_back and self.clock() >= self._until:
+            self.fell_back = "interaction_expired"
+        return bool(self.fell_back)
+
+    async def _look(self) -> None:
+        """Learn what a framework answered: only a deferral is there to be filled."""
+        seen: list[hikari.Message] = []
+
+        async def look() -> None:
+            seen.append(
+                await self._rest.fetch_interaction_response(self.application_id, self._token)
+            )
+
+        await self.calls.make(look())
+        flags = int(seen[0].flags) if seen else 0
+        # If nobody knows, a follow-up is right: after a deferral Discord makes it the answer.
+        self._spent = not flags & LOADING
+        if flags & LOADING and self.ephemeral and not flags & EPHEMERAL:
+            await self._unshow()
+        self.ephemeral = self.ephemeral or bool(flags & EPHEMERAL)
+
+    async def _unshow(self) -> None:
+        """Take back a deferral that everybody sees: what fills it, everybody would see, too."""
+        call = self._rest.delete_interaction_response(self.application_id, self._token)
+        self._spent = True
+        if not isinstance(gone(await self.calls.make(call)), Took):
+            self.fell_back = "not_ephemeral"

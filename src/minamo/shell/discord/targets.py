@@ -1,0 +1,103 @@
+"""What a reply is to: an event, a message, a channel, an interaction, or a framework's context.
+
+Told by shape, so that arc, crescent, tanjun and lightbulb need no code of their own: all of their
+contexts have an ``interaction``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hikari
+from attrs import field, frozen
+
+from minamo.errors import BadRequest
+
+_SHAPES = (
+    "a message event, a message, a channel or its id, a command or component interaction, "
+    "or a context with .interaction"
+)
+
+Interaction = hikari.CommandInteraction | hikari.ComponentInteraction | hikari.ModalInteraction
+
+
+@frozen(kw_only=True)
+class Target:
+    """Where a reply goes, and to whom."""
+
+    channel_id: int
+    guild_id: int | None = None
+    message_id: int | None = None
+    """What it answers; None if nothing was written."""
+    author_id: int | None = None
+    author_name: str = field(default="", repr=False)
+    addressed: bool = False
+    """Whether the bot was spoken to: directly, by a mention or by a reply."""
+    interaction: Interaction | None = field(default=None, repr=False)
+    context: Any = field(default=None, repr=False)
+    """A framework's own; it wants to do the deferring."""
+    locale: str | None = None
+
+
+def read_target(target: Any, me: int | None) -> Target:
+    """Understand *target*; *me* is the bot's own id, if it is known yet."""
+    if isinstance(target, hikari.MessageCreateEvent):
+        return _of_message(target.message, me)
+    if isinstance(target, hikari.Message):
+        return _of_message(target, me)
+    if isinstance(target, Interaction):
+        return _of_interaction(target, None)
+    if isinstance(target, bool):
+        raise BadRequest(f"a reply cannot go to a bool; it goes to {_SHAPES}")
+    if isinstance(target, int | hikari.PartialChannel):
+        return Target(channel_id=int(target))
+    interaction = getattr(target, "interaction", None)
+    if isinstance(interaction, Interaction):
+        return _of_interaction(interaction, target)
+    message = getattr(target, "message", None)
+    if isinstance(message, hikari.Message):
+        return _of_message(message, me)
+    raise BadRequest(f"a reply cannot go to a {type(target).__name__}; it goes to {_SHAPES}")
+
+
+def _of_message(message: hikari.Message, me: int | None) -> Target:
+    named = message.user_mentions_ids
+    is_named = me is not None and not isinstance(named, hikari.UndefinedType) and me in named
+    answered = message.referenced_message
+    answers_me = answered is not None and answered.author is not hikari.UNDEFINED
+    is_answer = answers_me and answered is not None and _id(answered.author) == me
+    return Target(
+        channel_id=int(message.channel_id),
+        guild_id=None if message.guild_id is None else int(message.guild_id),
+        message_id=int(message.id),
+        author_id=int(message.author.id),
+        author_name=name_of(message),
+        addressed=message.guild_id is None or is_named or is_answer,
+    )
+
+
+def _id(user: Any) -> int | None:
+    return None if user is None else int(user.id)
+
+
+def name_of(message: hikari.PartialMessage) -> str:
+    """What others in the channel see as the author's name."""
+    member, author = message.member, message.author
+    if member and member.nickname:
+        return str(member.nickname)
+    if not author:
+        return ""
+    return str(author.global_name or author.username)
+
+
+def _of_interaction(interaction: Interaction, context: Any) -> Target:
+    return Target(
+        channel_id=int(interaction.channel_id),
+        guild_id=None if interaction.guild_id is None else int(interaction.guild_id),
+        author_id=int(interaction.user.id),
+        author_name=str(interaction.user.global_name or interaction.user.username),
+        addressed=True,
+        interaction=interaction,
+        context=context,
+        locale=str(interaction.locale),
+    )

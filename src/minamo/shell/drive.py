@@ -1,0 +1,249 @@
+"""The only loop: chunks and wishes in, effects out, until the stream has its outcome.
+
+There is no polling and no queue.  A wish or a receipt enters the machine the moment it comes, in
+whatever task it comes; the driver itself only reads chunks, and waits.  What ends the reading is
+one scope: the machine's own decision cancels it, and so does the first clock that runs out.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import AsyncIterable, Callable, Iterable
+from typing import Protocol, TypeAlias
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from minamo.core.actions import Effect
+from minamo.core.chunks import Chunk, Error
+from minamo.core.stream import Stream
+from minamo.shell.clocks import Clocks
+from minamo.shell.dispatch import HELD_MAX
+from minamo.shell.prepared import closing
+from minamo.shell.receipts import Receipt
+from minamo.shell.scripted import as_chunks
+from minamo.shell.wishes import Wish, Wishes
+
+_LOG = logging.getLogger("minamo.stream")
+
+# A source that always has a chunk ready would otherwise keep everybody else from running.
+_TURN_CHUNKS = 16
+
+Source: TypeAlias = AsyncIterable[str | Chunk]
+Watch: TypeAlias = Callable[[float, str, object], object]
+"""Told of everything that happens: when, what, and with what."""
+
+
+class Outlet(Protocol):
+    """Where text goes; a lane's `Dispatch` is one."""
+
+    @property
+    def held(self) -> int:
+        """How many characters are here and not answered for."""
+
+    async def room(self) -> None:
+        """Wait until more may come."""
+
+    def deliver(self) -> None:
+        """One more segment waits in the outbox."""
+
+    def withdraw(self, reason: str) -> None:
+        """Take back everything whose call has not begun."""
+
+    def hurry(self) -> None:
+        """Stop pretending to type."""
+
+    async def finish(self) -> tuple[Receipt, ...]:
+        """Nothing more will come; wait until everything is answered for."""
+
+    def give_up(self, reason: str) -> None:
+        """Write the receipts of what is not answered for."""
+
+
+class Driver:
+    """One stream on its way from its provider to its outlet."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        *,
+        wishes: Wishes | None = None,
+        progress: Callable[[], object] | None = None,
+        call_timeout_ms: int | None = None,
+        watch: Iterable[Watch] = (),
+    ) -> None:
+        self.stream = stream
+        self.wishes = wishes or Wishes()
+        self.clocks: Clocks | None = None
+        self._config = stream.actions.config
+        self._progress = progress
+        self._call_timeout_ms = call_timeout_ms
+        self._watch = tuple(watch)
+        self._outlet: Outlet | None = None
+        self._closed = False
+        self._reading = anyio.CancelScope()
+        self._settling = anyio.CancelScope()
+        self._settle_by = math.inf
+
+    def __repr__(self) -> str:
+        return f"<Driver of a stream that is {self.stream.state}>"
+
+    async def run(self, source: Source, outlet: Outlet) -> None:
+        """Run the stream to its outcome; only a cancellation from outside is raised."""
+        self._outlet = outlet
+        with self.wishes.heard_by(self._wish):
+            await self._read(source)
+            await self._settle(outlet)
+        self._tell("settled", None)
+
+    # What happens, from whichever task.
+
+    def heard(self, receipt: Receipt) -> None:
+        """Learn what became of a message; for the lane."""
+        stream = self.stream
+        if receipt.kind == "create":
+            if receipt.delivered:
+                stream.arrived(receipt.index)
+            else:
+                stream.missed(receipt.index, self._reason(receipt))
+        self._tell("receipt", receipt)
+        if receipt.lost and not self._was_wanted(receipt):
+            stream.delivery_lost()
+            self._tell("delivery_lost", receipt)
+        if self.clocks is not None:
+            self.clocks.progressed(anyio.current_time())
+            if not self._closed and self._reading.deadline < math.inf:
+                self._reading.deadline = self.clocks.deadline
+        self._make_progress()
+        self._perform()
+
+    def limit_reached(self) -> None:
+        """The reply has used up its messages; for the lane."""
+        self._tell("limit_reached", None)
+        self.stream.limit_reached()
+        self._perform()
+
+    def _wish(self, wish: Wish) -> None:
+        self._tell(wish.kind, wish)
+        match wish.kind:
+            case "user":
+                self.stream.stop(wish.requester)
+            case "follow_up":
+                self.stream.follow_up()
+            case "kill":
+                self.stream.kill()
+        self._hasten()
+        self._perform()
+
+    # Reading.
+
+    async def _read(self, source: Source) -> None:
+        clocks = self.clocks = Clocks(self._config, anyio.current_time(), self._call_timeout_ms)
+        if self._closed:
+            return
+        with self._reading:
+            try:
+                await self._hear(source, clocks)
+            except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
+                _LOG.exception("the stream failed", extra={"kind": type(error).__name__})
+                self.stream.fail(Error("api_error", "internal error; the log has it"))
+                self._perform()
+        if not self._closed:
+            reason = clocks.reason
+            self._tell("silent", reason)
+            if reason == "deadline":
+                self.stream.overran()
+            else:
+                self.stream.silent(reason)
+            self._perform()
+
+    async def _hear(self, source: Source, clocks: Clocks) -> None:
+        stream, scope, outlet = self.stream, self._reading, self._outlet
+        assert outlet is not None
+        async with closing(as_chunks(source)) as chunks:
+            while not self._closed:
+                if outlet.held >= HELD_MAX:
+                    await self._wait_for_room(outlet, clocks)
+                scope.deadline = clocks.deadline
+                chunk = await anext(chunks, None)
+                if self._closed:  # a wish came in the same moment; it goes first
+                    return
+                if chunk is None:
+                    self._tell("end", None)
+                    stream.end()
+                else:
+                    clocks.heard(anyio.current_time())
+                    self._tell("chunk", chunk)
+                    stream.chunk(chunk)
+                    self._make_progress()
+                    if not stream.chunks % _TURN_CHUNKS:
+                        self._perform()
+                        await checkpoint()
+                self._perform()
+
+    async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
+        self._reading.deadline = math.inf
+        clocks.pause(anyio.current_time())
+        self._tell("full", None)
+        await outlet.room()
+        clocks.resume(anyio.current_time())
+        self._tell("room", None)
+
+    # Settling.
+
+    async def _settle(self, outlet: Outlet) -> None:
+        with self._settling:
+            self._settling.deadline = self._settle_by
+            await outlet.finish()
+        if self._settling.cancelled_caught:
+            # Whoever asked for the end has waited long enough.  A call that is out goes on.
+            outlet.give_up("drain_timeout")
+        self.stream.flushed()
+
+    def _hasten(self) -> None:
+        """Somebody wants this to end: from now on they wait for so long at most."""
+        if self._outlet is not None:
+            self._outlet.hurry()
+        by = anyio.current_time() + self._config.drain_timeout_ms / 1000
+        self._settle_by = min(self._settle_by, by)
+        self._settling.deadline = self._settle_by
+
+    def _perform(self) -> None:
+        outlet = self._outlet
+        assert outlet is not None
+        while effects := self.stream.take_effects():
+            for effect in effects:
+                if effect is Effect.DELIVER:
+                    outlet.deliver()
+                elif effect is Effect.WITHDRAW:
+                    outlet.withdraw(self.stream.actions.withdrawn)
+                    self._hasten()
+                else:
+                    self._closed = True
+                    self._tell("decided", None)
+                    self._reading.cancel()
+
+    def _was_wanted(self, receipt: Receipt) -> bool:
+        """Whether nobody misses it: it was taken back on purpose."""
+        withdrawn = self.stream.actions.withdrawn
+        return receipt.outcome == "not_sent" and receipt.reason in (withdrawn, "drain_timeout")
+
+    def _reason(self, receipt: Receipt) -> str:
+        """The reason under which the ledger books what was not delivered."""
+        return self.stream.actions.withdrawn if self._was_wanted(receipt) else "undelivered"
+
+    def _make_progress(self) -> None:
+        if self._progress is None:
+            return
+        try:
+            self._progress()
+        except Exception:  # noqa: BLE001 - somebody else's code; said once, then left alone
+            _LOG.exception("on_stream_progress raised; it will not be called again")
+            self._progress = None
+
+    def _tell(self, event: str, payload: object) -> None:
+        if self._watch:
+            now = anyio.current_time()
+            for watch in self._watch:
+                watch(now, event, payload)

@@ -1,0 +1,79 @@
+"""A home for what needs a task of its own: opened when a bot first speaks, closed when it stops.
+
+hikari runs every listener in a task that ends with it, so lanes cannot live in one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import hikari
+from attrs import define, field
+
+from minamo.shell.discord import hear_echoes, webhook_client
+from minamo.shell.lanes import DRAIN_S, Lanes, open_lanes
+from minamo.shell.pacing import Pacer
+from minamo.shell.receipts import Receipt
+
+
+@define(eq=False)
+class Home:
+    """What is open while the bot runs."""
+
+    lanes: Lanes
+    webhooks: hikari.api.RESTClient = field(repr=False)
+    """For webhooks and interactions: a client that repeats nothing by itself."""
+
+
+class Host:
+    """Keeps one home, in a task of its own."""
+
+    def __init__(
+        self, bot: hikari.RESTAware, *, rest_url: str | None = None, pacer: Pacer | None = None
+    ) -> None:
+        self._bot = bot
+        # A bot that talks to another Discord, such as the twin, must not have its webhooks talk to
+        # the real one.  hikari has no public name for this.
+        self._url = rest_url or getattr(bot.rest, "_rest_url", None)
+        self._pacer = pacer
+        self._task: asyncio.Task[None] | None = None
+        self._home: asyncio.Future[Home] | None = None
+        self._leave: asyncio.Event | None = None
+
+    async def home(self) -> Home:
+        """The home; the first who asks has it opened."""
+        if self._home is None:
+            loop = asyncio.get_running_loop()
+            self._home, self._leave = loop.create_future(), asyncio.Event()
+            self._task = loop.create_task(self._keep(self._home, self._leave), name="minamo")
+        return await asyncio.shield(self._home)
+
+    async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
+        """Let what was accepted go out, for so long; the receipts of what did not."""
+        if self._task is None or self._leave is None:
+            return []
+        home = await self.home()
+        lost = await home.lanes.close(drain_s)
+        self._leave.set()
+        await asyncio.shield(self._task)
+        return lost
+
+    async def _keep(self, told: asyncio.Future[Home], leave: asyncio.Event) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                webhooks = await stack.enter_async_context(webhook_client(self._url))
+                lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer))
+                if isinstance(self._bot, hikari.GatewayBotAware):
+                    stack.callback(_hear(self._bot, lanes))
+                told.set_result(Home(lanes, webhooks))
+                await leave.wait()
+        except Exception as error:
+            if told.done():
+                raise
+            told.set_exception(error)
+
+
+def _hear(bot: hikari.GatewayBotAware, lanes: Lanes) -> Callable[[], None]:
+    return hear_echoes(bot, lanes.echoed)

@@ -1,0 +1,117 @@
+"""How one reply is to be given; every option has a sensible default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypedDict, get_args
+
+from attrs import Attribute, define, field, fields, frozen
+
+from minamo.core.config import StreamConfig
+from minamo.errors import BadSetting
+from minamo.shell.channel import Policy
+from minamo.shell.overflow import Overflow
+from minamo.shell.sender import NOBODY, Ping
+from minamo.shell.thoughts import Thoughts
+
+Reply = bool | Literal["auto"]
+
+# Discord's own limit.
+_NAME_MAX = 80
+
+
+def _name(_: object, __: Attribute[str], value: object) -> None:
+    if not isinstance(value, str) or not 1 <= len(value.strip()) <= _NAME_MAX:
+        raise BadSetting(f"a persona's name has 1 to {_NAME_MAX} characters")
+
+
+def _avatar(_: object, __: Attribute[Any], value: object) -> None:
+    if value is not None and not (isinstance(value, str) and value.startswith("https://")):
+        raise BadSetting("a persona's avatar_url must be an https address of a picture")
+
+
+@frozen
+class Persona:
+    """A name and a face to speak with, through a webhook."""
+
+    name: str = field(validator=_name)
+    avatar_url: str | None = field(default=None, validator=_avatar, repr=False)
+
+
+class How(TypedDict, total=False):
+    """The options of `Client.stream` and `Client.turn`."""
+
+    reply: Reply
+    config: StreamConfig | None
+    edit: bool
+    fresh: bool
+    persona: Persona | None
+    button: bool
+    ephemeral: bool
+    ping: Ping
+    link_previews: bool
+    overflow: Overflow | None
+    policy: Policy | None
+    locale: str | None
+    thoughts: Thoughts | None
+    suppress_user_errors: bool
+    on_stream_progress: Callable[[], object] | None
+
+
+def _is(*kinds: Any) -> Any:
+    def check(_: object, attribute: Attribute[Any], value: object) -> None:
+        if not isinstance(value, kinds):
+            names = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
+            raise BadSetting(f"{attribute.name} must be {names}; it is {value!r}")
+
+    return check
+
+
+def _reply(_: object, __: object, value: object) -> None:
+    if value not in (True, False, "auto"):
+        raise BadSetting(f'reply must be True, False or "auto"; it is {value!r}')
+
+
+def _policy(_: object, __: object, value: object) -> None:
+    if value is not None and value not in get_args(Policy):
+        raise BadSetting(f"policy must be one of {', '.join(get_args(Policy))}; it is {value!r}")
+
+
+_FLAG = _is(bool)
+
+
+@frozen(kw_only=True)
+class Options:
+    """How, checked."""
+
+    reply: Reply = field(default="auto", validator=_reply)
+    """Whether the reply shows what it answers.  ``"auto"``: when the bot was spoken to directly,
+    or the question had to wait; pass False where several personas answer one message."""
+    config: StreamConfig | None = field(default=None, validator=_is(StreamConfig, type(None)))
+    edit: bool = field(default=False, validator=_FLAG)
+    """One message grows instead of several being sent."""
+    fresh: bool = field(default=False, validator=_FLAG)
+    """At the end of an edited reply send it anew, so that the channel shows unread."""
+    persona: Persona | None = field(default=None, validator=_is(Persona, type(None)))
+    button: bool = field(default=False, validator=_FLAG)
+    """A Stop button below the reply while it is written."""
+    ephemeral: bool = field(default=False, validator=_FLAG)
+    """Only who asked sees it; interactions only."""
+    ping: Ping = field(default=NOBODY, validator=_is(Ping))
+    link_previews: bool = field(default=False, validator=_FLAG)
+    """A preview is fetched from whatever address the model wrote; off unless asked for."""
+    overflow: Overflow | None = field(default=None, validator=_is(Overflow, type(None)))
+    policy: Policy | None = field(default=None, validator=_policy)
+    """What happens to a reply that is being written in the channel; None: the client's."""
+    locale: str | None = field(default=None, validator=_is(str, type(None)))
+    thoughts: Thoughts | None = field(default=None, validator=_is(Thoughts, type(None)))
+    suppress_user_errors: bool = field(default=False, validator=_FLAG)
+    on_stream_progress: Callable[[], object] | None = field(default=None, repr=False)
+
+
+def options(how: How) -> Options:
+    """Check *how*; an option that does not exist is named, with those that do."""
+    known = [one.name for one in fields(Options)]
+    if unknown := sorted(set(how) - set(known)):
+        raise BadSetting(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
+    return Options(**how)

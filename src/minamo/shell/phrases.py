@@ -1,0 +1,202 @@
+"""What minamo itself says to people, in the languages that come with it.
+
+Each key is one phrase.  `SLOTS` says how long it may be and which placeholders it may hold; they
+stand in braces, as in ``in {seconds} s``, and none of them has to be used:
+
+    {seconds} {minutes} {hours}   a whole number: how long to wait
+    {name}                        who is replied to
+    {link}                        the address of the message replied to
+    {tool}                        the name of the tool that runs
+    {most}                        how many may wait
+    {characters}                  how many were left out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+# Discord's limits: an embed's title and the label of a button; the name of a thread.
+_TITLE, _LABEL, _THREAD = 256, 80, 100
+# Half a message: a phrase never stands alone, and what it quotes needs room too.
+_PHRASE = 1_000
+
+
+@frozen(slots=True)
+class Slot:
+    """What may stand under one key."""
+
+    longest: int = _PHRASE
+    placeholders: frozenset[str] = frozenset()
+
+
+def _with(*placeholders: str) -> Slot:
+    return Slot(placeholders=frozenset(placeholders))
+
+
+SLOTS: Mapping[str, Slot] = {
+    # A provider failed: the title, a sentence for each kind, and what to do.
+    "error_title": Slot(_TITLE),
+    "error_rate_limit": Slot(),
+    "error_content_blocked": Slot(),
+    "error_provider_overloaded": Slot(),
+    "error_timeout": Slot(),
+    "error_model_error": Slot(),
+    "error_api_error": Slot(),
+    "try_again": Slot(),
+    "wait_seconds": _with("seconds"),
+    "wait_minutes": _with("minutes"),
+    "wait_hours": _with("hours"),
+    "incomplete": Slot(),
+    # A clock ran out: by its reason.
+    "timeout_title": Slot(_TITLE),
+    "timeout_inactivity": Slot(),
+    "timeout_deadline": Slot(),
+    "timeout_sdk_call_timeout": Slot(),
+    # Discord did not take all of the reply.
+    "lost_title": Slot(_TITLE),
+    "lost_blocked": Slot(),
+    "lost_refused": Slot(),
+    "lost_unknown": Slot(),
+    # The model said nothing.
+    "empty_title": Slot(_TITLE),
+    "empty_response": Slot(),
+    # Stopping, waiting, working.
+    "stop_button": Slot(_LABEL),
+    "stop_not_allowed": Slot(),
+    "stop_nothing": Slot(),
+    "stopped": Slot(),
+    "stop_command": Slot(_LABEL),
+    "busy": Slot(),
+    "closing": Slot(),
+    "queue_full": _with("most"),
+    "tool_progress": _with("tool"),
+    "reply_notice": _with("name", "link"),
+    # Thoughts that are told.
+    "thoughts_title": Slot(_TITLE),
+    "thoughts_thread": Slot(_THREAD),
+    "thoughts_left_out": Slot(_LABEL, frozenset({"characters"})),  # it shares a message
+}
+
+EN: Mapping[str, str] = {
+    "error_title": "No answer this time",
+    "error_rate_limit": "The model is getting too many requests.",
+    "error_content_blocked": "The model's provider blocked this answer. Other words may help.",
+    "error_provider_overloaded": "The model has too much to do at the moment.",
+    "error_timeout": "The model took too long to answer.",
+    "error_model_error": "The model broke off while it was answering.",
+    "error_api_error": "The model could not be asked.",
+    "try_again": "Please try again later.",
+    "wait_seconds": "Please try again in {seconds} s.",
+    "wait_minutes": "Please try again in about {minutes} min.",
+    "wait_hours": "Please try again in about {hours} h.",
+    "incomplete": "The answer above is not complete.",
+    "timeout_title": "The answer took too long",
+    "timeout_inactivity": "Nothing more came from the model.",
+    "timeout_deadline": "The time for one answer is over.",
+    "timeout_sdk_call_timeout": "The request to the model was not finished in time.",
+    "lost_title": "Part of the answer is missing",
+    "lost_blocked": "A filter of this server or of Discord held it back.",
+    "lost_refused": "Discord did not accept it.",
+    "lost_unknown": "Discord could not be reached for a while.",
+    "empty_title": "No answer this time",
+    "empty_response": "The model had nothing to say.",
+    "stop_button": "Stop",
+    "stop_not_allowed": "Only the person who asked, or a moderator, may stop this.",
+    "stop_nothing": "Nothing is running here.",
+    "stopped": "Stopped.",
+    "stop_command": "Stop the reply that is being written here",
+    "busy": "I am answering somebody else here. Please ask again in a moment.",
+    "closing": "I am shutting down. Please ask again later.",
+    "queue_full": "{most} messages are already waiting here. Please try again later.",
+    "tool_progress": "-# {tool} is running …",
+    "reply_notice": "-# ↪ {link} ({name})",
+    "thoughts_title": "Thoughts",
+    "thoughts_thread": "Thoughts",
+    "thoughts_left_out": "… ({characters} more characters)",
+}
+
+DE: Mapping[str, str] = {
+    "error_title": "Diesmal keine Antwort",
+    "error_rate_limit": "Das Modell bekommt gerade zu viele Anfragen.",
+    "error_content_blocked": (
+        "Der Anbieter des Modells hat diese Antwort blockiert. Andere Worte helfen vielleicht."
+    ),
+    "error_provider_overloaded": "Das Modell ist im Moment überlastet.",
+    "error_timeout": "Das Modell hat zu lange für die Antwort gebraucht.",
+    "error_model_error": "Das Modell hat mitten in der Antwort abgebrochen.",
+    "error_api_error": "Das Modell konnte nicht gefragt werden.",
+    "try_again": "Bitte später noch einmal versuchen.",
+    "wait_seconds": "Bitte in {seconds} s noch einmal versuchen.",
+    "wait_minutes": "Bitte in etwa {minutes} min noch einmal versuchen.",
+    "wait_hours": "Bitte in etwa {hours} h noch einmal versuchen.",
+    "incomplete": "Die Antwort oben ist unvollständig.",
+    "timeout_title": "Die Antwort hat zu lange gedauert",
+    "timeout_inactivity": "Vom Modell kam nichts mehr.",
+    "timeout_deadline": "Die Zeit für eine Antwort ist abgelaufen.",
+    "timeout_sdk_call_timeout": "Die Anfrage an das Modell wurde nicht rechtzeitig fertig.",
+    "lost_title": "Ein Teil der Antwort fehlt",
+    "lost_blocked": "Ein Filter dieses Servers oder von Discord hat ihn zurückgehalten.",
+    "lost_refused": "Discord hat ihn nicht angenommen.",
+    "lost_unknown": "Discord war eine Zeit lang nicht erreichbar.",
+    "empty_title": "Diesmal keine Antwort",
+    "empty_response": "Das Modell hatte nichts zu sagen.",
+    "stop_button": "Stopp",
+    "stop_not_allowed": "Stoppen darf nur, wer gefragt hat, oder die Moderation.",
+    "stop_nothing": "Hier läuft gerade nichts.",
+    "stopped": "Gestoppt.",
+    "stop_command": "Die Antwort hier stoppen",
+    "busy": "Ich antworte hier gerade jemand anderem. Bitte gleich noch einmal fragen.",
+    "closing": "Ich werde gerade beendet. Bitte später noch einmal fragen.",
+    "queue_full": "Hier warten schon {most} Nachrichten. Bitte später noch einmal versuchen.",
+    "tool_progress": "-# {tool} läuft …",
+    "reply_notice": "-# ↪ {link} ({name})",
+    "thoughts_title": "Gedanken",
+    "thoughts_thread": "Gedanken",
+    "thoughts_left_out": "… ({characters} weitere Zeichen)",
+}
+
+JA: Mapping[str, str] = {
+    "error_title": "今回は回答できませんでした",
+    "error_rate_limit": "モデルへのリクエストが多すぎます。",
+    "error_content_blocked": (
+        "モデルの提供元がこの回答をブロックしました。言い方を変えるとうまくいくかもしれません。"
+    ),
+    "error_provider_overloaded": "モデルが現在混み合っています。",
+    "error_timeout": "モデルの応答に時間がかかりすぎました。",
+    "error_model_error": "モデルが回答の途中で中断しました。",
+    "error_api_error": "モデルに問い合わせることができませんでした。",
+    "try_again": "しばらくしてからもう一度お試しください。",
+    "wait_seconds": "{seconds}秒後にもう一度お試しください。",
+    "wait_minutes": "約{minutes}分後にもう一度お試しください。",
+    "wait_hours": "約{hours}時間後にもう一度お試しください。",
+    "incomplete": "上の回答は途中までです。",
+    "timeout_title": "回答に時間がかかりすぎました",
+    "timeout_inactivity": "モデルからの応答が途絶えました。",
+    "timeout_deadline": "1回の回答に使える時間が過ぎました。",
+    "timeout_sdk_call_timeout": "モデルへのリクエストが時間内に終わりませんでした。",
+    "lost_title": "回答の一部が届いていません",
+    "lost_blocked": "このサーバーまたはDiscordのフィルターにより表示されませんでした。",
+    "lost_refused": "Discordに受け付けられませんでした。",
+    "lost_unknown": "Discordにしばらく接続できませんでした。",
+    "empty_title": "今回は回答がありませんでした",
+    "empty_response": "モデルから回答がありませんでした。",
+    "stop_button": "停止",
+    "stop_not_allowed": "停止できるのは、質問した本人かモデレーターだけです。",
+    "stop_nothing": "ここでは何も実行されていません。",
+    "stopped": "停止しました。",
+    "stop_command": "ここで書かれている返信を停止します",
+    "busy": "いま別の方に回答しています。少ししてからもう一度お試しください。",
+    "closing": "シャットダウン中です。あとでもう一度お試しください。",
+    "queue_full": (
+        "すでに{most}件のメッセージが待機中です。しばらくしてからもう一度お試しください。"
+    ),
+    "tool_progress": "-# {tool} を実行中…",
+    "reply_notice": "-# ↪ {link} ({name})",
+    "thoughts_title": "思考",
+    "thoughts_thread": "思考",
+    "thoughts_left_out": "…（残り{characters}文字）",
+}
+
+PHRASES: Mapping[str, Mapping[str, str]] = {"en": EN, "de": DE, "ja": JA}

@@ -1,0 +1,206 @@
+"""One reply of a client: from what it answers to what is left to tell when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import hikari
+from attrs import define, field
+
+from minamo.core.config import StreamConfig
+from minamo.core.result import StreamResult
+from minamo.shell.beside import send_beside
+from minamo.shell.channel import Ticket
+from minamo.shell.context import StreamContext, new_stream_id
+from minamo.shell.discord import BotSender, InteractionSender
+from minamo.shell.discord.personas import persona_sender
+from minamo.shell.discord.stopping import BUTTON
+from minamo.shell.discord.targets import Target
+from minamo.shell.drive import Source
+from minamo.shell.hosting import Home
+from minamo.shell.options import Options
+from minamo.shell.orchestrator import StreamOrchestrator
+from minamo.shell.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took
+from minamo.shell.source import Manner, Texts
+from minamo.shell.thoughts import Thoughts, tell_thoughts
+from minamo.shell.tool_context import Progress
+from minamo.shell.wording import Wording
+
+# Said to somebody who waits for an answer that will not come; the channel is otherwise free.
+_APOLOGY_S = 10.0
+
+
+@define(eq=False)
+class Reply:
+    """What one reply needs; made before it is its turn, because an interaction cannot wait."""
+
+    target: Target
+    options: Options
+    config: StreamConfig
+    wording: Wording
+    orchestrator: StreamOrchestrator = field(repr=False)
+    home: Home = field(repr=False)
+    rest: hikari.api.RESTClient = field(repr=False)
+    thoughts: Thoughts
+    stream_id: str = field(factory=new_stream_id)
+    sender: Sender = field(init=False, repr=False)
+    _passes: Any = field(factory=lambda: count(1), init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.sender = self._sender()
+
+    @property
+    def channel_id(self) -> int:
+        """Where it is written."""
+        return self.target.channel_id
+
+    @property
+    def requester(self) -> str | None:
+        """Who asked."""
+        return None if self.target.author_id is None else str(self.target.author_id)
+
+    async def prepare(self) -> None:
+        """Defer an interaction, at once: Discord waits three seconds for a sign of life."""
+        sender = self.sender
+        if not isinstance(sender, InteractionSender):
+            return
+        defer = getattr(self.target.context, "defer", None)
+        if defer is not None:
+            # The framework keeps count of answers, and must not be surprised by ours.
+            flags = hikari.MessageFlag.EPHEMERAL if self.options.ephemeral else None
+            answer = await sender.calls.make(_deferred(defer, flags))
+            if isinstance(answer, Took):
+                sender.was_deferred()
+                return
+        await sender.defer()
+
+    async def stream(
+        self,
+        source: Source,
+        ticket: Ticket,
+        *,
+        first: bool = True,
+        suppress_user_errors: bool = False,
+    ) -> StreamResult:
+        """One pass: a reply, or a part of a turn with tools."""
+        context = self._context(ticket, first=first, suppress=suppress_user_errors)
+        return await self.orchestrator.stream_pass(source, self.config, context)
+
+    async def tell_thoughts(self, result: StreamResult) -> None:
+        """Tell them where the setting says, when the reply is there."""
+        await tell_thoughts(
+            self.options.thoughts or self.thoughts,
+            result,
+            lanes=self.home.lanes,
+            sender_for=self._bot_in,
+            channel_id=self.target.channel_id,
+            stream_id=self.stream_id,
+            wording=self.wording,
+            threads=_Threads(self._bot_in(self.target.channel_id)),
+        )
+
+    def show_progress(self, progress: Progress) -> None:
+        """Let a running tool say a line; nobody waits for it."""
+        said = self.wording.say("tool_progress", tool=progress.text)
+        one = self.home.lanes.open(
+            self.channel_id,
+            self.sender,
+            Texts([said]),
+            stream_id=f"{self.stream_id}.{next(self._passes)}",
+            manner=Manner(flags=SUPPRESS_EMBEDS),
+        )
+        one.deliver()
+        one.close()
+
+    async def apologise(self, phrase: str) -> None:
+        """Say why there will be no answer, to somebody who sees the bot "thinking…"."""
+        await send_beside(
+            self.home.lanes,
+            self.sender,
+            self.target.channel_id,
+            [self.wording.say(phrase)],
+            manner=Manner(),
+            stream_id=f"{self.stream_id}/sorry",
+            deadline_s=_APOLOGY_S,
+        )
+
+    def _context(self, ticket: Ticket, *, first: bool, suppress: bool) -> StreamContext:
+        options = self.options
+        return StreamContext(
+            orchestrator=self.orchestrator,
+            channel_id=self.target.channel_id,
+            sender=self.sender,
+            # Nonces are made of it, and each pass counts its messages from the start.
+            stream_id=f"{self.stream_id}.{next(self._passes)}",
+            manner=self._manner(ticket, first=first),
+            overflow=options.overflow,
+            edit=options.edit,
+            fresh=options.fresh,
+            wishes=ticket.wishes,
+            requester=self.requester,
+            wording=self.wording,
+            suppress_user_errors=options.suppress_user_errors or suppress,
+            on_stream_progress=options.on_stream_progress,
+        )
+
+    def _manner(self, ticket: Ticket, *, first: bool) -> Manner:
+        options, target = self.options, self.target
+        wanted = options.reply
+        if wanted == "auto":
+            wanted = target.addressed or ticket.from_queue
+        reply_to = target.message_id if wanted and first else None
+        button = Button(f"{BUTTON}{self.stream_id}", self.wording.say("stop_button"))
+        return Manner(
+            reply_to=reply_to,
+            ping=options.ping,
+            flags=0 if options.link_previews else SUPPRESS_EMBEDS,
+            button=button if options.button else None,
+        )
+
+    def _sender(self) -> Sender:
+        target, options = self.target, self.options
+        bot = self._bot_in(target.channel_id)
+        if options.persona is not None:
+            return persona_sender(
+                self.rest, self.home.webhooks, bot, options.persona, target, self.wording
+            )
+        if target.interaction is None:
+            return bot
+        one = target.interaction
+        return InteractionSender(
+            self.home.webhooks,
+            int(one.application_id),
+            int(one.id),
+            one.token,
+            bot,
+            ephemeral=options.ephemeral,
+        )
+
+    def _bot_in(self, channel_id: int) -> BotSender:
+        return BotSender(self.rest, channel_id)
+
+
+async def _deferred(defer: Callable[..., Any], flags: hikari.MessageFlag | None) -> None:
+    if flags is None:
+        await defer()
+        return
+    try:
+        await defer(flags=flags)
+    except TypeError:  # crescent and lightbulb have a word of their own for it
+        await defer(ephemeral=True)
+
+
+@define
+class _Threads:
+    """Threads below messages of one channel."""
+
+    _bot: BotSender
+
+    async def start_thread(self, message_id: int, name: str) -> int | str:
+        """The id of the thread, or why there is none."""
+        answer: Answer = await self._bot.start_thread(self._bot.place, message_id, name)
+        if isinstance(answer, Took) and answer.message_id is not None:
+            return answer.message_id
+        return getattr(answer, "reason", "unknown")

@@ -1,0 +1,198 @@
+"""Stops for a bot of several processes, through Redis (`pip install 'hikari-minamo[redis]'`).
+
+Each process keeps its own board and answers for it; Redis carries questions and answers and
+remembers nothing that matters.  While it is away, streams run on and can be stopped from their
+own process; a request for another process answers `Reach.UNREACHABLE`, which is false.  It may
+still act when that answer was only late, but then on the very stream that was meant.
+
+One Redis, with or without replicas; not a cluster, which does not tell how many heard a question.
+Who can write to it can stop streams: keep it private.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+
+import anyio
+
+from minamo.errors import BadSetting
+from minamo.shell.announcing import Announcer
+from minamo.shell.asking import Asking
+from minamo.shell.board import Address, Board, Op, addressed, checked_channel_id, checked_wish
+from minamo.shell.redis_link import checked_prefix
+from minamo.shell.stops import Reach
+from minamo.shell.wishes import Wish, Wishes
+
+_LOG = logging.getLogger("minamo.redis")
+
+# A person who presses Stop waits for the answer; a healthy Redis takes a few milliseconds.
+ANSWER_TIMEOUT_MS = 100
+# How long opening waits for the first connection; later it comes by itself.
+_OPEN_S = 1.0
+# Taking back the announcements is a courtesy, for they expire.
+_FAREWELL_S = 0.5
+# Of that time, for each of two questions: one process that hangs must not keep the wish from the
+# others.  The rest is for looking up whether it is one that matters.
+_SHARE = 0.4
+
+
+class RedisStops:
+    """A registry shared by every process that uses the same Redis and prefix."""
+
+    def __init__(
+        self, url: str, *, prefix: str = "minamo", answer_timeout_ms: int = ANSWER_TIMEOUT_MS
+    ) -> None:
+        if not 1 <= answer_timeout_ms <= 60_000:
+            raise BadSetting("answer_timeout_ms must be 1 to 60000")
+        self._prefix = checked_prefix(prefix)
+        self._answer_s = answer_timeout_ms / 1000
+        self._board = Board()
+        self._asking = Asking(url, prefix, self._board, lambda: self._announcer.everything())
+        self._announcer = Announcer(self._board, prefix, self._asking.me)
+        self._link = self._asking.link
+        self._announcing: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        state = "healthy" if self.healthy else "unreachable"
+        return f"<RedisStops at {self._link.place}, prefix {self._prefix!r}, {state}>"
+
+    @property
+    def healthy(self) -> bool:
+        """Whether other processes can be reached, as far as we know."""
+        return self._link.healthy
+
+    @property
+    def rubbish(self) -> int:
+        """How many messages made no sense; if any, somebody else uses this prefix."""
+        return self._asking.rubbish
+
+    async def __aenter__(self) -> RedisStops:
+        await self._link.open(_OPEN_S)
+        loop = asyncio.get_running_loop()
+        self._announcing = loop.create_task(self._announcer.run(lambda: self._link.client))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop listening and close every connection.  Streams that still run run on."""
+        task, self._announcing = self._announcing, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+            with anyio.move_on_after(_FAREWELL_S if self.healthy else 0, shield=True):
+                try:
+                    await self._announcer.tell(self._link.client)
+                except Exception as trouble:  # noqa: BLE001  (they expire)
+                    _LOG.debug("announcements not taken back: %s", type(trouble).__name__)
+        await self._link.aclose()
+
+    @contextmanager
+    def register(self, stream_id: str, channel_id: int, wishes: Wishes) -> Iterator[None]:
+        """Make a stream reachable from every process until the block is left."""
+        with self._board.register(stream_id, channel_id, wishes):
+            self._announcer.begun(stream_id)
+            try:
+                yield
+            finally:
+                self._announcer.ended(stream_id, channel_id)
+
+    async def request_stop(
+        self,
+        *,
+        stream_id: str | None = None,
+        channel_id: int | None = None,
+        requester: str | None = None,
+        context: Mapping[str, object] | None = None,
+    ) -> Reach:
+        """A person's stop; without a requester the system's own."""
+        wish = checked_wish("user", requester, context)
+        return await self._do("put", addressed(stream_id, channel_id), wish)
+
+    async def request_follow_up(
+        self,
+        *,
+        stream_id: str | None = None,
+        channel_id: int | None = None,
+        requester: str | None = None,
+        context: Mapping[str, object] | None = None,
+    ) -> Reach:
+        """Make way for a newer message."""
+        wish = checked_wish("follow_up", requester, context)
+        return await self._do("put", addressed(stream_id, channel_id), wish)
+
+    async def kill(
+        self,
+        *,
+        stream_id: str | None = None,
+        channel_id: int | None = None,
+        requester: str | None = None,
+        context: Mapping[str, object] | None = None,
+    ) -> Reach:
+        """An operator's stop: at once, and what was not sent is dropped."""
+        wish = checked_wish("kill", requester, context)
+        return await self._do("put", addressed(stream_id, channel_id), wish)
+
+    async def has_stop_request(
+        self, *, stream_id: str | None = None, channel_id: int | None = None
+    ) -> Reach:
+        """Whether a wish of any kind was put to something that still runs there."""
+        return await self._do("wished", addressed(stream_id, channel_id))
+
+    async def clear_stop_request(
+        self, *, stream_id: str | None = None, channel_id: int | None = None
+    ) -> Reach:
+        """Take back a wish that nobody has heard yet; whether there was one."""
+        return await self._do("forget", addressed(stream_id, channel_id))
+
+    async def running(self, channel_id: int) -> list[str]:
+        """The ids of the streams that run in a channel; of this process alone if not `healthy`."""
+        address = Address(None, checked_channel_id(channel_id))
+        here = self._board.find(address)
+        asked = await self._asking.ask(
+            "find", channel_id=address.channel_id, within_s=self._answer_s
+        )
+        return sorted({*here, *(asked.streams if asked is not None else ())})
+
+    async def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
+        # Here first, and at once: what runs here never waits for Redis.
+        here = self._board.find(address)
+        done = self._board.do(op, here, wish)
+        if here and address.stream_id is not None:
+            return Reach.YES if done else Reach.NO
+        elsewhere = await self._do_elsewhere(op, address, wish)
+        return Reach.YES if done else elsewhere
+
+    async def _do_elsewhere(self, op: Op, address: Address, wish: Wish | None) -> Reach:
+        ask, share_s = self._asking.ask, self._answer_s * _SHARE
+        if address.stream_id is not None:
+            asked = await ask(op, streams=[address.stream_id], wish=wish, within_s=2 * share_s)
+        else:
+            asked = await ask("find", channel_id=address.channel_id, within_s=share_s)
+            if asked is not None and asked.streams:
+                asked = await ask(op, streams=asked.streams, wish=wish, within_s=share_s)
+            elif asked is not None:
+                return await self._unless_silent(address, asked.answered)
+        if asked is None:
+            return Reach.UNREACHABLE
+        return Reach.YES if asked.streams else await self._unless_silent(address, asked.answered)
+
+    async def _unless_silent(self, address: Address, answered: set[str]) -> Reach:
+        """No, unless a process that did not answer has announced something there."""
+        try:
+            with anyio.fail_after(self._answer_s * (1 - 2 * _SHARE)):
+                owner = await self._link.client.get(self._announcer.key(address))
+        except Exception:  # noqa: BLE001  (the link warns of an outage, once)
+            return Reach.UNREACHABLE
+        known = {None, self._asking.me.encode(), *(name.encode() for name in answered)}
+        return Reach.NO if owner in known else Reach.UNREACHABLE

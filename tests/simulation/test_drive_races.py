@@ -1,0 +1,217 @@
+"""Two endings at once, or nearly: the first that came decides, and only that one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from attrs import define, field
+
+from driving import (
+    END, FOLLOW_UP, KILL, SYSTEM, USER, Discord, Drive, Provider, check_books, one, plain, tracers,
+    unpaced,
+)  # fmt: skip
+from endings import BY_NAME, CALL, ENDS, ERROR
+from minamo.shell.sender import Answer, Post, Rejected
+
+# When the first of the two happens; the text came long before.
+T = 10.0
+SAID_AT = 2.0
+# So little later that nobody but the scheduler could tell.
+TICK_S = 0.001
+
+WISHES = {"user_stop": USER, "system_stop": SYSTEM, "follow_up": FOLLOW_UP, "kill": KILL}
+SAYS = {
+    "provider_ended": END,
+    "function_call": CALL,
+    "error_chunk": ERROR,
+    "source_raises": OSError("gone"),
+    "guard": "\n\nBob: and so on",
+}
+CLOCKS = ("went_silent", "overran", "call_timeout")
+DISCORD = ("limit", "delivery_lost")
+NAMES = [end.name for end in ENDS]
+# Both need an answer of Discord, and after one of them no other message is out.
+PAIRS = [(a, b) for a in NAMES for b in NAMES if not (a in DISCORD and b in DISCORD)]
+
+
+@define(eq=False)
+class FedProvider(Provider):
+    """Says what it is given, when it is given it; so that others can come in between."""
+
+    put: Any = None
+    _get: Any = None
+
+    def __attrs_post_init__(self) -> None:
+        self.put, self._get = anyio.create_memory_object_stream[Any](99)
+
+    async def __aiter__(self) -> Any:
+        self.open += 1
+        with self._get, self.put:
+            try:
+                async for what in self._get:
+                    if what is END:
+                        return
+                    if isinstance(what, Exception):
+                        raise what
+                    self.read.append(anyio.current_time())
+                    self.said.append(what if isinstance(what, str) else "")
+                    yield what
+            finally:
+                self.open -= 1
+
+
+@define(eq=False)
+class GatedDiscord(Discord):
+    """Answers for the second message when it is told to."""
+
+    answer: Answer | None = None
+    gate: anyio.Event | None = None
+
+    async def create(self, post: Post) -> Answer:
+        if len(self.begun) == 1 and self.gate is not None:
+            self.begun.append((anyio.current_time(), post))
+            await self.gate.wait()
+            if self.answer is None:
+                self.shown[post.nonce or ""] = post.text
+            return self.answer or await Discord(0.0).create(post)
+        return await Discord.create(self, post)
+
+
+@define
+class Race:
+    """Both endings, each brought about at its time."""
+
+    settings: dict[str, Any] = field(factory=dict)
+    call_timeout_ms: int | None = None
+    discord: GatedDiscord = field(factory=lambda: GatedDiscord(latency_s=0.0))
+    doings: list[tuple[float, Callable[[Drive], object]]] = field(factory=list)
+
+    def add(self, name: str, at: float) -> None:
+        ms = round((at - SAID_AT) * 1000)
+        match name:
+            case "went_silent":
+                self.settings["inactivity_timeout_ms"] = ms
+            case "overran":
+                self.settings["stream_deadline_ms"] = round(at * 1000)
+            case "call_timeout":
+                self.call_timeout_ms = ms
+            case "limit" | "delivery_lost":
+                self.discord.gate = anyio.Event()
+                if name == "limit":
+                    self.settings["send_message_limit"] = 2
+                else:
+                    self.discord.answer = Rejected("missing_access")
+                self.doings.append((at, lambda run: run.discord.gate.set()))
+            case _ if name in WISHES:
+                self.doings.append((at, lambda run: run.wishes.put(WISHES[name])))
+            case _:
+                self.settings["speaker_names"] = ("Bob",)
+                self.doings.append((at, lambda run: _say(run, SAYS[name])))
+
+    def run(self) -> Drive:
+        some = tracers()
+        text = "\n\n".join(some(9) for _ in range(4))
+        happenings: list[tuple[float, Callable[[Drive], object]]] = [
+            (SAID_AT, lambda run: run.provider.put.send_nowait(text))
+        ]
+        for at, doing in self.doings:
+            # What happens in one instant is done in one step, so that nobody runs in between.
+            if happenings[-1][0] == at:
+                _, before = happenings.pop()
+                happenings.append((at, _both(before, doing)))
+            else:
+                happenings.append((at, doing))
+        return one(
+            FedProvider([]),
+            plain(**self.settings),
+            happenings,
+            discord=self.discord,
+            pacer=unpaced(),
+            call_timeout_ms=self.call_timeout_ms,
+        )
+
+
+def _say(run: Drive, what: Any) -> None:
+    try:
+        run.provider.put.send_nowait(what)  # type: ignore[attr-defined]
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+        pass  # it was let go, as it must be
+
+
+def _both(
+    first: Callable[[Drive], object], second: Callable[[Drive], object]
+) -> Callable[[Drive], object]:
+    return lambda run: (first(run), second(run))
+
+
+def race(*timed: tuple[str, float]) -> Drive:
+    made = Race()
+    for name, at in timed:
+        made.add(name, at)
+    run = made.run()
+    check_books(run)
+    decided = run.at("decided")
+    assert run.at("settled") - decided <= 5.0
+    assert sum(when > decided for when in run.provider.read) == 0
+    if run.settled.stop_reason in ("follow_up", "killed"):
+        assert not [when for when, _ in run.discord.begun if when > decided]
+    return run
+
+
+def outcome(name: str, run: Drive, *, lost: bool) -> tuple[str, str | None]:
+    """What the chart says for a stream that *name* ended."""
+    end = BY_NAME[name]
+    if end.status == "completed":
+        if lost:
+            return "error", "delivery_lost"  # a reply that did not arrive is not completed
+        return ("completed" if run.discord.shown else "empty_response"), end.reason
+    return end.status, end.reason
+
+
+def cause(run: Drive) -> str:
+    """What the driver says happened last before the decision."""
+    told = [event for _, event, _ in run.log]
+    return told[told.index("decided") - 1]
+
+
+@pytest.mark.parametrize("first", NAMES)
+def test_p10_of_two_neighbours_in_time_the_earlier_decides(first: str) -> None:
+    for other in [b for a, b in PAIRS if a == first]:
+        run = race((first, T), (other, T + TICK_S))
+        assert cause(run) == BY_NAME[first].event, other
+        assert run.at("decided") == pytest.approx(T)
+        lost = other == "delivery_lost"
+        assert run.how == outcome(first, run, lost=lost), other
+
+
+@pytest.mark.parametrize("first", NAMES)
+def test_p10_of_two_in_one_instant_exactly_one_decides(first: str) -> None:
+    for other in [b for a, b in PAIRS if a == first]:
+        run = race((first, T), (other, T))
+        assert run.at("decided") == pytest.approx(T)
+        lost = "delivery_lost" in (first, other)
+        possible = {name: outcome(name, run, lost=lost) for name in (first, other)}
+        assert run.how in possible.values(), other
+        # Nobody ran between the two, so a wish is heard first, and of two wishes the first.
+        wishes = [name for name in (first, other) if name in WISHES]
+        if wishes and not {first, other} & set(CLOCKS):
+            assert run.how == possible[wishes[0]], other
+        elif first in SAYS and other in SAYS:
+            assert run.how == possible[first], other
+
+
+@pytest.mark.parametrize("wish", WISHES)
+def test_a_chunk_that_was_taken_in_the_instant_of_a_stop_is_booked_as_late(wish: str) -> None:
+    text = "late text"
+    made = Race()
+    made.doings.append((T, lambda run: _say(run, text)))
+    made.add(wish, T)
+    run = made.run()
+    check_books(run)
+    assert run.how == (BY_NAME[wish].status, BY_NAME[wish].reason)
+    assert len(run.provider.read) <= 2, "at most one chunk is read"
+    if len(run.provider.read) == 2:
+        assert run.settled.suppressed["late"] == len(text)

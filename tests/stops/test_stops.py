@@ -1,0 +1,209 @@
+"""The laws of stops, the same for each registry and across two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from minamo.errors import BadRequest
+from minamo.shell.board import STREAMS_PER_CHANNEL_MAX
+from minamo.shell.stops import Reach
+from minamo.shell.wishes import Wish, Wishes
+
+pytestmark = pytest.mark.anyio
+
+ADDRESSES: list[dict[str, Any]] = [{"stream_id": "s1"}, {"channel_id": 7}]
+WISHES = [("request_stop", "user"), ("request_follow_up", "follow_up"), ("kill", "kill")]
+
+
+@pytest.mark.parametrize("address", ADDRESSES, ids=["stream", "channel"])
+@pytest.mark.parametrize(("method", "kind"), WISHES)
+async def test_a_wish_reaches_what_runs_and_is_heard_at_once(
+    pair: Any, address: dict[str, Any], method: str, kind: str
+) -> None:
+    wishes, other = Wishes(), Wishes()
+    heard: list[Wish] = []
+    with (
+        pair.here.register("s1", 7, wishes),
+        pair.here.register("s2", 8, other),
+        wishes.heard_by(heard.append),
+    ):
+        answer = await getattr(pair.there, method)(
+            **address, requester="42", context={"from": ["a", 1]}
+        )
+        assert answer is Reach.YES
+        assert heard == [Wish(kind=kind, requester="42", context={"from": ["a", 1]})]
+        assert other.strongest is None
+
+
+@pytest.mark.parametrize("address", ADDRESSES, ids=["stream", "channel"])
+@pytest.mark.parametrize("method", ["request_stop", "request_follow_up", "kill"])
+async def test_a_stale_wish_never_touches_the_next_stream(
+    pair: Any, address: dict[str, Any], method: str
+) -> None:
+    ask: Callable[..., Awaitable[Reach]] = getattr(pair.there, method)
+    assert await ask(**address) is Reach.NO  # before
+    first, second = Wishes(), Wishes()
+    with pair.here.register("s1", 7, first):
+        pass
+    assert await ask(**address) is Reach.NO  # after
+    with pair.here.register("s1", 7, second):
+        assert await pair.there.has_stop_request(**address) is Reach.NO
+    assert first.strongest is None
+    assert second.strongest is None
+
+
+async def test_a_registration_is_gone_whatever_happens(pair: Any) -> None:
+    with pytest.raises(ZeroDivisionError), pair.here.register("s1", 7, Wishes()):
+        raise ZeroDivisionError
+    assert await pair.there.running(7) == []
+    assert await pair.there.request_stop(stream_id="s1") is Reach.NO
+
+
+async def test_of_several_wishes_the_strongest_counts(pair: Any) -> None:
+    wishes = Wishes()
+    with pair.here.register("s1", 7, wishes):
+        for method, strongest in [
+            ("request_follow_up", "follow_up"),
+            ("request_stop", "user"),
+            ("request_follow_up", "user"),
+            ("kill", "kill"),
+            ("request_stop", "kill"),
+        ]:
+            # It reaches the stream in any case; which one counts is another matter.
+            assert await getattr(pair.there, method)(channel_id=7) is Reach.YES
+            assert wishes.strongest is not None
+            assert wishes.strongest.kind == strongest
+
+
+async def test_everything_that_runs_in_a_channel_is_reached(pair: Any) -> None:
+    one, two, elsewhere = Wishes(), Wishes(), Wishes()
+    with (
+        pair.here.register("s1", 7, one),
+        pair.there.register("s2", 7, two),
+        pair.here.register("s3", 8, elsewhere),
+    ):
+        assert await pair.there.running(7) == ["s1", "s2"]
+        assert await pair.there.request_stop(channel_id=7) is Reach.YES
+        assert one.strongest is not None
+        assert two.strongest is not None
+        assert elsewhere.strongest is None
+        assert await pair.there.has_stop_request(channel_id=8) is Reach.NO
+
+
+@pytest.mark.parametrize("address", ADDRESSES, ids=["stream", "channel"])
+async def test_only_an_unheard_wish_can_be_taken_back(pair: Any, address: dict[str, Any]) -> None:
+    wishes = Wishes()
+    has, clear = pair.there.has_stop_request, pair.there.clear_stop_request
+    with pair.here.register("s1", 7, wishes):
+        assert await clear(**address) is Reach.NO  # there is none
+        await pair.there.request_stop(**address)
+        assert await has(**address) is Reach.YES
+        assert await clear(**address) is Reach.YES
+        assert await has(**address) is Reach.NO
+        assert wishes.strongest is None
+
+        await pair.there.request_stop(**address)
+        with wishes.heard_by(lambda wish: None):
+            assert await clear(**address) is Reach.NO
+        assert await has(**address) is Reach.YES
+
+
+async def test_a_wish_taken_back_does_not_take_a_heard_one_along(pair: Any) -> None:
+    wishes = Wishes()
+    with pair.here.register("s1", 7, wishes):
+        with wishes.heard_by(lambda wish: None):
+            await pair.there.request_follow_up(stream_id="s1")
+        await pair.there.request_stop(stream_id="s1")
+        assert await pair.there.clear_stop_request(stream_id="s1") is Reach.YES
+        assert wishes.strongest is not None
+        assert wishes.strongest.kind == "follow_up"
+
+
+async def test_an_answer_is_true_only_if_it_reached() -> None:
+    assert [bool(one) for one in Reach] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["request_stop", "request_follow_up", "kill", "has_stop_request", "clear_stop_request"],
+)
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ({}, "either stream_id= or channel_id="),
+        ({"stream_id": "s", "channel_id": 7}, "either stream_id= or channel_id="),
+        ({"stream_id": ""}, "stream_id must be"),
+        ({"stream_id": "a b"}, "stream_id must be"),
+        ({"stream_id": "a\nb"}, "stream_id must be"),
+        ({"stream_id": "s" * 65}, "stream_id must be"),
+        ({"stream_id": 5}, "stream_id must be"),
+        ({"channel_id": 0}, "channel_id must be"),
+        ({"channel_id": True}, "channel_id must be"),
+        ({"channel_id": "7"}, "channel_id must be"),
+        ({"channel_id": 2**63}, "channel_id must be"),
+    ],
+)
+async def test_addresses_are_checked(
+    pair: Any, method: str, address: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadRequest, match=said):
+        await getattr(pair.there, method)(**address)
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"requester": ""}, "requester must be"),
+        ({"requester": "x" * 65}, "requester must be"),
+        ({"requester": 5}, "requester must be"),
+        ({"context": {"a": object()}}, "context must be"),
+        ({"context": [1]}, "context must be"),
+        ({"context": {"a": "x" * 5000}}, "context is longer"),
+    ],
+)
+async def test_wishes_are_checked(pair: Any, wish: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadRequest, match=said):
+        await pair.there.request_stop(stream_id="s", **wish)
+
+
+async def test_a_context_that_holds_itself_is_refused(pair: Any) -> None:
+    endless: dict[str, Any] = {}
+    endless["a"] = endless
+    with pytest.raises(BadRequest, match="context must be"):
+        await pair.there.kill(channel_id=7, context=endless)
+
+
+async def test_registrations_are_checked(pair: Any) -> None:
+    with pytest.raises(BadRequest, match="stream_id"), pair.here.register("", 7, Wishes()):
+        pass
+    with pytest.raises(BadRequest, match="channel_id"), pair.here.register("s", -7, Wishes()):
+        pass
+    with pytest.raises(BadRequest, match="channel_id"):
+        await pair.there.running(0)
+    with (
+        pair.here.register("s1", 7, Wishes()),
+        pytest.raises(BadRequest, match="'s1' runs already"),
+        pair.here.register("s1", 8, Wishes()),
+    ):
+        pass
+    assert await pair.there.running(8) == []
+
+
+async def test_a_channel_holds_so_many_and_all_are_reached(pair: Any) -> None:
+    every = [Wishes() for _ in range(STREAMS_PER_CHANNEL_MAX)]
+    with ExitStack() as stack:
+        for index, wishes in enumerate(every):
+            # The longest ids, of characters that take most bytes.
+            stack.enter_context(pair.here.register(f"{index:02}" + "\U0001f30a" * 62, 7, wishes))
+        with (
+            pytest.raises(BadRequest, match="64 streams run in channel 7"),
+            pair.here.register("one-more", 7, Wishes()),
+        ):
+            pass
+        context = {"why": "x" * 4000}
+        assert await pair.there.request_stop(channel_id=7, context=context) is Reach.YES
+        assert all(wishes.strongest is not None for wishes in every)

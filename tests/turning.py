@@ -1,0 +1,99 @@
+"""Turns in virtual time: providers that follow a script, and a pass through the real machine."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import anyio
+from attrs import define, field
+
+from minamo.core.chunks import Call, Chunk, Done, FunctionCall
+from minamo.core.config import StreamConfig
+from minamo.core.result import StreamResult
+from minamo.shell.scripted import Scripted
+from minamo.shell.tools import Tools
+from minamo.shell.turn import run_turn
+from minamo.shell.turn_listen import ListeningPass
+from minamo.shell.turn_result import TurnResult
+from minamo.shell.wishes import Wishes
+from minamo.wire.conversation import Message, user
+from minamo.wire.tools import Tool
+from senders import virtually
+
+Script = Sequence[Any] | Scripted
+
+
+@define(eq=False)
+class Dialogue:
+    """A provider that says something else each time; the last script is said for ever."""
+
+    scripts: list[Script]
+    asked: list[tuple[Message, ...]] = field(factory=list)
+    offered: list[tuple[str, ...]] = field(factory=list)
+
+    def __call__(self, messages: Sequence[Message], specs: Sequence[Tool]) -> Scripted:
+        self.asked.append(tuple(messages))
+        self.offered.append(tuple(one.name for one in specs))
+        script = self.scripts[min(len(self.asked), len(self.scripts)) - 1]
+        return script if isinstance(script, Scripted) else Scripted(script)
+
+
+@define(eq=False)
+class Stage:
+    """Everything a turn has around it."""
+
+    wishes: Wishes = field(factory=Wishes)
+    config: StreamConfig = field(factory=StreamConfig)
+    shown: list[str] = field(factory=list)
+    passes: list[dict[str, bool]] = field(factory=list)
+
+    async def stream_pass(self, source: Any, **how: bool) -> StreamResult:
+        self.passes.append(how)
+        return await ListeningPass(self.shown.append, self.wishes, self.config)(source, **how)
+
+    async def turn(self, llm: Any, tools: Tools | None = None, **options: Any) -> TurnResult:
+        options.setdefault("messages", [user("Hello?")])
+        options.setdefault("stream_pass", self.stream_pass)
+        return await run_turn(llm, tools=tools, wishes=self.wishes, **options)
+
+
+def calls(*names: str | Call, **arguments: Any) -> FunctionCall:
+    """A chunk that calls tools."""
+    return FunctionCall(
+        tuple(one if isinstance(one, Call) else Call(one, arguments) for one in names)
+    )
+
+
+def asks(*names: str | Call, text: str = "", after: float = 0.0, **arguments: Any) -> list[Any]:
+    """A whole reply that ends in calls."""
+    said: list[str | Chunk] = [text] if text else []
+    return [*said, (after, calls(*names, **arguments)), Done("tool_calls")]
+
+
+def play(story: Callable[[Stage], Awaitable[TurnResult]], stage: Stage | None = None) -> TurnResult:
+    """Run one turn in virtual time."""
+    results: list[TurnResult] = []
+
+    async def main() -> None:
+        results.append(await story(stage if stage is not None else Stage()))
+
+    virtually(main)
+    return results[0]
+
+
+def turn(
+    scripts: Sequence[Script],
+    tools: Tools | None = None,
+    *,
+    stage: Stage | None = None,
+    **options: Any,
+) -> TurnResult:
+    """Play a turn with a provider that follows *scripts*."""
+    return play(lambda on: on.turn(Dialogue(list(scripts)), tools, **options), stage)
+
+
+async def at(seconds: float, do: Callable[[], object]) -> None:
+    """Do something at a time."""
+    await anyio.sleep_until(seconds)
+    do()
