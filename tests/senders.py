@@ -30,6 +30,8 @@ class FakeSender:
     edits: list[tuple[float, Post, int]] = field(factory=list)
     deleted: list[int] = field(factory=list)
     typed: list[float] = field(factory=list)
+    threads: list[tuple[int, int, str]] = field(factory=list)
+    thread: Answer = Took(777)
     out: int = 0
     out_max: int = 0
     calls: int = 0
@@ -50,6 +52,10 @@ class FakeSender:
 
     async def edit(self, post: Post, message_id: int) -> Answer:
         return await self._call(post, lambda at: self.edits.append((at, post, message_id)))
+
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+        self.threads.append((channel_id, message_id, name))
+        return self.thread
 
     async def typing(self, channel_id: int) -> Answer:
         self.typed.append(anyio.current_time())

@@ -15,7 +15,7 @@ from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
 from minamo.shell.lanes import open_lanes
 from minamo.shell.receipts import Receipt
-from minamo.shell.sender import NOBODY, Answer, Lost, PutOff, Rejected, Took, Vanished
+from minamo.shell.sender import NOBODY, Rejected
 from minamo.shell.thought_texts import DESCRIPTION_MAX, MESSAGES_MAX, log_embeds, plainly, spoilers
 from minamo.shell.thoughts import TELL_S, Thoughts, tell_thoughts
 from minamo.shell.wording import Wording
@@ -130,15 +130,13 @@ def test_a_million_characters_are_ten_messages_and_say_so(make: Any, unit: str) 
     assert 0 < len(text) - left <= shown + len(made) * 4
 
 
-class Threading(FakeSender):
-    """Answers when a thread is wanted."""
+class FakeThreads:
+    def __init__(self, answer: int | str = 99, takes_s: float = 0.0) -> None:
+        self.answer, self.takes_s = answer, takes_s
+        self.asked: list[tuple[int, str]] = []
 
-    answer: Answer = Took(99)
-    takes_s = 0.0
-    asked: tuple[int, int, str] | None = None
-
-    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
-        self.asked = (channel_id, message_id, name)
+    async def start_thread(self, message_id: int, name: str) -> int | str:
+        self.asked.append((message_id, name))
         await anyio.sleep(self.takes_s)
         return self.answer
 
@@ -219,37 +217,27 @@ def test_torn_characters_are_mended() -> None:
 
 
 def test_a_thread_begins_below_the_last_message() -> None:
-    sender = Threading()
-    told, senders, _ = tell(Thoughts("thread"), reply("one", "two"), sender)
-    assert sender.asked == (1, 12, "Thoughts")
-    assert list(senders) == [1, 99]
-    assert [(post.channel_id, post.text) for _, post in sender.posts] == [(99, "one\n\ntwo")]
+    threads = FakeThreads()
+    told, senders, _ = tell(Thoughts("thread"), reply("one", "two"), threads=threads)
+    assert threads.asked == [(12, "Thoughts")]
+    assert senders[99].texts == ["one\n\ntwo"]
     assert told[0].delivered
 
 
 @pytest.mark.parametrize(
-    ("answer", "takes_s", "reason"),
+    ("result", "threads", "reason"),
     [
-        (Rejected("no_permission"), 0, "no_permission"),
-        (PutOff("rate_limited", 9.0), 0, "rate_limited"),
-        (Lost("connection"), 0, "connection"),
-        (Vanished(), 0, "unexpected"),
-        (Took(None), 0, "unexpected"),
-        (Took(99), 1e6, "deadline"),
+        (reply("hm"), FakeThreads("no_permission"), "no_permission"),
+        (reply("hm", shown=False), FakeThreads(), "nothing_shown"),
+        (reply("hm"), None, "no_threads"),
+        (reply("hm"), FakeThreads(takes_s=1e6), "deadline"),
     ],
 )
-def test_without_a_thread_nothing_is_told(answer: Answer, takes_s: float, reason: str) -> None:
-    sender = Threading()
-    sender.answer, sender.takes_s = answer, takes_s
-    told, senders, took = tell(Thoughts("thread"), reply("hm"), sender)
+def test_without_a_thread_nothing_is_told(result: Any, threads: Any, reason: str) -> None:
+    told, senders, took = tell(Thoughts("thread"), result, threads=threads)
     assert [(one.outcome, one.reason, one.characters) for one in told] == [("not_sent", reason, 2)]
-    assert list(senders) == [1]
+    assert senders == {}
     assert took <= TELL_S
-
-
-def test_without_a_reply_there_is_nothing_to_hang_a_thread_on() -> None:
-    told, _, _ = tell(Thoughts("thread"), reply("hm", shown=False), Threading())
-    assert [one.reason for one in told] == ["nothing_shown"]
 
 
 def test_a_log_that_is_refused_is_not_tried_ten_times() -> None:

@@ -102,7 +102,7 @@ def test_names_are_shown_as_plain_text() -> None:
     said = Wording().say("reply_notice", name="**@everyone**\n# ||x||", link="<https://a/b_c_d>")
     assert said == r"-# ↪ <https://a/b_c_d> (\*\*\@everyone\*\* \# \|\|x\|\|)"
     assert len(Wording().say("tool_progress", tool="x" * 10_000)) < 200
-    assert Wording().say("tool_progress", tool="{most} {0}") == "-# {most} {0} is running …"
+    assert Wording().say("tool_progress", tool="{link} {0}") == "-# {link} {0} is running …"
 
 
 def test_a_value_that_was_not_given_leaves_a_gap_and_no_exception() -> None:

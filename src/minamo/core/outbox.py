@@ -21,6 +21,9 @@ from minamo.core.origins import ADDED
 from minamo.core.pieces import Piece, Shaped
 from minamo.core.provenance import Trail, cut, through
 
+# Why the stream itself takes text back.  A lane does too: it is closed, or was given up.
+_WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
+
 
 @frozen(slots=True)
 class Waiting:
@@ -139,9 +142,10 @@ class Outbox:
         self._forget(trail, pieces, reason)
 
     def withdraw(self, reason: str) -> None:
-        """Suppress everything that waits."""
+        """Suppress everything that waits; a lane's own reasons are all one to the books."""
+        booked = reason if reason in _WITHDRAWN else "undelivered"
         for one in self._waiting:
-            self._suppress(one.trail, 0, len(one.cleaned.text), reason)
+            self._suppress(one.trail, 0, len(one.cleaned.text), booked)
         self._waiting.clear()
 
     def _humanize(self, one: Waiting, number: int) -> Shaped:

@@ -12,7 +12,7 @@ import hikari
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, ClientClosed
-from minamo.shell.channel import QUEUE_MAX, Channels, Lease, Policy, Refused, Ticket
+from minamo.shell.channel import QUEUE_MAX, Channels, Policy, Refused, Ticket
 from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.discord.stopping import StopWays
 from minamo.shell.discord.targets import read_target
@@ -21,6 +21,7 @@ from minamo.shell.environment import stream_config
 from minamo.shell.hosting import Host
 from minamo.shell.hushing import hush
 from minamo.shell.lanes import DRAIN_S
+from minamo.shell.lease import Lease
 from minamo.shell.notices import NoticeSettings
 from minamo.shell.options import How, options
 from minamo.shell.orchestrator import StreamOrchestrator

@@ -55,7 +55,9 @@ class Clocks:
 
     def progressed(self, now: float) -> None:
         """Discord took something: the call is alive, whatever its provider does."""
-        self._call = max(self._call, now + self._call_s)
+        # While nobody waits for the provider, `resume` will add the time that goes by.
+        since = now if self._paused is None else self._paused
+        self._call = max(self._call, since + self._call_s)
 
     def pause(self, now: float) -> None:
         """Nobody waits for the provider."""

@@ -1,4 +1,4 @@
-"""From text to deliveries: which message is the how-manieth, where it goes and what goes with it."""
+"""From text to deliveries: the number of a message, where it goes, and what goes with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minamo.shell.delivery import Delivery
 from minamo.shell.overflow import Overflowing
 from minamo.shell.receipts import Receipt, nonce_for
 from minamo.shell.sender import File, Kind, Post, Sender
-from minamo.shell.source import Manner, Text
+from minamo.shell.source import Manner, Source, Text
 
 
 @define(eq=False)
@@ -43,6 +43,14 @@ class Composer:
     def room(self) -> int | None:
         """How many messages may be made as ever; None if all."""
         return None if self.overflow is None else self.overflow.room(self.count)
+
+    def look_at_size(self, source: Source) -> None:
+        """Split what will never be a file: a character has one byte at least."""
+        overflow = self.overflow
+        if overflow is None or not overflow.collects(self.count):
+            return
+        if source.waiting > overflow.rules.bytes_max:
+            overflow.split("too_large")
 
     def compose(self, text: Text, at: float, *, ending: bool = False) -> Delivery:
         """One message; *ending* says that the stream has no more to say than this and the like."""

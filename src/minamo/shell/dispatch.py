@@ -110,11 +110,7 @@ class Dispatch:
         """Something waits in the source."""
         if self._shut:
             self._report_rest(self._shut)
-        overflow = self._composer.overflow
-        if overflow is not None and self._composer.collecting:
-            # A character has one byte at least: this will never be a file.
-            if self._source.waiting > overflow.rules.bytes_max:
-                overflow.split("too_large")
+        self._composer.look_at_size(self._source)
         self._waiting.change()
 
     async def room(self) -> None:
@@ -228,8 +224,7 @@ class Dispatch:
 
     # What the lane finds out about where a reply can go.
 
-    @property
-    def starts_thread(self) -> tuple[int, str] | None:
+    def next_thread(self) -> tuple[int, str] | None:
         """The message to start a thread from before the next one, and its name; None if not."""
         first, overflow = self.first, self._composer.overflow
         if first is None or overflow is None or not overflow.needs_thread(first.index):

@@ -167,7 +167,11 @@ class Driver:
                     await self._wait_for_room(outlet, clocks)
                 scope.deadline = clocks.deadline
                 chunk = await anext(chunks, None)
-                if self._closed:  # a wish came in the same moment; it goes first
+                if self._closed:
+                    # A wish came in the same moment and went first.  What was read is booked.
+                    if chunk is not None:
+                        self._tell("chunk", chunk)
+                        stream.chunk(chunk)
                     return
                 if chunk is None:
                     self._tell("end", None)
@@ -225,13 +229,14 @@ class Driver:
                     self._reading.cancel()
 
     def _was_wanted(self, receipt: Receipt) -> bool:
-        """Whether nobody misses it: it was taken back on purpose."""
-        withdrawn = self.stream.actions.withdrawn
-        return receipt.outcome == "not_sent" and receipt.reason in (withdrawn, "drain_timeout")
+        """Whether nobody misses it: it was taken back, or was out and came back by itself."""
+        taken_back = self.stream.actions.withdrawn or receipt.reason == "drain_timeout"
+        return receipt.outcome == "not_sent" and bool(taken_back)
 
     def _reason(self, receipt: Receipt) -> str:
         """The reason under which the ledger books what was not delivered."""
-        return self.stream.actions.withdrawn if self._was_wanted(receipt) else "undelivered"
+        withdrawn = self.stream.actions.withdrawn
+        return withdrawn if withdrawn and receipt.outcome == "not_sent" else "undelivered"
 
     def _make_progress(self) -> None:
         if self._progress is None:

@@ -123,7 +123,7 @@ class Lane:
         # closing opens it, when everything has its receipt.
         one.interrupt = None
         one.tried = True
-        if (thread := one.starts_thread) is not None:
+        if (thread := one.next_thread()) is not None:
             await self._start_thread(one, *thread)
             if delivery.ended:  # nobody wants it any more
                 return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict, get_args
 
-from attrs import Attribute, define, field, fields, frozen
+from attrs import Attribute, field, fields, frozen
 
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting

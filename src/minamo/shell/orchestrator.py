@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from attrs import evolve, field, frozen
 
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.context import StreamContext
-from minamo.shell.drive import Driver, Source, Watch
+from minamo.shell.drive import Driver, Source
 from minamo.shell.idle import Idle
 from minamo.shell.lanes import Lanes
+from minamo.shell.notices import NoticeSettings, notice_for, send_notice
 from minamo.shell.receipts import Receipt
 from minamo.shell.stops import MemoryStops, Stops
 from minamo.shell.typing import pause_for
@@ -25,28 +23,40 @@ class StreamOrchestrator:
 
     lanes: Lanes = field(repr=False)
     stops: Stops = field(factory=MemoryStops, repr=False, kw_only=True)
+    notices: NoticeSettings = field(factory=NoticeSettings, kw_only=True)
 
     async def stream_to_discord(
         self, provider: Source, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
-        """Carry one reply to its channel.  Nothing is raised but a cancellation from outside."""
-        return await self._stream(provider, config, context)
+        """Carry one reply to its channel; it can be stopped by its id and its channel.
+
+        Nothing is raised but a cancellation from outside.
+        """
+        with self.stops.register(context.stream_id, context.channel_id, context.wishes):
+            return await self._carry(provider, config, context, None)
 
     async def stream_once(
         self, provider: Source, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
-        """The same as one pass of a tool loop: with the rolling timeout of a provider's call.
+        """The same under the rolling timeout of a provider's call.
 
         Every chunk and every receipt is a sign of life and winds it up again.
         """
-        return await self._stream(provider, config, context, config.sdk_call_timeout_ms)
+        with self.stops.register(context.stream_id, context.channel_id, context.wishes):
+            return await self.stream_pass(provider, config, context)
 
-    async def _stream(
+    async def stream_pass(
+        self, provider: Source, config: StreamConfig, context: StreamContext
+    ) -> StreamResult:
+        """One pass of a turn, which is itself what stops are addressed to."""
+        return await self._carry(provider, config, context, config.sdk_call_timeout_ms)
+
+    async def _carry(
         self,
         provider: Source,
         config: StreamConfig,
         context: StreamContext,
-        call_timeout_ms: int | None = None,
+        call_timeout_ms: int | None,
     ) -> StreamResult:
         stream = Stream(config)
         if context.current_turn_model_parts is not None:
@@ -57,9 +67,9 @@ class StreamOrchestrator:
             progress=context.on_stream_progress,
             call_timeout_ms=call_timeout_ms,
         )
-        with self.stops.register(context.stream_id, context.channel_id, context.wishes):
-            receipts = await self._deliver(provider, driver, context)
-        return evolve(stream.result(), receipts=receipts)
+        receipts = await self._deliver(provider, driver, context)
+        result = evolve(stream.result(), receipts=receipts)
+        return await self._notify(result, context)
 
     async def _deliver(
         self, provider: Source, driver: Driver, context: StreamContext
@@ -82,3 +92,15 @@ class StreamOrchestrator:
         ) as dispatch:
             await driver.run(provider, dispatch)
         return tuple(dispatch.receipts)
+
+    async def _notify(self, result: StreamResult, context: StreamContext) -> StreamResult:
+        """Say what went wrong, if somebody should know: the only path for such embeds."""
+        if context.suppress_user_errors:
+            return result
+        embed = notice_for(result, context.wording, self.notices)
+        if embed is None:
+            return result
+        told = await send_notice(
+            self.lanes, context.sender, context.channel_id, embed, stream_id=context.stream_id
+        )
+        return evolve(result, receipts=(*result.receipts, told))

@@ -7,7 +7,6 @@ stand in braces, as in ``in {seconds} s``, and none of them has to be used:
     {name}                        who is replied to
     {link}                        the address of the message replied to
     {tool}                        the name of the tool that runs
-    {most}                        how many may wait
     {characters}                  how many were left out
 """
 
@@ -17,8 +16,9 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-# Discord's limits: an embed's title and the label of a button; the name of a thread.
-_TITLE, _LABEL, _THREAD = 256, 80, 100
+# Discord's limits: an embed's title, the label of a button, the name of a thread, and what is
+# said of a command.
+_TITLE, _LABEL, _THREAD, _COMMAND = 256, 80, 100, 100
 # Half a message: a phrase never stands alone, and what it quotes needs room too.
 _PHRASE = 1_000
 
@@ -67,10 +67,10 @@ SLOTS: Mapping[str, Slot] = {
     "stop_not_allowed": Slot(),
     "stop_nothing": Slot(),
     "stopped": Slot(),
-    "stop_command": Slot(_LABEL),
+    "stop_command": Slot(_COMMAND),
     "busy": Slot(),
     "closing": Slot(),
-    "queue_full": _with("most"),
+    "queue_full": Slot(),
     "tool_progress": _with("tool"),
     "reply_notice": _with("name", "link"),
     # Thoughts that are told.
@@ -109,7 +109,7 @@ EN: Mapping[str, str] = {
     "stop_command": "Stop the reply that is being written here",
     "busy": "I am answering somebody else here. Please ask again in a moment.",
     "closing": "I am shutting down. Please ask again later.",
-    "queue_full": "{most} messages are already waiting here. Please try again later.",
+    "queue_full": "Too many messages are already waiting here. Please try again later.",
     "tool_progress": "-# {tool} is running …",
     "reply_notice": "-# ↪ {link} ({name})",
     "thoughts_title": "Thoughts",
@@ -149,7 +149,7 @@ DE: Mapping[str, str] = {
     "stop_command": "Die Antwort hier stoppen",
     "busy": "Ich antworte hier gerade jemand anderem. Bitte gleich noch einmal fragen.",
     "closing": "Ich werde gerade beendet. Bitte später noch einmal fragen.",
-    "queue_full": "Hier warten schon {most} Nachrichten. Bitte später noch einmal versuchen.",
+    "queue_full": "Hier warten schon zu viele Nachrichten. Bitte später noch einmal versuchen.",
     "tool_progress": "-# {tool} läuft …",
     "reply_notice": "-# ↪ {link} ({name})",
     "thoughts_title": "Gedanken",
@@ -189,9 +189,7 @@ JA: Mapping[str, str] = {
     "stop_command": "ここで書かれている返信を停止します",
     "busy": "いま別の方に回答しています。少ししてからもう一度お試しください。",
     "closing": "シャットダウン中です。あとでもう一度お試しください。",
-    "queue_full": (
-        "すでに{most}件のメッセージが待機中です。しばらくしてからもう一度お試しください。"
-    ),
+    "queue_full": "待機中のメッセージが多すぎます。しばらくしてからもう一度お試しください。",
     "tool_progress": "-# {tool} を実行中…",
     "reply_notice": "-# ↪ {link} ({name})",
     "thoughts_title": "思考",

@@ -103,7 +103,8 @@ class Reply:
 
     def show_progress(self, progress: Progress) -> None:
         """Let a running tool say a line; nobody waits for it."""
-        said = self.wording.say("tool_progress", tool=progress.text)
+        # Subtext ends with its line.
+        said = f"-# {' '.join(progress.text.split())}"
         one = self.home.lanes.open(
             self.channel_id,
             self.sender,
@@ -163,9 +164,7 @@ class Reply:
         target, options = self.target, self.options
         bot = self._bot_in(target.channel_id)
         if options.persona is not None:
-            return persona_sender(
-                self.rest, self.home.webhooks, bot, options.persona, target, self.wording
-            )
+            return persona_sender(self.rest, self.home.webhooks, bot, options.persona)
         if target.interaction is None:
             return bot
         one = target.interaction

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import anyio
 from attrs import Attribute, field, frozen
@@ -20,7 +20,7 @@ from minamo.errors import BadSetting
 from minamo.shell.beside import not_sent, send_beside
 from minamo.shell.lanes import Lanes
 from minamo.shell.receipts import Receipt
-from minamo.shell.sender import Embed, Lost, PutOff, Rejected, Sender, Took
+from minamo.shell.sender import Embed, Sender
 from minamo.shell.source import Manner
 from minamo.shell.thought_texts import log_embeds, plainly, spoilers
 from minamo.shell.wording import Wording
@@ -55,6 +55,13 @@ class Thoughts:
     channel_id: int | None = field(default=None, kw_only=True, validator=_id)
 
 
+class Threads(Protocol):
+    """Somebody who can open a thread below a message.  Nothing is raised; no call is cancelled."""
+
+    async def start_thread(self, message_id: int, name: str) -> int | str:
+        """The id of the thread, or why there is none, as a short code."""
+
+
 async def tell_thoughts(
     place: Thoughts,
     result: StreamResult,
@@ -64,6 +71,7 @@ async def tell_thoughts(
     channel_id: int,
     stream_id: str,
     wording: Wording,
+    threads: Threads | None = None,
     deadline_s: float = TELL_S,
 ) -> tuple[Receipt, ...]:
     """Tell the thoughts of *result*, to be called when its reply is settled.
@@ -84,7 +92,7 @@ async def tell_thoughts(
                 return await tell.texts(channel_id, spoilers(text, wording))
             case "thread":
                 with anyio.move_on_after(deadline_s):
-                    made = await _below(result, sender_for(channel_id), channel_id, wording)
+                    made = await _below(result, wording, threads)
                     if isinstance(made, int):
                         return await tell.texts(made, plainly(text, wording))
                     return (not_sent(channel_id, made, len(text)),)
@@ -100,21 +108,14 @@ def _whole(text: str) -> str:
     return fold.feed(text) + fold.release()
 
 
-async def _below(
-    result: StreamResult, sender: Sender, channel_id: int, wording: Wording
-) -> int | str:
+async def _below(result: StreamResult, wording: Wording, threads: Threads | None) -> int | str:
     """The thread below the last message of the reply, or why there is none."""
+    if threads is None:
+        return "no_threads"
     shown = [one.message_id for one in result.receipts if one.message_id is not None]
     if not shown:
         return "nothing_shown"
-    answer = await sender.start_thread(channel_id, shown[-1], wording.say("thoughts_thread"))
-    match answer:
-        case Took(int(thread_id)):
-            return thread_id
-        case Rejected(reason) | PutOff(reason) | Lost(reason):
-            return reason
-        case _:
-            return "unexpected"
+    return await threads.start_thread(shown[-1], wording.say("thoughts_thread"))
 
 
 @frozen

@@ -25,7 +25,12 @@ from minamo.wire.tools import Tool
 # OpenAI refuses longer ones.
 DESCRIPTION_CHARS_MAX = 1_024
 
-_FIXED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_MANY = "takes any number of arguments; give each a name and a type of its own"
+_NAMELESS = {
+    inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name; take away the `/` behind it",
+    inspect.Parameter.VAR_POSITIONAL: _MANY,
+    inspect.Parameter.VAR_KEYWORD: _MANY,
+}
 
 
 @frozen(slots=True)
@@ -61,8 +66,8 @@ def describe(
     schemas: dict[str, Any] = {}
     contexts: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind not in _FIXED:
-            raise _bad(name, str(parameter), "has no name of its own; give each argument one")
+        if parameter.kind in _NAMELESS:
+            raise _bad(name, parameter.name, _NAMELESS[parameter.kind])
         hint = hints.get(parameter.name)
         if hint is None:
             raise _bad(name, parameter.name, "has no type; annotate it, as in `sides: int`")
@@ -117,7 +122,9 @@ def _schema(tool: str, parameter: inspect.Parameter, hint: Any, docs: Documented
         (schema,), parts = msgspec.json.schema_components([hint])
         made = plain(schema, parts)
     except Recursive as error:
-        raise _bad(tool, parameter.name, f"has the type {error}, which contains itself") from None
+        raise _bad(
+            tool, parameter.name, f"is a {error}, which contains itself; use dict[str, Any]"
+        ) from None
     except TypeError as error:
         # The last line says it; those before it are about msgspec's own hooks.
         why = str(error).strip().rpartition("\n")[2]

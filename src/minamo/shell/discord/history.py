@@ -94,7 +94,7 @@ class Chain:
 
     def _is_mine(self, message: hikari.PartialMessage) -> bool:
         author = message.author
-        return bool(author) and int(author.id) == self._me
+        return isinstance(author, hikari.User) and int(author.id) == self._me
 
     async def _ask(self, call: Awaitable[T]) -> T | None:
         # Never cancelled, as every call to hikari (see shell/discord/calls.py).

@@ -1,0 +1,222 @@
+"""P11, P12, P16: silence is exact, a total deadline exists, and Discord's time is not the provider's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+
+from driving import (
+    CHANNEL, END, FOLLOW_UP, KILL, SYSTEM, USER, Discord, Drive, Provider, check_books, check_quiet,
+    drive, one, plain, traced, tracers,
+)  # fmt: skip
+from minamo.core.chunks import Chunk, Text
+from minamo.shell.dispatch import HELD_MAX
+from minamo.shell.lanes import open_lanes
+from minamo.shell.prepared import PreparedConversation
+from minamo.shell.sender import Answer, Post, PutOff
+from minamo.shell.wishes import Wish
+from senders import virtually
+
+WISHES = [USER, SYSTEM, FOLLOW_UP, KILL]
+DRAIN_S = 5.0
+
+
+def ended_at(run: Drive) -> float:
+    check_books(run)
+    check_quiet(run)
+    return run.at("decided")
+
+
+@pytest.mark.parametrize("pause", [119.0, 119.999])
+def test_p11_a_chunk_in_time_keeps_the_stream(pause: float) -> None:
+    some = tracers()
+    script = [(pause, some(9)), (2 * pause, some(9)), (2 * pause, END)]
+    run = one(Provider(script))
+    assert ended_at(run) == pytest.approx(2 * pause)
+    assert run.how == ("completed", None)
+
+
+@pytest.mark.parametrize("first", [None, 3.0])
+def test_p11_silence_ends_the_stream_at_the_tick(first: float | None) -> None:
+    script: list[Any] = [] if first is None else [(first, tracers()(9))]
+    begin = first or 0.0
+    run = one(Provider([*script, (begin + 121.0, "too late")]))
+    assert run.how == ("timeout", "inactivity")
+    assert ended_at(run) == pytest.approx(begin + 120.0, abs=1e-9)
+    assert len(run.discord.texts) == len(script), "what was said is delivered"
+
+
+def test_p11_first_token_and_silence_have_their_own_clocks() -> None:
+    config = plain(first_token_timeout_ms=30_000, inactivity_timeout_ms=7_000)
+    assert ended_at(one(Provider([]), config)) == pytest.approx(30.0)
+    assert ended_at(one(Provider([(29.0, "a")]), config)) == pytest.approx(36.0)
+
+
+def test_an_empty_chunk_is_a_sign_of_life() -> None:
+    run = one(Provider([(100.0, Text("")), (200.0, ""), (300.0, "a")]))
+    assert ended_at(run) == pytest.approx(420.0)
+
+
+class KeepingAlive:
+    """An adapter whose provider sends frames that say nothing."""
+
+    async def start_stream(self, request: Any) -> AsyncGenerator[Any, None]:
+        while True:
+            yield "a comment"
+            await anyio.sleep(10.0)
+
+    def process_chunk(self, frame: Any) -> list[Chunk]:
+        return []
+
+
+def test_p11_a_keep_alive_is_not_a_chunk() -> None:
+    async def story() -> None:
+        async with open_lanes() as lanes:
+            talk: Any = PreparedConversation(KeepingAlive(), None)
+            began = anyio.current_time()
+            found: list[Drive] = []
+            with anyio.move_on_after(999):
+                provider: Any = talk
+                found.append(await drive(lanes, provider))
+            assert found[0].how == ("timeout", "inactivity")
+            assert found[0].at("decided") - began == pytest.approx(120.0)
+
+    virtually(story)
+
+
+def test_p12_a_byte_just_before_each_silence_does_not_hold_it_for_ever() -> None:
+    some = tracers()
+    run = one(Provider([(119.9 * n, some(1)) for n in range(1, 99)]))
+    assert run.how == ("timeout", "deadline")
+    assert ended_at(run) == pytest.approx(900.0, abs=1e-9)
+    assert len(run.provider.read) == 7
+
+
+def stalled(latency_s: float = 600.0, **options: Any) -> Drive:
+    """A lot is said fast, and Discord takes ten minutes for a message."""
+    some = tracers()
+    script = [(0.01 * (n + 1), some(99) + "\n") for n in range(60)]
+    # Without paragraphs: 1,000 characters overflow, which is a segment.
+    script += [(0.01 * (n + 61), f"{'word ' * 19}word\n") for n in range(200)]
+    config = plain(stream_deadline_ms=900_000)
+    return one(
+        Provider([*script, (3.0, END)]), config, discord=Discord(latency_s=latency_s), **options
+    )
+
+
+def test_p16_slow_discord_is_no_silence_and_makes_the_provider_wait() -> None:
+    run = stalled()
+    assert run.how == ("completed", None)
+    assert ended_at(run) > 1200.0, "the deadline counts the provider's time, not Discord's"
+    assert run.times("full") >= 2
+    for when in {when for when, event, _ in run.log if event == "full"}:
+        read = sum(each <= when for each in run.provider.read)
+        taken = sum(r.characters for r in run.receipts if r.settled_at - run_start(run) <= when)
+        held = read * 100 - taken
+        # The buffer holds a segment that is not complete, and a chunk comes whole.
+        assert HELD_MAX <= held <= HELD_MAX + 1_200 + 100, f"{held} held at {when}"
+
+
+def run_start(run: Drive) -> float:
+    """The receipts are on the clock of the event loop."""
+    first = next(payload for _, event, payload in run.log if event == "receipt")
+    return float(first.settled_at) - run.at("receipt")
+
+
+def test_p16_the_clocks_go_on_where_they_stood_when_there_is_room_again() -> None:
+    some = tracers()
+    script = [(0.01 * (n + 1), f"{some(99)}\n") for n in range(60)]
+    script += [(0.01 * (n + 61), "word " * 20) for n in range(60)]
+    run = one(Provider(script), discord=Discord(latency_s=300.0))
+    assert run.how == ("timeout", "inactivity")
+    room = max(when for when, event, _ in run.log if event == "room")
+    assert room > 300.0
+    assert len(run.provider.read) == 120
+    assert ended_at(run) == pytest.approx(max(run.provider.read) + 120.0)
+
+
+def test_the_timeout_of_a_call_is_wound_up_by_receipts_and_waits_for_discord() -> None:
+    some = tracers()
+    script = [(0.01 * (n + 1), f"{some(99)}\n") for n in range(60)]
+    script += [(0.01 * (n + 61), "word " * 20) for n in range(60)]
+    run = one(Provider(script), discord=Discord(latency_s=50.0), call_timeout_ms=20_000)
+    assert run.how == ("timeout", "sdk_call_timeout")
+    signs = [when for when, event, _ in run.log if event in ("chunk", "receipt")]
+    last = max(when for when in signs if when <= run.at("decided"))
+    assert ended_at(run) == pytest.approx(last + 20.0)
+    # The same when the provider has said its last word before the lane is full.
+    full = run.at("full")
+    before = [each for each, when in zip(script, run.provider.read, strict=True) if when <= full]
+    run = one(Provider(before), discord=Discord(latency_s=50.0), call_timeout_ms=20_000)
+    assert run.times("full") == 1
+    receipts = [when for when, event, _ in run.log if event == "receipt"]
+    last = max(when for when in receipts if when < run.at("decided"))
+    assert ended_at(run) == pytest.approx(last + 20.0)
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
+@pytest.mark.parametrize("at", [0.0, 1.0, 60.0, 119.0])
+def test_p10_a_stop_while_the_provider_is_silent(wish: Wish, at: float) -> None:
+    run = one(Provider([]), None, [(at, wish)])
+    assert ended_at(run) == at
+    assert run.at("settled") == at
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
+@pytest.mark.parametrize("after", [0.5, 1.5, 2.5, 3.5])
+def test_p10_a_stop_during_a_typing_pause(wish: Wish, after: float) -> None:
+    some = tracers()
+    script = [(1.0, "\n\n".join(some(9) for _ in range(5)))]
+    run = one(Provider(script), None, [(1.0 + after, wish)], pause_s=lambda _: 4.0)
+    assert ended_at(run) == 1.0 + after
+    # The pause ends at once, and so does the call that follows it.
+    assert run.at("settled") - run.at("decided") <= 0.1 * 5
+    if wish.kind == "user":
+        assert traced("".join(run.discord.texts)) == traced(script[0][1])
+
+
+def put_off(number: int, post: Post) -> Answer | None:
+    return PutOff("rate_limited", 30.0) if number == 2 else None
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
+def test_p10_a_stop_during_a_rate_limit(wish: Wish) -> None:
+    some = tracers()
+    script = [(1.0, f"{some(9)}\n\n{some(9)}\n\n{some(9)}")]
+    run = one(Provider(script), None, [(10.0, wish)], discord=Discord(script=put_off))
+    assert ended_at(run) == 10.0
+    assert run.at("settled") <= 10.0 + DRAIN_S
+    assert len(run.discord.texts) == 1
+    kept_from = {"user": "undelivered", "follow_up": "follow_up", "kill": "killed"}
+    assert run.settled.suppressed[kept_from[wish.kind]] >= 18
+    assert run.how[0] == ("follow_up_interrupt" if wish is FOLLOW_UP else "stopped_by_user")
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
+def test_p10_a_stop_while_the_lane_is_full(wish: Wish) -> None:
+    run = stalled(happenings=[(100.0, wish)])
+    assert ended_at(run) == 100.0
+    assert run.at("settled") <= 100.0 + DRAIN_S
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_stop_after_the_end_only_takes_back_what_is_not_out(wish: Wish, refused: bool) -> None:
+    """Also a message that is then put off: nobody misses what somebody took back."""
+    some = tracers()
+    script = [(1.0, f"{some(9)}\n\n{some(9)}"), (1.05, END)]
+    discord = Discord(1.0, lambda n, _: PutOff("slow") if refused and n == 2 else None)
+    run = one(Provider(script), None, [(2.5, wish)], discord=discord)
+    assert ended_at(run) == pytest.approx(1.05)
+    assert run.how == ("completed", None)
+    assert len(run.discord.texts) == (1 if refused else 2)
+    assert not run.settled.suppressed.get("undelivered")
+
+
+def test_a_channel_has_no_lane_left_when_its_stream_was_given_up() -> None:
+    run = stalled(happenings=[(100.0, KILL)])
+    assert run.discord.place == CHANNEL
+    assert len(run.discord.begun) == 1
