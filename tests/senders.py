@@ -31,7 +31,7 @@ class FakeSender:
     deleted: list[int] = field(factory=list)
     typed: list[float] = field(factory=list)
     threads: list[tuple[int, int, str]] = field(factory=list)
-    thread: Answer = Took(777)
+    thread: Answer = field(factory=lambda: Took(777))
     out: int = 0
     out_max: int = 0
     calls: int = 0

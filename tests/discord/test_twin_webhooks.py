@@ -62,6 +62,17 @@ async def test_an_avatar_must_be_an_image(twin: Twin, rest: Rest) -> None:
     assert await code_of(rest._request(route, json=body)) == 50035
 
 
+@pytest.mark.parametrize(
+    "face", ["", "a picture", "data:image/png;base64,AA==", "ftp://a.invalid/a"]
+)
+async def test_a_face_must_be_a_web_address(twin: Twin, rest: Rest, face: str) -> None:
+    hook = await rest.create_webhook(twin.channel().id, "Nyx")
+    token = hook.token or ""
+    assert await code_of(rest.execute_webhook(hook, token, "x", avatar_url=face)) == 50035
+    await rest.execute_webhook(hook, token, "x", avatar_url="https://example.invalid/a.png")
+    assert twin.messages()[-1].author.avatar == "https://example.invalid/a.png"
+
+
 async def test_fifteen_webhooks_are_enough(twin: Twin, rest: Rest) -> None:
     home = twin.channel().id
     for number in range(15):
@@ -119,6 +130,12 @@ async def test_files_have_limits(client: Any) -> None:
         assert caught.value.status == 413
         many = [hikari.Bytes(b"", f"{n}") for n in range(11)]
         assert await code_of(rest.create_message(home, attachments=many)) == 50035
+
+
+async def test_threads_hang_on_channels_of_a_server_only(twin: Twin, rest: Rest) -> None:
+    for place in (twin.dm("ann").id, twin.thread("talk").id):
+        sent = await rest.create_message(place, "x")
+        assert await code_of(rest.create_message_thread(place, sent, "deeper")) == 50024
 
 
 async def test_threads_are_started_joined_and_left(twin: Twin, rest: Rest) -> None:

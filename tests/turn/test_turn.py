@@ -160,7 +160,9 @@ def test_a_model_that_never_stops_calling_is_ended(most: int) -> None:
     result = play(lambda on: on.turn(llm, TOOLS, settings=settings))
 
     assert (result.status, result.iterations, len(llm.asked)) == ("error", most, most)
-    assert result.data == Error("model_error", f"the model wants tools after {most} replies still")
+    assert result.data == Error(
+        "model_error", f"the model still asks for tools after {most} replies"
+    )
     assert [one.problem for one in result.tool_history[-2:]] == ["too_many"] * 2
     assert len(result.tool_history) == 2 * most
     assert result.error_unshown
@@ -225,9 +227,9 @@ def test_another_provider_is_asked_before_anything_is_shown(
     assert result.status == status
     assert [len(one.asked) for one in llms] == asked
     assert result.error_unshown == unshown
-    last = len(result.results) - 1
-    expected = [number < last or unshown or sum(asked) == asked[0] != 1 for number in range(last)]
-    assert [one["suppress_user_errors"] for one in stage.passes[:last]] == expected
+    last = len(llms) - 1
+    suppressed = [number < last for number, times in enumerate(asked) for _ in range(times)]
+    assert [one["suppress_user_errors"] for one in stage.passes] == suppressed
     assert result.results[-1].status == result.status
 
 
@@ -286,7 +288,6 @@ def test_a_provider_that_chats_needs_no_function() -> None:
             asked.append(options)
             return Scripted(["Hi."])
 
-    assert turn([], TOOLS.only("roll"), stage=None) if False else True
     play(lambda on: on.turn(Chatty(), TOOLS.only("roll")))
     play(lambda on: on.turn(Chatty()))
     assert [one.name for one in asked[0]["tools"]] == ["roll"]

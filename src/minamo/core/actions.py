@@ -195,9 +195,7 @@ class StreamActions:
         for segment in self.buffer.rest():
             at = 0
             for start, size in segment.trail:
-                if start == ADDED:  # the prefill, which is shown in front of what comes now
-                    self.ledger.additions["prefill"] -= size
-                else:
+                if start != ADDED:  # else the prefill, which is shown in front of what comes now
                     parts.append(segment.text[at : at + size])
                     trail.append((start, size))
                 at += size

@@ -58,13 +58,10 @@ class Front:
 
     def discard(self, reason: str) -> None:
         """Suppress what is held."""
-        for start, size in (*self._guarded.take_all(), *self._prefilled.take_all()):
-            if start != ADDED:
-                self._ledger.suppress(start, size, reason)
+        self._suppress([*self._guarded.take_all(), *self._prefilled.take_all()], reason)
 
     def _filled(self, filled: Filled) -> Iterator[Part]:
         if filled.before:
-            self._ledger.additions["prefill"] += len(filled.before)
             yield from self._to_guard(filled.before, ADDED)
         for start, size in self._prefilled.take(filled.dropped):
             self._ledger.suppress(start, size, "prefill_echo")
@@ -80,11 +77,15 @@ class Front:
         self._guarded.put(start, len(text))
         yield from self._out(self._guard.feed(text))
         if self._guard.tripped:
-            for lost, size in self._guarded.take_all():
-                self._ledger.suppress(lost, size, "speaker_guard")
+            self._suppress(self._guarded.take_all(), "speaker_guard")
 
     def _out(self, text: str) -> Iterator[Part]:
         at = 0
         for start, size in self._guarded.take(len(text)):
             yield text[at : at + size], start
             at += size
+
+    def _suppress(self, runs: list[tuple[int, int]], reason: str) -> None:
+        for start, size in runs:
+            if start != ADDED:
+                self._ledger.suppress(start, size, reason)

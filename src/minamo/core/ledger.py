@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from attrs import define, field
 
 from minamo.core.limits import SPANS_MAX
-from minamo.core.pieces import Dropped, Piece
+from minamo.core.pieces import Dropped
+from minamo.core.provenance import Added
 
 
 @define
@@ -27,8 +27,7 @@ class Ledger:
             if len(self.spans) < SPANS_MAX:
                 self.spans.append(Dropped(start, start + size, reason))
 
-    def add(self, pieces: Iterable[Piece]) -> None:
-        """Note the pieces that nobody wrote."""
-        for piece in pieces:
-            if piece.start is None:
-                self.additions[piece.reason] += len(piece.text)
+    def add(self, added: Added, times: int = 1) -> None:
+        """Note characters that the model did not write; -1 *times*, that they are not shown."""
+        for _, size, reason in added:
+            self.additions[reason] += times * size

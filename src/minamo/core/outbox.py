@@ -6,11 +6,11 @@ lane takes each by itself.  Both use this, so text and order are the same either
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from minamo.core.buffer import Segment
+from minamo.core.buffer import Run, Segment
 from minamo.core.clean import clean
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.edits import whole
@@ -19,7 +19,8 @@ from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
 from minamo.core.origins import ADDED
 from minamo.core.pieces import Piece, Shaped
-from minamo.core.provenance import Trail, cut, through
+from minamo.core.provenance import Added, Trail, cut, marked, through
+from minamo.core.remainder import beginning, shortened
 
 # Why the stream itself takes text back.  A lane does too: it is closed, or was given up.
 _WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
@@ -27,11 +28,24 @@ _WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
 
 @frozen(slots=True)
 class Waiting:
-    """A segment, cleaned, with where every character of it stood."""
+    """A segment, cleaned, with where every character of it stood, or who added it."""
 
     segment: Segment
     cleaned: Shaped
     trail: Trail
+    added: Added
+    said: Trail | None = None
+    """Where it stands in what was said, if it was given out before and came back."""
+
+
+@frozen(slots=True)
+class Given:
+    """Where the characters of a text came from: of one that is fitted, or of a message."""
+
+    trail: Trail
+    said: Trail
+    """Where they stand in what was said."""
+    added: Added
 
 
 @frozen(slots=True)
@@ -59,23 +73,26 @@ class Outbox:
     """The message limit was reached and something was left."""
     spoke: bool = False
     """Some segment had something to say."""
+    waiting: int = field(default=0, init=False)
+    """How many characters wait."""
     _waiting: list[Waiting] = field(factory=list)
-    _said: list[tuple[str, Trail]] = field(factory=list)
-    _out: dict[int, tuple[Trail, tuple[Piece, ...]]] = field(factory=dict)
+    _said: list[str] = field(factory=list)
+    _said_size: int = 0
+    _out: dict[int, Given] = field(factory=dict)
     _lost: list[tuple[int, int]] = field(factory=list)
+    """The stretches of what was said that did not arrive."""
     _carry: Carry = NOTHING
+    _rest: Waiting | None = None
+    """What `take_rest` gave last."""
 
     @property
     def text(self) -> str:
         """What was given out, cleaned, with the whitespace between segments as written."""
-        if not self._lost:
-            return "".join(text for text, _ in self._said).strip()
-        return "".join(self._kept()).strip()
-
-    @property
-    def waiting(self) -> int:
-        """How many characters wait."""
-        return sum(len(one.segment.text) for one in self._waiting)
+        text, at, kept = "".join(self._said), 0, []
+        for low, high in sorted(self._lost):
+            kept.append(text[at:low])
+            at = high
+        return "".join([*kept, text[at:]]).strip()
 
     def put(self, segment: Segment) -> None:
         """Take a segment; it is cleaned at once and fitted when it is its turn."""
@@ -93,40 +110,62 @@ class Outbox:
         for lost in cleaned.dropped:
             self._suppress(stood, lost.start, lost.end, lost.reason)
         self.spoke = self.spoke or bool(cleaned.text.strip())
-        self._waiting.append(Waiting(segment, cleaned, through(stood, cleaned.pieces)))
+        trail = through(stood, cleaned.pieces)
+        added = marked(_prefilled(stood), cleaned.pieces)
+        self._waiting.append(Waiting(segment, cleaned, trail, added))
+        self.waiting += len(segment.text)
 
-    def take(self, most: int | None = None) -> list[Message]:
+    def take(self, most: int | None = None, room: int | None = None) -> list[Message]:
         """The messages of what waits, or of the first *most* segments of it.
 
-        An idle lane takes one segment at a time; one that is behind takes them all.
+        An idle lane takes one segment at a time; one that is behind takes them all.  They are no
+        more than *room*; the text of the others goes on waiting.
         """
         waiting, self._waiting = self._waiting[:most], self._waiting[most:] if most else []
         if not waiting:
             return []
+        self.waiting -= sum(len(one.segment.text) for one in waiting)
+        batch = Given([], [], [])
+        text = "".join([self._shape(one, batch) for one in waiting])
         if self.config.suppress_text_output:
-            self._said += [(one.cleaned.text, one.trail) for one in waiting]
             return []
-        shaped = [
-            self._humanize(one, number) for number, one in enumerate(waiting, len(self._said))
-        ]
-        trail: Trail = []
-        for one, made in zip(waiting, shaped, strict=True):
-            self.ledger.add(one.cleaned.pieces)
-            self.ledger.add(made.pieces)
-            for lost in made.dropped:
-                self._suppress(one.trail, lost.start, lost.end, lost.reason)
-            trail += through(one.trail, made.pieces)
-        fitted = fit(
-            "".join(made.text for made in shaped),
-            limit=self.config.max_message_length,
-            tables=self.config.tables,
-            carry=self._carry,
-            last=not waiting[-1].segment.torn,
-            mid_line=waiting[0].segment.mid_line,
-        )
+        first, last = waiting[0].segment, waiting[-1].segment
+        fitted = self._fit(text, last=not last.torn, mid_line=first.mid_line)
+        if room is not None and len(fitted.messages) > room:
+            start = beginning(text, fitted, room)
+            front = self._fit(text[:start], last=False, mid_line=first.mid_line)
+            mid_line = text[start - 1] != "\n"
+            rest = _joined(text[start:], front.carry.fence is not None, last.torn, mid_line)
+            self._put_back(rest, _part(batch, (Piece(text[start:], start),)))
+            fitted = evolve(shortened(fitted, room, start), carry=front.carry)
+            batch = _part(batch, (Piece(text[:start], 0),))
         self._carry = fitted.carry
-        self._said += [(one.cleaned.text, one.trail) for one in waiting]
-        return self._account(trail, fitted)
+        return self._account(batch, fitted)
+
+    def take_rest(self) -> str:
+        """Everything that waits, cleaned and otherwise as written, to be sent as one message."""
+        waiting, self._waiting, self.waiting = self._waiting, [], 0
+        batch = Given([], [], [])
+        text = "".join([self._shape(one, batch, plainly=True) for one in waiting])
+        if self.config.suppress_text_output:
+            return ""
+        if not text.strip():
+            self._suppress(batch.trail, 0, len(text), "blank")
+            return ""
+        first, last = waiting[0].segment, waiting[-1].segment
+        rest = _joined(text, first.in_code, last.torn, first.mid_line)
+        self._rest = Waiting(rest, whole(text), batch.trail, batch.added, batch.said)
+        # The limit may leave nothing of it.
+        sent = self._account(batch, Fitted((Message((Piece(text, 0),)),), ()))
+        return sent[0].text if sent else ""
+
+    def put_rest_back(self) -> None:
+        """What `take_rest` gave was not sent: it waits again, to be fitted."""
+        self.count -= 1
+        given = self._out.pop(self.count)
+        self.ledger.add(given.added, times=-1)
+        assert self._rest is not None
+        self._put_back(self._rest.segment, given)
 
     def delivered(self, number: int | None = None) -> None:
         """Discord has the message of that number, from 0; None: the first of those that are out."""
@@ -135,68 +174,115 @@ class Outbox:
 
     def lose(self, number: int, reason: str) -> None:
         """The message of that number was given out and not delivered."""
-        trail, pieces = self._out.pop(number, ([], ()))
-        for piece in pieces:
-            if piece.start is None:
-                self.ledger.additions[piece.reason] -= len(piece.text)
-        self._forget(trail, pieces, reason)
+        if (given := self._out.pop(number, None)) is not None:
+            self.ledger.add(given.added, times=-1)
+            self._forget(given, reason)
 
     def withdraw(self, reason: str) -> None:
         """Suppress everything that waits; a lane's own reasons are all one to the books."""
         booked = reason if reason in _WITHDRAWN else "undelivered"
         for one in self._waiting:
-            self._suppress(one.trail, 0, len(one.cleaned.text), booked)
+            if one.said is not None:
+                self._forget(Given(one.trail, one.said, one.added), booked)
+            else:
+                self._suppress(one.trail, 0, len(one.cleaned.text), booked)
         self._waiting.clear()
+        self.waiting = 0
 
-    def _humanize(self, one: Waiting, number: int) -> Shaped:
-        text = one.cleaned.text
+    def _put_back(self, segment: Segment, given: Given) -> None:
+        """Have what was taken wait again, in front of everything."""
+        shaped = whole(segment.text)
+        self._waiting.insert(0, Waiting(segment, shaped, given.trail, given.added, given.said))
+        self.waiting += len(segment.text)
+
+    def _fit(self, text: str, *, last: bool, mid_line: bool) -> Fitted:
+        return fit(
+            text,
+            limit=self.config.max_message_length,
+            tables=self.config.tables,
+            carry=self._carry,
+            last=last,
+            mid_line=mid_line,
+        )
+
+    def _shape(self, one: Waiting, batch: Given, *, plainly: bool = False) -> str:
+        """Say a segment, humanise it unless *plainly*, add it to *batch*; how it reads now."""
+        text, said = one.cleaned.text, one.said
+        shows = not self.config.suppress_text_output
+        as_it_is = plainly or said is not None or not shows
+        made = whole(text) if as_it_is else self._humanize(text, one.segment.in_code)
+        if said is None:
+            said = [(self._said_size, len(text))]
+            self._said.append(text)
+            self._said_size += len(text)
+        if shows:
+            for lost in made.dropped:
+                self._suppress(one.trail, lost.start, lost.end, lost.reason)
+            size = sum(length for _, length in batch.trail)
+            batch.trail.extend(through(one.trail, made.pieces))
+            batch.said.extend(through(said, made.pieces))
+            runs = marked(one.added, made.pieces)
+            batch.added.extend((size + at, length, reason) for at, length, reason in runs)
+        return made.text
+
+    def _humanize(self, text: str, in_code: bool) -> Shaped:
         if self.config.degree < HumanizerDegree.HEAVY or not self.config.humanize:
             return whole(text)
-        seed = self.config.humanize_seed + number
-        return humanize(text, seed, in_code=one.segment.in_code)
+        seed = self.config.humanize_seed + len(self._said)
+        return humanize(text, seed, in_code=in_code)
 
-    def _account(self, trail: Trail, fitted: Fitted) -> list[Message]:
+    def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
         messages = list(fitted.messages)
         limit = self.config.send_message_limit
         if limit and self.count + len(messages) > limit:
             self.limited = True
-            rest = messages[limit - self.count :]
-            self._forget(trail, [p for message in rest for p in message.pieces], "limit")
+            for message in messages[limit - self.count :]:
+                self._forget(_part(batch, message.pieces), "limit")
             messages = messages[: limit - self.count]
         for lost in fitted.dropped:
-            self._suppress(trail, lost.start, lost.end, lost.reason)
+            self._suppress(batch.trail, lost.start, lost.end, lost.reason)
         for message in messages:
-            self.ledger.add(message.pieces)
-            self._out[self.count] = trail, message.pieces
+            given = _part(batch, message.pieces)
+            self.ledger.add(given.added)
+            self._out[self.count] = given
             self.count += 1
         if self.watch is not None:
-            self.watch(Batch(trail, fitted, len(messages)))
+            self.watch(Batch(batch.trail, fitted, len(messages)))
         return messages
 
-    def _forget(self, trail: Trail, pieces: Iterable[Piece], reason: str) -> None:
+    def _forget(self, given: Given, reason: str) -> None:
         """Take back a message that was not delivered."""
-        came = through(trail, pieces)
-        stood = [(start, start + size) for start, size in came if start != ADDED]
-        for start, end in stood:
-            self.ledger.suppress(start, end - start, reason)
-        if stood:
+        for start, size in given.trail:
+            if start != ADDED:
+                self.ledger.suppress(start, size, reason)
+        said = [(start, start + size) for start, size in given.said if start != ADDED]
+        if said:
             # The whole stretch: what stood between its lines was dropped by fit, not said.
-            self._lost.append((stood[0][0], stood[-1][1]))
-
-    def _kept(self) -> Iterator[str]:
-        """What was said, without the messages that were lost."""
-        for text, trail in self._said:
-            at = 0
-            for start, size in trail:
-                yield "".join(
-                    text[at + n]
-                    for n in range(size)
-                    if start == ADDED
-                    or not any(low <= start + n < high for low, high in self._lost)
-                )
-                at += size
+            self._lost.append((said[0][0], said[-1][1]))
 
     def _suppress(self, trail: Trail, start: int, end: int, reason: str) -> None:
         for stood, size in cut(trail, start, end - start):
             if stood != ADDED:
                 self.ledger.suppress(stood, size, reason)
+
+
+def _joined(text: str, in_code: bool, torn: bool, mid_line: bool) -> Segment:
+    """A segment made of others, which know where its characters stood."""
+    return Segment(text, (Run(0, 0),), in_code, torn, mid_line)
+
+
+def _part(batch: Given, pieces: Iterable[Piece]) -> Given:
+    """What one message of a batch holds."""
+    return Given(
+        through(batch.trail, pieces), through(batch.said, pieces), marked(batch.added, pieces)
+    )
+
+
+def _prefilled(trail: Trail) -> Added:
+    """What a segment has that the model did not write: it can only be the prefill."""
+    runs, at = [], 0
+    for start, size in trail:
+        if start == ADDED:
+            runs.append((at, size, "prefill"))
+        at += size
+    return runs

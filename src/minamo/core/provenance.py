@@ -10,6 +10,9 @@ from minamo.core.pieces import Piece
 Trail = list[tuple[int, int]]
 """Where each character of a text stood, as (start, size) runs; `ADDED` if nowhere."""
 
+Added = list[tuple[int, int, str]]
+"""Which characters of a text were added to it, as (start, size, reason) runs."""
+
 
 def cut(trail: Trail, offset: int, size: int) -> Trail:
     """The part of *trail* for *size* characters from *offset* on."""
@@ -35,4 +38,21 @@ def through(trail: Trail, pieces: Iterable[Piece]) -> Trail:
             out.append((ADDED, len(piece.text)))
         else:
             out += cut(trail, piece.start, len(piece.text))
+    return out
+
+
+def marked(added: Added, pieces: Iterable[Piece]) -> Added:
+    """What is added in a stage's output, from what was in its input and its pieces."""
+    out: Added = []
+    at = 0
+    for piece in pieces:
+        size = len(piece.text)
+        if piece.start is None:
+            out.append((at, size, piece.reason))
+        else:
+            for start, length, reason in added:
+                low, high = max(start, piece.start), min(start + length, piece.start + size)
+                if low < high:
+                    out.append((at + low - piece.start, high - low, reason))
+        at += size
     return out

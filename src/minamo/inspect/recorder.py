@@ -36,12 +36,13 @@ Tell = Callable[[Json], object]
 
 # What a driver may report, and what it is in a trace; the others are for the page only.
 _IN_TRACE: Mapping[str, Json] = {
-    "stop": {"stop": {"kind": "user"}},
+    "user": {"stop": {"kind": "user"}},
     "follow_up": {"stop": {"kind": "follow_up"}},
     "kill": {"kill": True},
     "delivery_lost": {"delivery_lost": True},
     "end": {"end": True},
 }
+_WISHES = ("user", "follow_up", "kill")
 
 
 class Receipt(Protocol):
@@ -101,14 +102,17 @@ class Recorder:
     def happened(self, at: float, event: str, payload: object = None) -> None:
         """Something happened at *at*, on the clock of the event loop.
 
-        In a trace: ``chunk`` (with the chunk), ``stop`` (with the requester or None),
-        ``follow_up``, ``kill``, ``delivery_lost``, ``end``.  For the page only: ``receipt`` (with
-        the receipt), ``paused`` and ``resumed`` (the clocks stand still while Discord is waited
-        for), ``silent``, ``overran``, ``limit_reached``, ``flushed``, or any other word.
+        A driver takes this as its `watch`.  In a trace: ``chunk``, ``user`` (a stop, with the
+        wish), ``follow_up``, ``kill``, ``delivery_lost``, ``end``.  For the page only:
+        ``receipt``, ``full`` and ``room`` (the clocks stand still while the lane is full),
+        ``settled`` (the stream has its result), or any other word.
         """
         self._now = max(at - self.began_at, self._now)
         if event == "receipt":
             self._receipt(payload)
+            return
+        if event == "settled":
+            self._close()
             return
         told: Json = {"kind": "event", "event": event}
         if event == "chunk" and isinstance(payload, Text | FunctionCall | Error | Done):
@@ -117,11 +121,11 @@ class Recorder:
             if payload.thoughts:
                 told["thoughts"] = sum(map(len, payload.thoughts))
             self._write(payload)
-        elif event in ("paused", "resumed"):
+        elif event in ("full", "room"):
             self._pause(event)
         elif event in _IN_TRACE:
-            requester = payload if event == "stop" and isinstance(payload, str) else None
-            self._line(_asked(event, requester), is_stop=event in ("stop", "follow_up", "kill"))
+            requester = getattr(payload, "requester", None) if event == "user" else None
+            self._line(_asked(event, requester), is_stop=event in _WISHES)
         elif isinstance(payload, str):
             told["text"] = payload
         self._tell(told)
@@ -133,12 +137,6 @@ class Recorder:
         if lane != self.lane:
             self.lane = lane
             self._tell({"kind": "lane", **lane})
-
-    def close(self, at: float) -> None:
-        """The stream has its result; nothing more is expected."""
-        self._now = max(at - self.began_at, self._now)
-        self.ended_at = self._now
-        self._tell({"kind": "ended", **self.outcome()})
 
     # For the page.
 
@@ -184,6 +182,10 @@ class Recorder:
 
     # What it is made of.
 
+    def _close(self) -> None:
+        self.ended_at = self._now
+        self._tell({"kind": "ended", **self.outcome()})
+
     def _moved(self) -> None:
         moves = self.tracks.moves
         if not moves:
@@ -224,7 +226,7 @@ class Recorder:
         return self.tracks.full
 
     def _pause(self, event: str) -> None:
-        if event == "paused":
+        if event == "full":
             self.paused_at = self._now
         elif self.paused_at is not None:
             waited, self.paused_at = self._now - self.paused_at, None

@@ -117,18 +117,42 @@ def messages(batches: Iterable[Batch]) -> list[list[Shown]]:
 def fates(books: Books) -> list[Fate]:
     """What became of every character, in order and without a gap."""
     size = len(books.text)
-    placed = _filled(sorted(_places(books), key=lambda one: one[0]), size, _rest(books))
+    # A message that was given out and then lost is booked as suppressed too, and that is later.
+    booked = _filled(sorted(_booked(books), key=_start), size, None)
+    given = _filled(sorted(_given(books), key=_start), size, None)
     reads = _filled([(r.start, r.end, r.state) for r in books.reads], size, "")
     chunks = _filled(list(_chunks(books.ends)), size, max(len(books.ends) - 1, 0))
+    rest = _rest(books)
     out: list[Fate] = []
-    at = i = j = k = 0
+    at = i = j = k = m = 0
     while at < size:
-        (start, until, place), (_, read, state), (_, came, chunk) = placed[i], reads[j], chunks[k]
-        end = min(until, read, came)
-        out.append(Fate(at, end, _moved(place, at - start), chunk, state))
-        i, j, k = i + (end == until), j + (end == read), k + (end == came)
+        low, until, place = booked[i]
+        start, shown, message = given[j]
+        end = min(until, shown, reads[k][1], chunks[m][1])
+        if place is None:
+            low, place = (at, rest) if message is None else (start, message)
+        out.append(Fate(at, end, _moved(place, at - low), chunks[m][2], reads[k][2]))
+        i, j = i + (end == until), j + (end == shown)
+        k, m = k + (end == reads[k][1]), m + (end == chunks[m][1])
         at = end
+    return _joined(out)
+
+
+def _joined(runs: Iterable[Fate]) -> list[Fate]:
+    """Neighbours that tell the same as one."""
+    out: list[Fate] = []
+    for one in runs:
+        last = out[-1] if out else None
+        if last is not None and (last.chunk, last.state) == (one.chunk, one.state):
+            if _moved(last.place, one.start - last.start) == one.place:
+                out[-1] = Fate(last.start, one.end, last.place, last.chunk, last.state)
+                continue
+        out.append(one)
     return out
+
+
+def _start(run: tuple[int, int, Place | None]) -> int:
+    return run[0]
 
 
 def _moved(place: Place, by: int) -> Place:
@@ -145,11 +169,14 @@ def _rest(books: Books) -> Place:
     return Place("unlisted", reason="spans" if len(books.spans) >= SPANS_MAX else "unknown")
 
 
-def _places(books: Books) -> Iterator[tuple[int, int, Place]]:
+def _given(books: Books) -> Iterator[tuple[int, int, Place | None]]:
     for index, runs in enumerate(messages(books.batches)):
         for run in runs:
             if run.start != ADDED:
                 yield run.start, run.start + run.size, Place("message", index, run.offset)
+
+
+def _booked(books: Books) -> Iterator[tuple[int, int, Place | None]]:
     counts = {"think": 0, "details": 0}
     for block in books.blocks:
         index = counts[block.kind]

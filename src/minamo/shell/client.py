@@ -18,7 +18,7 @@ from minamo.shell.discord.stopping import StopWays
 from minamo.shell.discord.targets import read_target
 from minamo.shell.drive import Source
 from minamo.shell.environment import stream_config
-from minamo.shell.hosting import Host
+from minamo.shell.discord.hosting import Host
 from minamo.shell.hushing import hush
 from minamo.shell.lanes import DRAIN_S
 from minamo.shell.lease import Lease
@@ -27,7 +27,7 @@ from minamo.shell.options import How, options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.pacing import Pacer
 from minamo.shell.receipts import Receipt
-from minamo.shell.replying import Reply
+from minamo.shell.discord.replying import Reply
 from minamo.shell.running import Running
 from minamo.shell.stops import MemoryStops, Reach, Stops
 from minamo.shell.thoughts import Thoughts

@@ -281,6 +281,7 @@ class Dispatch:
     def _report_rest(self, reason: str) -> None:
         """Say of text that was never fitted that it was not sent."""
         if waiting := self._source.waiting:
+            kind: Kind = getattr(self._source, "kind", "create")
             self._source.withdraw(reason)
             self._tell(
                 Receipt(
@@ -289,6 +290,7 @@ class Dispatch:
                     index=self._composer.count,
                     characters=waiting,
                     reason=reason,
+                    kind=kind,
                     settled_at=anyio.current_time(),
                 )
             )

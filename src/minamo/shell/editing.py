@@ -3,6 +3,9 @@
 The driver says what the whole text is now, as often as it likes; the lane asks for one call at a
 time and gets the one that is due then.  So the latest text wins, however slow the pace is, and
 when nothing is due any more the channel shows exactly the last text that was said.
+
+A message that grew does not make its channel unread.  So the end may be *fresh*: the final text
+as new messages, and when they are all there, the ones that grew are removed.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ class Pages:
 
     limit: int = MESSAGE_LENGTH
     tables: str = "code"
+    fresh: bool = False
+    """At the end send the text anew, if it was ever changed in place, and remove what grew."""
     limited: bool = field(default=False, init=False)
     broken: str = field(default="", init=False)
     """Why no page is changed any more; empty if all is well."""
@@ -38,10 +43,22 @@ class Pages:
     _wanted: tuple[str, ...] = field(default=(), init=False, repr=False)
     _shown: list[str] = field(factory=list, init=False, repr=False)
     _ids: list[int] = field(factory=list, init=False)
+    _edited: bool = field(default=False, init=False)
+    _ending: bool = field(default=False, init=False)
+    _spare: list[int] = field(factory=list, init=False)
+    """Messages to be removed when the pages stand."""
+    _stray: bool = field(default=False, init=False)
+    """A page that nobody wants any more is on its way."""
+    _grown: tuple[list[str], list[int]] | None = field(default=None, init=False, repr=False)
+    """What stands while the fresh pages are being made."""
 
     def show(self, text: str) -> None:
         """The whole reply as it is now; tell the dispatch with `deliver`."""
         self._text = text
+
+    def finish(self) -> None:
+        """The text is final; called when the dispatch is closed."""
+        self._ending = True
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -72,6 +89,9 @@ class Pages:
             self._shown.append(due.text)
         elif due.kind == "edit":
             self._shown[self._ids.index(due.target)] = due.text
+            self._edited = True
+        elif due.target in self._spare:
+            self._spare.remove(due.target)
         else:
             self._shown.pop()
             self._ids.pop()
@@ -82,20 +102,28 @@ class Pages:
         if receipt.delivered and receipt.kind != "create":
             return
         if receipt.delivered and receipt.message_id is not None:
-            self._ids.append(receipt.message_id)
+            (self._spare if self._stray else self._ids).append(receipt.message_id)
+            self._stray = False
+        elif self._grown is not None and receipt.kind == "create":
+            self._grow_on()
         else:
             # Refused, or deleted by somebody: trying again would fail or annoy.
             self.broken = receipt.reason or "deleted"
 
     def withdraw(self, reason: str) -> None:
-        """Leave everything as it stands."""
+        """Leave everything as it stands; but a text that stands twice stands once again."""
+        if self._grown is not None and len(self._ids) < len(self._wanted):
+            self._stray = len(self._shown) > len(self._ids)  # it is out, and comes too late
+            self._grow_on()
         self.broken = self.broken or reason
 
     def _due(self) -> Change | None:
         """What makes the first page right that does not read as it should."""
         if not self._may_ask():
-            return None
+            return self._spared() if self.broken else None
         wanted = self._pages()
+        if self._ending and self.fresh and wanted:
+            self._start_fresh(wanted)
         for number, text in enumerate(wanted):
             if number == len(self._shown):
                 return Change(text)
@@ -104,7 +132,25 @@ class Pages:
         if len(wanted) < len(self._shown) and wanted:
             # What looked like two pages with a block open can be one with the block closed.
             return Change("", "delete", self._ids[-1])
-        return None
+        return self._spared()
+
+    def _spared(self) -> Change | None:
+        return Change("", "delete", self._spare[0]) if self._spare else None
+
+    def _start_fresh(self, wanted: tuple[str, ...]) -> None:
+        """Make all pages anew; what grew stays until they stand."""
+        self.fresh = False
+        grew = self._edited or tuple(self._shown) != wanted[: len(self._shown)]
+        if grew and self._ids:
+            self._grown = self._shown, self._ids
+            self._spare = list(self._ids)
+            self._shown, self._ids = [], []
+
+    def _grow_on(self) -> None:
+        """A fresh page failed: what grew is brought up to date, and the fresh ones are removed."""
+        assert self._grown is not None
+        self._spare = list(self._ids)
+        (self._shown, self._ids), self._grown = self._grown, None
 
     def _may_ask(self) -> bool:
         # A page that was asked for and not answered has no id: nothing is due before it has.

@@ -38,6 +38,7 @@ _LOST: Mapping[str, str] = {
     "automod": "lost_blocked",
     "words_not_allowed": "lost_blocked",
     "harmful_link": "lost_blocked",
+    "explicit_content": "lost_blocked",
     "bad_form": "lost_refused",
     "bad_request": "lost_refused",
     "empty_message": "lost_refused",

@@ -6,13 +6,13 @@ as another reads like two.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from typing import Protocol
 
-from attrs import define, evolve, field
+from attrs import define, field
 
-from minamo.shell.sender import Answer, Kind, Post, Rejected, Sender, Took
+from minamo.shell.reply_notice import ReplyNotice
+from minamo.shell.sender import Answer, Kind, Lost, Post, PutOff, Rejected, Sender, Took
 
 # What Discord says of a webhook that somebody deleted, or whose token was reset.
 DEAD = frozenset({"unknown_webhook", "bad_token"})
@@ -37,12 +37,16 @@ class PersonaSender:
     _voice: Callable[[int, str], Sender] = field(repr=False)
     """Makes the sender for a webhook's id and token, with the persona's name and face."""
     _bot: Sender = field(repr=False)
+    notice: ReplyNotice | None = field(default=None, kw_only=True, repr=False)
+    """Goes before a reply: a webhook cannot make one."""
     _now: Sender | None = field(default=None, init=False, repr=False)
     _shown: bool = field(default=False, init=False)
     _renewed: bool = field(default=False, init=False)
+    _noticed: tuple[Sender, int] | None = field(default=None, init=False, repr=False)
     fell_back: str = field(default="", init=False)
     """Why the bot speaks itself; empty if it does not."""
-    has_nonce: bool = field(default=False, init=False)
+    # The bot may have to speak, and its messages have one.
+    has_nonce: bool = field(default=True, init=False)
 
     @property
     def place(self) -> int:
@@ -55,16 +59,16 @@ class PersonaSender:
 
     async def create(self, post: Post) -> Answer:
         """Send a new message, in whatever voice is left."""
-        answer = await self._speak(post)
-        if isinstance(answer, Rejected) and answer.reason in DEAD and not self._renewed:
-            self._renewed = True
-            self._now = None
-            answer = await self._speak(post, anew=True)
+        if post.reply_to is not None and not self.fell_back:
+            await self._give_notice(post.reply_to)
+        answer = await self._speak_anew(post)
         may_change = not self._shown and self._now is not self._bot
         if may_change and isinstance(answer, Rejected) and answer.reason in VOICELESS:
             self.fell_back, self._now = answer.reason, self._bot
             answer = await self._speak(post)
         self._shown = self._shown or isinstance(answer, Took)
+        if isinstance(answer, Rejected) or self.fell_back:
+            await self._take_notice_back()
         return answer
 
     async def edit(self, post: Post, message_id: int) -> Answer:
@@ -79,13 +83,41 @@ class PersonaSender:
         """Show the bot typing: a webhook cannot."""
         return await self._bot.typing(channel_id)
 
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+        """Have the bot start a thread: a webhook cannot."""
+        return await self._bot.start_thread(channel_id, message_id, name)
+
+    async def _give_notice(self, reply_to: int) -> None:
+        """Say what is replied to, once; the reply comes whatever becomes of this."""
+        if self.notice is None:
+            return
+        # One call more than was paced; the pace leaves room for it.
+        notice, self.notice = self.notice, None
+        answer = await self._speak_anew(notice.post(self.channel_id, reply_to))
+        if isinstance(answer, Took) and answer.message_id is not None and self._now is not None:
+            self._noticed = self._now, answer.message_id
+
+    async def _take_notice_back(self) -> None:
+        """Nothing follows it, or the bot replies by itself."""
+        if self._noticed is not None and (not self._shown or self.fell_back):
+            (voice, message_id), self._noticed = self._noticed, None
+            await voice.delete(self.channel_id, message_id)
+
+    async def _speak_anew(self, post: Post) -> Answer:
+        """Speak; a webhook that is dead is made again, once."""
+        answer = await self._speak(post)
+        if isinstance(answer, Rejected) and answer.reason in DEAD and not self._renewed:
+            self._renewed = True
+            self._now = None
+            answer = await self._speak(post, anew=True)
+        return answer
+
     async def _speak(self, post: Post, *, anew: bool = False) -> Answer:
         if self._now is None:
             found = await self._webhooks.find(self.channel_id, anew=anew)
+            if isinstance(found, Lost):  # only the looking was; nothing was said
+                return PutOff(found.reason)
             if not isinstance(found, tuple):
                 return found
             self._now = self._voice(*found)
-        if self._now is self._bot:
-            # Its client repeats by itself; with a nonce that shows nothing twice.
-            post = evolve(post, nonce=secrets.token_hex(12))
         return await self._now.create(post)

@@ -131,7 +131,7 @@ class TurnActions:
 
     def refuse_iterations(self, _: object) -> None:
         most = self.settings.iterations_max
-        self.data = Error("model_error", f"the model wants tools after {most} replies still")
+        self.data = Error("model_error", f"the model still asks for tools after {most} replies")
         self._refuse("too_many", "not run: too many replies in one turn")
 
     def give_up_tools(self, _: object) -> None:

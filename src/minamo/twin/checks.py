@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from minamo.twin.refusals import Refused, bad_form, missing, too_long
 from minamo.twin.rules import Rules
@@ -163,6 +164,21 @@ def webhook_name(rules: Rules, value: object, path: str = "name") -> str:
             words = f'Username cannot contain "{word}"'
             raise bad_form(path, "USERNAME_INVALID_CONTAINS", words)
     return name
+
+
+def address(value: object, path: str) -> str | None:
+    """A web address of something to show: nothing, or http(s)."""
+    if value is None:
+        return None
+    parts = urlsplit(str(value))
+    if not parts.scheme or not parts.netloc:
+        raise bad_form(path, "URL_TYPE_INVALID_URL", "Not a well formed URL.")
+    if parts.scheme not in ("http", "https"):
+        words = (
+            f"Scheme \"{parts.scheme}\" is not supported. Scheme must be one of ('http', 'https')."
+        )
+        raise bad_form(path, "URL_TYPE_INVALID_SCHEME", words)
+    return str(value)
 
 
 def image(value: object, path: str = "avatar") -> str | None:

@@ -230,13 +230,17 @@ class Twin:
 
     # The place changes.
 
-    def deny(self, channel: Channel | str, *permissions: Permission) -> None:
-        """Take permissions from the bot in one channel."""
-        self._overwrite(channel, Permission(0), combined(permissions))
+    def deny(
+        self, channel: Channel | str, *permissions: Permission, user: User | str | None = None
+    ) -> None:
+        """Take permissions from the bot, or from *user*, in one channel."""
+        self._overwrite(channel, user, Permission(0), combined(permissions))
 
-    def allow(self, channel: Channel | str, *permissions: Permission) -> None:
-        """Give the bot permissions in one channel."""
-        self._overwrite(channel, combined(permissions), Permission(0))
+    def allow(
+        self, channel: Channel | str, *permissions: Permission, user: User | str | None = None
+    ) -> None:
+        """Give the bot, or *user*, permissions in one channel."""
+        self._overwrite(channel, user, combined(permissions), Permission(0))
 
     def delete_channel(self, channel: Channel | str) -> None:
         """Delete a channel with all in it."""
@@ -263,9 +267,11 @@ class Twin:
         """Dispatch any gateway event, for what the twin has no word for."""
         self._discord.gateway.dispatch(name, dict(data), guild_id=self.guild.id)
 
-    def _overwrite(self, channel: Channel | str, allow: Permission, deny: Permission) -> None:
+    def _overwrite(
+        self, channel: Channel | str, user: User | str | None, allow: Permission, deny: Permission
+    ) -> None:
         place = self._channel(channel)
-        overwrite(place, self.bot.id, allow, deny)
+        overwrite(place, (self.bot if user is None else self._user(user)).id, allow, deny)
         self._discord.announce_channel("CHANNEL_UPDATE", place)
 
     def _channel(self, channel: Channel | str) -> Channel:

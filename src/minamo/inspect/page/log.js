@@ -7,6 +7,8 @@ import { on } from "./state.js";
 const LINES_MAX = 300;
 const NEAR_PX = 60;
 
+const WISHES = { user: "stop", follow_up: "follow-up", kill: "kill" };
+
 let waiting = [];
 
 export function begin() {
@@ -54,6 +56,5 @@ function line(one) {
     const thoughts = one.thoughts ? ` + ${one.thoughts} of thought` : "";
     return [row("chunk", one.t, one.type === "text" ? "chunk" : one.type, one.text ? JSON.stringify(one.text).slice(1, -1) : "", h("i", {}, one.type === "text" ? ` ${one.size}${thoughts}` : ""))];
   }
-  if (one.event === "paused" || one.event === "resumed") return [];
-  return [row("wish", one.t, one.event.replaceAll("_", " "), one.text || "")];
+  return [row(WISHES[one.event] ? "wish" : "note", one.t, WISHES[one.event] || one.event.replaceAll("_", " "), one.text || "")];
 }

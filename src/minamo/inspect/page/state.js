@@ -33,8 +33,8 @@ function keep(stream) {
 const streamTook = {
   event(stream, one) {
     if (one.event === "chunk") stream.heard_at = one.t;
-    if (one.event === "paused") stream.paused_at = one.t;
-    if (one.event === "resumed") {
+    if (one.event === "full") stream.paused_at = one.t;
+    if (one.event === "room") {
       if (stream.heard_at !== null && stream.paused_at !== null) stream.heard_at += one.t - stream.paused_at;
       stream.paused_at = null;
     }

@@ -11,6 +11,8 @@ from minamo.twin.world import PRIVATE_THREAD, PUBLIC_THREAD, Channel
 
 def _from_message(call: Call) -> Answer:
     parent = call.channel(Permission.CREATE_PUBLIC_THREADS)
+    if parent.guild_id is None or parent.is_thread:
+        raise Refused(50024)
     message = call.message()
     if message.thread_id is not None:
         raise Refused(160004)

@@ -107,10 +107,11 @@ def _execute(call: Call) -> Answer:
     name = found.name
     if body.get("username") is not None:
         name = checks.webhook_name(discord.rules, body["username"], "username")
+    face = checks.address(body.get("avatar_url"), "avatar_url")
     one = draft(discord, body, call.uploads)
     one.flags &= ~EPHEMERAL
     one.reference = {}  # webhooks cannot reply
-    persona = User(found.id, name, is_bot=True, avatar=body.get("avatar_url") or found.avatar)
+    persona = User(found.id, name, is_bot=True, avatar=face or found.avatar)
     message = post(discord, place, persona, one, webhook_id=found.id)
     if call.query.get("wait", "false").lower() not in ("true", "1"):
         return 204, None

@@ -19,7 +19,7 @@ from minamo.shell.discord.personas import persona_sender
 from minamo.shell.discord.stopping import BUTTON
 from minamo.shell.discord.targets import Target
 from minamo.shell.drive import Source
-from minamo.shell.hosting import Home
+from minamo.shell.discord.hosting import Home
 from minamo.shell.options import Options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took

@@ -1,0 +1,1 @@
+"""The ready-made bot behind `minamo run`: settings in, a bot that answers out."""

@@ -1,0 +1,105 @@
+"""The tools of the ready-made bot: a few that can do no harm, and the owner's own file."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import inspect
+import random
+import zoneinfo
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+from minamo.errors import BadRequest, BadSetting
+from minamo.shell.tool_context import ToolError
+from minamo.shell.tools import FunctionTool, ToolFunction, Tools
+
+# As many as anybody throws at a table.
+_DICE_MAX = 100
+_SIDES_MAX = 1_000_000
+
+
+async def roll(
+    sides: Annotated[int, "how many sides each die has"] = 6,
+    count: Annotated[int, "how many dice"] = 1,
+) -> dict[str, object]:
+    """Roll dice."""
+    if not 1 <= count <= _DICE_MAX or not 2 <= sides <= _SIDES_MAX:
+        raise ToolError(f"1 to {_DICE_MAX} dice, with 2 to {_SIDES_MAX} sides")
+    rolled = [random.randint(1, sides) for _ in range(count)]  # noqa: S311 - a game
+    return {"rolled": rolled, "total": sum(rolled)}
+
+
+async def now(
+    zone: Annotated[str, "a time zone such as Europe/Lisbon; UTC if not given"] = "UTC",
+) -> str:
+    """What date and time it is."""
+    try:
+        place: datetime.tzinfo = datetime.UTC if zone == "UTC" else zoneinfo.ZoneInfo(zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise ToolError("there is no such time zone; give one such as Europe/Lisbon") from None
+    return datetime.datetime.now(place).strftime("%A, %Y-%m-%d %H:%M %Z")
+
+
+BUILT_IN: dict[str, ToolFunction] = {"roll": roll, "now": now}
+
+
+def toolbox(names: Sequence[str], file: Path | None = None) -> Tools:
+    """The built-in tools of these names, and those of the owner's file."""
+    unknown = [one for one in names if one not in BUILT_IN]
+    if unknown:
+        raise BadSetting(
+            f"bot.tools: there is no {unknown[0]!r}; there are {', '.join(BUILT_IN)}. "
+            "Your own go into a file, named by bot.tools_file"
+        )
+    own = [] if file is None else _own(file)
+    try:
+        return Tools([*(BUILT_IN[one] for one in names), *own])
+    except BadRequest as error:
+        raise BadSetting(f"tools: {error}") from None
+
+
+def _own(file: Path) -> list[FunctionTool | ToolFunction]:
+    """What the owner's file offers: its `tools`, or else every public async function of it."""
+    module = _module(file)
+    given = getattr(module, "tools", None)
+    if isinstance(given, Tools):
+        return [one for name in given if (one := given.get(name)) is not None]
+    found = [
+        one
+        for name, one in vars(module).items()
+        if inspect.iscoroutinefunction(one)
+        and not name.startswith("_")
+        and one.__module__ == module.__name__
+    ]
+    if not found:
+        raise BadSetting(f"{file}: no tools in it; write async functions with typed arguments")
+    return list(found)
+
+
+def _module(file: Path) -> ModuleType:
+    if not file.is_file():
+        raise BadSetting(f"bot.tools_file: there is no file {file}")
+    spec = importlib.util.spec_from_file_location("minamo_own_tools", file)
+    if spec is None or spec.loader is None:
+        raise BadSetting(f"bot.tools_file: {file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001 - the owner's own code; any mistake is theirs to see
+        raise BadSetting(f"{file}: {_where(error, file)}{type(error).__name__}: {error}") from None
+    return module
+
+
+def _where(error: Exception, file: Path) -> str:
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f"line {error.lineno}: "
+    at = error.__traceback__
+    line = 0
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == str(file):
+            line = at.tb_lineno
+        at = at.tb_next
+    return f"line {line}: " if line else ""

@@ -1,0 +1,35 @@
+"""Short ways to use lanes with a fake sender, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from minamo.shell.lanes import Lanes, open_lanes
+from minamo.shell.receipts import Receipt
+from minamo.shell.sender import Answer, Post
+from minamo.shell.source import Texts
+from senders import FakeSender, virtually
+
+
+def with_lanes(story: Callable[[Lanes], Awaitable[None]], drain_s: float = 60.0) -> None:
+    async def main() -> None:
+        async with open_lanes(drain_s=drain_s) as lanes:
+            await story(lanes)
+
+    virtually(main)
+
+
+async def send(
+    lanes: Lanes, sender: FakeSender, *texts: str, stream_id: str = "s"
+) -> tuple[Receipt, ...]:
+    source = Texts(list(texts))
+    async with lanes.open(sender.place, sender, source, stream_id=stream_id) as one:
+        one.deliver()
+        return await one.finish()
+
+
+def answers(*script: Answer | None) -> FakeSender:
+    def say(number: int, post: Post) -> Answer | None:
+        return script[min(number, len(script)) - 1]
+
+    return FakeSender(script=say)

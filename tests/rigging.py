@@ -1,0 +1,95 @@
+"""A real hikari bot with a client, on the twin, over real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import hikari
+from attrs import define, field
+
+from minamo.core.result import StreamResult
+from minamo.shell.client import Client
+from minamo.shell.scripted import Scripted
+from minamo.twin import Twin
+
+Answer = Callable[["Rig", Any], Awaitable[Any]]
+
+
+@define(eq=False)
+class Rig:
+    """A bot on a twin, and what its replies came to."""
+
+    twin: Twin
+    bot: hikari.GatewayBot
+    client: Client
+    results: list[Any] = field(factory=list)
+    errors: list[BaseException] = field(factory=list)
+
+    async def ask(self, text: str = "hi", user: str = "ann", **where: Any) -> Any:
+        """Say something, and wait for one more result."""
+        before = len(self.results)
+        asked = await self.twin.say(text, user=user, **where)
+        await self.until(lambda: len(self.results) > before)
+        del asked
+        return self.results[-1]
+
+    async def until(self, holds: Callable[[], bool], within_s: float = 10.0) -> None:
+        with anyio.fail_after(within_s):
+            while not holds():
+                if self.errors:
+                    raise self.errors[0]
+                await anyio.sleep(0.005)
+
+    def said(self, channel: str = "general") -> list[str]:
+        """What the bot said there."""
+        return self.twin.texts(channel)
+
+
+def make_bot(twin: Twin, **settings: Any) -> hikari.GatewayBot:
+    return hikari.GatewayBot(
+        twin.token,
+        rest_url=twin.url,
+        banner=None,
+        logs=None,
+        suppress_optimization_warning=True,
+        **{"intents": hikari.Intents.ALL, **settings},
+    )
+
+
+@asynccontextmanager
+async def rigged(twin: Twin, answer: Answer | None, **settings: Any) -> AsyncIterator[Rig]:
+    """A bot that answers every message of a person with *answer*."""
+    bot = make_bot(twin)
+    rig = Rig(twin, bot, Client(bot, **settings))
+
+    async def on_message(event: hikari.MessageCreateEvent) -> None:
+        if answer is None or not event.is_human:
+            return
+        try:
+            rig.results.append(await answer(rig, event))
+        except BaseException as error:
+            rig.errors.append(error)
+            raise
+
+    bot.event_manager.subscribe(hikari.MessageCreateEvent, on_message)
+    await bot.start(check_for_updates=False)
+    try:
+        yield rig
+    finally:
+        if bot.is_alive:
+            await bot.close()
+
+
+def streaming(source: Any, **how: Any) -> Answer:
+    """Answer with *source*, which may be a list of lines of a script."""
+
+    async def answer(rig: Rig, event: Any) -> StreamResult:
+        made = source(event) if callable(source) else source
+        if isinstance(made, Sequence):
+            made = Scripted(list(made))
+        return await rig.client.stream(event, made, **how)
+
+    return answer

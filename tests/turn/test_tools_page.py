@@ -1,0 +1,41 @@
+"""The page about tools: its programs run and say what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from minamo.shell.turn_settings import TurnSettings
+
+pytestmark = pytest.mark.anyio
+PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def test_the_programs_of_the_page_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(blocks), "tools.md", "exec"), names)
+    shown, progress, result = await names["main"]()
+
+    assert f"`{[shown[0]]!r}"[:-1].replace("'", '"') in PAGE
+    assert repr(shown[1]) in PAGE
+    assert progress == ["Looking at the sky over Rome…"]
+    assert result.status == "completed"
+    assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]
+    assert len(await names["roll"](6, 3)) == 3
+
+
+def test_the_table_of_limits_is_right() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d ]+|none) \|", PAGE, re.MULTILINE))
+    told = {name: value.replace(" ", "") for name, value in rows.items()}
+    real = {name: str(value or "none") for name, value in attrs.asdict(TurnSettings()).items()}
+    assert told == real

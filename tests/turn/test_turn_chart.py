@@ -1,0 +1,98 @@
+"""The turn chart, every row of it taken by a turn through real guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from minamo.core.chunks import Done, Error
+from minamo.core.result import StreamResult
+from minamo.machine import Coverage, verify
+from minamo.shell.scripted import Scripted
+from minamo.shell.tool_context import ToolError
+from minamo.shell.tools import Tools, as_tool
+from minamo.shell.turn_actions import CHART
+from minamo.shell.turn_settings import TurnSettings
+from minamo.shell.wishes import Wish
+from turning import Dialogue, Stage, asks, at, play
+
+SEEN = Coverage(CHART)
+USER, KILL, NEWER = Wish(), Wish(kind="kill"), Wish(kind="follow_up")
+
+
+async def work(seconds: float = 0.0) -> None:
+    await anyio.sleep(seconds)
+
+
+async def fail() -> None:
+    raise ToolError("no")
+
+
+TOOLS = Tools([work, fail, as_tool(work, name="last", ends_turn=True)])
+
+
+def status(
+    *scripts: Any, wish: Wish | None = None, when: float | None = None, **options: Any
+) -> str:
+    """Play a turn that is watched; a wish comes *when*, or before it."""
+    stage = Stage()
+    options.setdefault("tools", TOOLS)
+
+    async def story(on: Stage) -> Any:
+        if wish is not None and when is None:
+            on.wishes.put(wish)
+        async with anyio.create_task_group() as tasks:
+            if wish is not None and when is not None:
+                tasks.start_soon(at, when, lambda: on.wishes.put(wish))
+            return await on.turn(Dialogue(list(scripts)), watch=SEEN, **options)
+
+    return play(story, stage).status
+
+
+def late(wish: Wish) -> str:
+    """A wish that comes when the reply has its outcome and the turn does not know it yet."""
+    stage = Stage()
+
+    async def stream_pass(source: Any, **how: bool) -> StreamResult:
+        result = await Stage().stream_pass(source, **how)
+        stage.wishes.put(wish)
+        return result
+
+    story = Dialogue([asks("work")])
+    return play(lambda on: on.turn(story, TOOLS, stream_pass=stream_pass, watch=SEEN), stage).status
+
+
+def test_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None]) -> None:
+    hangs, empty, down = Scripted([], hangs=True), [Done()], [Error("api_error", "no")]
+    hello, call, long = ["Hi."], asks("work"), asks("work", seconds=9)
+
+    assert status(hello) == "completed"
+    assert status(["<silence/>"], settings=TurnSettings(silence_marker="<silence/>")) == "completed"
+    assert status(call, hello) == "completed"
+    assert status(asks("work", text="Hi."), empty) == "completed"
+    assert status(asks("last")) == "completed"
+    assert status(call, tools=None) == "function_call"
+    assert status(call, settings=TurnSettings(iterations_max=1)) == "error"
+    assert status(asks("fail")) == "error"
+    assert status(down) == "error"
+    assert status(hangs) == "timeout"
+    assert status(empty) == "empty_response"
+    for reply in (empty, down, hangs):
+        assert status(reply, fallbacks=[Dialogue([hello])]) == "completed"
+    for wish, outcome in (
+        (USER, "stopped_by_user"),
+        (KILL, "stopped_by_user"),
+        (NEWER, "follow_up_interrupt"),
+    ):
+        assert status(hello, wish=wish) == outcome
+        assert status(hangs, wish=wish, when=3) == outcome
+        assert status(long, wish=wish, when=3) == outcome
+        assert late(wish) == outcome
+    figure(str(SEEN))
+    assert not SEEN.missing, str(SEEN)
+
+
+def test_the_chart_is_sound() -> None:
+    assert not verify(CHART)

@@ -1,0 +1,206 @@
+"""Random providers, tools and wishes: whatever they do, a turn keeps its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, get_args
+
+import anyio
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
+from minamo.core.result import Status, StreamResult
+from minamo.machine import Coverage
+from minamo.shell.scripted import Scripted
+from minamo.shell.tool_context import ToolError
+from minamo.shell.tools import Tools, as_tool
+from minamo.shell.turn_actions import CHART
+from minamo.shell.turn_result import TurnResult
+from minamo.shell.turn_settings import TurnSettings
+from minamo.shell.wishes import Wish
+from minamo.wire.conversation import paired, user
+from turning import Dialogue, Stage, at, play
+
+MARK = "<silence/>"
+SEEN = Coverage(CHART)
+
+
+class Shop:
+    """Tools of every temper, which count who is at work."""
+
+    def __init__(self) -> None:
+        self.running = self.begun = 0
+
+    async def work(self, seconds: int = 0) -> str:
+        self.begun += 1
+        self.running += 1
+        try:
+            await anyio.sleep(seconds)
+        finally:
+            self.running -= 1
+        return "fine"
+
+    async def refuse(self, seconds: int = 0) -> None:
+        await self.work(seconds)
+        raise ToolError("no")
+
+    async def crash(self, seconds: int = 0) -> None:
+        await self.work(seconds)
+        raise OSError("sk-secret")
+
+    async def spill(self, seconds: int = 0) -> Any:
+        await self.work(seconds)
+        return object()
+
+    @property
+    def tools(self) -> Tools:
+        last = as_tool(self.work, name="last", ends_turn=True)
+        return Tools([self.work, self.refuse, self.crash, self.spill, last])
+
+
+def often(usual: Any, *rare: Any) -> st.SearchStrategy[Any]:
+    """Mostly *usual*, now and then something else."""
+    return st.sampled_from([usual] * 4 + list(rare))
+
+
+a_call = st.builds(
+    Call,
+    often("work", "refuse", "crash", "spill", "last", "unknown"),
+    often({"seconds": 3}, {}, {"seconds": 1}, {"seconds": 40}, {"seconds": "soon"}),
+    st.sampled_from(["", "a", "b"]),
+)
+some_calls = st.lists(a_call, min_size=1, max_size=3).map(lambda some: FunctionCall(tuple(some)))
+spoken = st.sampled_from(["Hi. ", "Well.\n\n", " ", "<think>hm</think>", MARK, "<sil"])
+says = st.lists(st.tuples(st.sampled_from([0, 1]), spoken), max_size=2)
+ends = often(
+    some_calls,
+    st.builds(lambda n: Done("stop", Usage(n)), st.integers(0, 9)),
+    st.just(Done("stop")),
+    st.just(Error("api_error", "no")),
+    st.just(Error("content_blocked", "no")),
+    st.just(FunctionCall(())),
+).flatmap(lambda one: one)
+replies = st.one_of(
+    *[st.builds(lambda said, end: Scripted([*said, (1, end)]), says, ends)] * 8,
+    st.builds(lambda said: Scripted(said, hangs=True), says),
+)
+dialogues = st.lists(replies, min_size=1, max_size=5)
+kinds = st.sampled_from(["user", "follow_up", "kill"])
+# Before the turn, while something goes on, or long after.
+wishes = st.lists(
+    st.tuples(st.sampled_from([-1, 0, 0.5, 1, 1.5, 2.5, 3.5, 5.5, 200]), kinds), max_size=2
+)
+settings = st.builds(
+    TurnSettings,
+    iterations_max=st.integers(1, 6),
+    failed_rounds_max=st.integers(1, 3),
+    empty_retries=st.integers(0, 2),
+    tool_timeout_ms=st.sampled_from([2_000, 300_000]),
+    silence_marker=st.sampled_from(["", MARK]),
+)
+
+
+@given(
+    st.lists(dialogues, min_size=1, max_size=3),
+    wishes,
+    st.none() | kinds,
+    settings,
+    often(True, False),
+)
+def test_a_turn_keeps_its_promises(
+    scripts: list[list[Scripted]],
+    wanted: list[tuple[float, Any]],
+    late: Any,
+    how: TurnSettings,
+    with_tools: bool,
+) -> None:
+    llms = [Dialogue(list(one)) for one in scripts]
+    shop, stage = Shop(), Stage()
+    began, over = user("Go"), 0.0
+
+    async def stream_pass(source: Any, **options: bool) -> StreamResult:
+        result = await stage.stream_pass(source, **options)
+        if late is not None and len(stage.passes) == 2:
+            stage.wishes.put(Wish(kind=late))  # the reply has ended, and nobody knows yet
+        return result
+
+    async def story(on: Stage) -> TurnResult:
+        nonlocal over
+        async with anyio.create_task_group() as tasks:
+            for when, kind in wanted:
+                wish = Wish(kind=kind)
+                if when < 0:
+                    on.wishes.put(wish)
+                else:
+                    tasks.start_soon(at, when, lambda wish=wish: on.wishes.put(wish))
+            result = await on.turn(
+                llms[0],
+                shop.tools if with_tools else None,
+                messages=[began],
+                stream_pass=stream_pass,
+                settings=how,
+                fallbacks=llms[1:],
+                watch=SEEN,
+            )
+            over = anyio.current_time()
+        return result
+
+    result = play(story, stage)
+    event(result.status)
+
+    # One outcome.
+    assert result.status in get_args(Status)
+    assert result.states[-1] == result.status
+    assert sum(state in get_args(Status) for state in result.states) == 1
+    # Nobody waits for a turn that was told to end, and no tool outlives it.
+    assert all(max(when, 0) >= over for when, _ in wanted)
+    assert late is None or len(result.results) <= 2
+    assert shop.running == 0
+    # Every loop is bounded.
+    assert result.iterations <= how.iterations_max
+    assert len(result.results) <= how.iterations_max + how.empty_retries + len(llms) - 1
+    assert _longest_failure(result) <= how.failed_rounds_max
+    # Every call is answered exactly once, in order; unless it is the caller's to run.
+    mine = [call for one in result.results for call in one.function_calls]
+    unanswered = len(result.results[-1].function_calls) if result.status == "function_call" else 0
+    assert [one.call for one in result.tool_history] == mine[: len(mine) - unanswered]
+    # The conversation goes on from where it was, each time.
+    asked = [messages for one in llms for messages in one.asked]
+    for before, after in pairwise(sorted(asked, key=len)):
+        assert after[: len(before)] == before
+    assert result.messages[0] is began
+    assert all(messages == result.messages[: len(messages)] for messages in asked)
+    if result.status != "function_call":
+        paired(result.messages)
+    # What was shown is what is told, and nothing that is nobody's business.
+    assert "".join("".join(stage.shown).split()) == "".join(result.accumulated_text.split())
+    assert "sk-secret" not in str([message.text for message in result.messages])
+
+
+def _longest_failure(result: TurnResult) -> int:
+    """How many rounds in a row had no call that worked; the one that was stopped is none."""
+    longest = run = 0
+    answers = list(result.tool_history)
+    for one in result.results:
+        number = len(one.function_calls) if one.status == "function_call" else 0
+        mine, answers = answers[:number], answers[number:]
+        if mine and not any(a.problem in ("stopped", "too_many") for a in mine):
+            run = 0 if any(not a.failed for a in mine) else run + 1
+            longest = max(longest, run)
+    return longest
+
+
+def test_random_turns_take_most_rows(figure: Callable[[str], None]) -> None:
+    """A strategy that never gets anywhere would prove nothing."""
+    test_a_turn_keeps_its_promises()
+    figure(f"random turns: {SEEN}")
+    assert len(SEEN.missing) <= 3, str(SEEN)
+
+
+def test_a_text_that_was_shown_is_never_said_by_another() -> None:
+    one, two = Dialogue([[Text("Hi.\n\n"), Error("api_error", "x")]]), Dialogue([["Hi."]])
+    stage = Stage()
+    play(lambda on: on.turn(one, fallbacks=[two]), stage)
+    assert (stage.shown, two.asked) == (["Hi."], [])
