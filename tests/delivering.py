@@ -11,10 +11,12 @@ import hikari
 from attrs import define
 
 from minamo.machine.machine import Observer
-from minamo.shell.discord import BotSender, WebhookSender, webhook_client
+from minamo.shell.discord import BotSender, BotWebhooks, WebhookSender, webhook_client
 from minamo.shell.dispatch import Dispatch
+from minamo.shell.hushing import hush
 from minamo.shell.lanes import Lanes, open_lanes
 from minamo.shell.pacing import PACES, Pace, Pacer
+from minamo.shell.persona import PersonaSender
 from minamo.shell.receipts import Receipt
 from minamo.shell.source import Manner, Texts
 from minamo.twin import Twin
@@ -66,6 +68,7 @@ async def posting(
     **settings: Any,
 ) -> AsyncIterator[Post]:
     """A bare REST client and lanes over it; *settings* are the client's."""
+    hush()  # as a client of ours does
     app = hikari.RESTApp(url=twin.url, **settings)
     await app.start()
     try:
@@ -89,8 +92,21 @@ async def persona(
         yield WebhookSender(rest, int(made.id), made.token, post.sender(channel), **looks)
 
 
+@asynccontextmanager
+async def ada(post: Post, name: str = "Ada", **more: Any) -> AsyncIterator[PersonaSender]:
+    """A persona whose webhook is found or made, and made again."""
+    bot = post.sender()
+    async with webhook_client(post.twin.url) as rest:
+
+        def voice(webhook_id: int, token: str) -> WebhookSender:
+            return WebhookSender(rest, webhook_id, token, bot, name=name)
+
+        place = post.twin.channel().id
+        yield PersonaSender(place, BotWebhooks(post.rest), voice, bot, **more)
+
+
 def reasons(receipts: Sequence[Receipt]) -> list[tuple[str, str]]:
     return [(one.outcome, one.reason) for one in receipts]
 
 
-__all__ = ["Manner", "Post", "persona", "posting", "reasons", "unpaced"]
+__all__ = ["Manner", "Post", "ada", "persona", "posting", "reasons", "unpaced"]

@@ -140,15 +140,8 @@ class Rig:
                 heard=driver.heard,
                 limit_reached=driver.limit_reached,
             ) as dispatch:
-                watching = asyncio.create_task(self.watch_lane(recorder, dispatch))
                 await driver.run(source, dispatch)
-                watching.cancel()
             self.wishes = None
-
-    async def watch_lane(self, recorder, dispatch) -> None:  # type: ignore[no-untyped-def]
-        while recorder is not None:
-            recorder.lane_is(anyio.current_time(), held=dispatch.held, waiting=dispatch._source.waiting)
-            await anyio.sleep(0.05)
 
 
 @asynccontextmanager

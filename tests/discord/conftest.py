@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,8 +13,25 @@ from attrs import evolve
 
 from minamo.twin import Rules, Twin
 from minamo.twin.fixture import pytest_runtest_makereport, twin, twin_rules
+from overseeing import overseeing, uses_ours
 
 __all__ = ["pytest_runtest_makereport", "twin", "twin_rules"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    about = "rule_breaking(why): sends what must never be sent, to see it refused"
+    config.addinivalue_line("markers", about)
+
+
+@pytest.fixture(autouse=True)
+def overseen(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every request of every test that uses minamo's senders is looked at; see overseeing.py."""
+    if not uses_ours(request.module) or request.node.get_closest_marker("rule_breaking"):
+        yield
+        return
+    with overseeing() as overseer:
+        yield
+    assert not overseer.wrongs, "\n".join(overseer.wrongs[:20])
 
 
 @pytest.fixture

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 
-from delivering import Post, posting, reasons
-from minamo.shell.discord import BotWebhooks, WebhookSender, webhook_client
-from minamo.shell.persona import PersonaSender
+from delivering import ada, posting, reasons
 from minamo.twin import CREATE, EXECUTE, Permission, Twin
 
 pytestmark = pytest.mark.anyio
 MAKE = "POST /channels/{channel}/webhooks"
-
-
-@asynccontextmanager
-async def ada(post: Post, name: str = "Ada") -> AsyncIterator[PersonaSender]:
-    bot = post.sender()
-    async with webhook_client(post.twin.url) as rest:
-
-        def voice(webhook_id: int, token: str) -> WebhookSender:
-            return WebhookSender(rest, webhook_id, token, bot, name=name)
-
-        yield PersonaSender(post.twin.channel().id, BotWebhooks(post.rest), voice, bot)
 
 
 async def test_a_webhook_is_made_once_and_found_again() -> None:

@@ -6,7 +6,6 @@ import logging
 import random
 
 import pytest
-from attrs import evolve
 
 from delivering import Manner, persona, posting, reasons, unpaced
 from minamo.shell.sender import SUPPRESS_EMBEDS, Embed, Ping, Took
@@ -98,30 +97,11 @@ async def test_flags_and_embeds_go_with_the_message() -> None:
         assert without.flags & SUPPRESS_EMBEDS
 
 
-async def test_every_refusal_has_a_name() -> None:
-    rules = evolve(Rules(), automod_words=("forbidden",), harmful_links=("evil.invalid",))
-    async with Twin(rules=rules) as twin, posting(twin) as post:
-
-        async def told(text: str, channel: str = "general") -> str:
-            (receipt,) = await post.send(text, channel=channel)
-            assert receipt.outcome == "refused"
-            return receipt.reason
-
-        assert await told(" \n ") == "empty_message"
-        assert await told("x" * 2_001) == "bad_form"
-        assert await told("forbidden", "a") == "automod"
-        assert await told("see evil.invalid", "a") == "harmful_link"
-        twin.deny("b", Permission.SEND_MESSAGES)
-        assert await told("hello", "b") == "no_permission"
-        twin.deny("c", Permission.VIEW_CHANNEL)
-        assert await told("hello", "c") == "no_access"
-        sender = post.sender("d")
-        twin.delete_channel("d")
-        sent = await sender.create(Message(channel_id=sender.place, text="hello"))
-        assert sent.reason == "unknown_channel"
-        thread = twin.thread("t")
-        thread.locked = thread.archived = True
-        assert await told("hello", "t") in ("thread_locked", "thread_archived")
+@pytest.mark.rule_breaking("a text that no fitting would let through")
+async def test_a_text_that_is_too_long_is_refused() -> None:
+    async with Twin() as twin, posting(twin) as post:
+        assert reasons(await post.send("x" * 2_001)) == [("refused", "bad_form")]
+        assert (await post.send("x" * 2_000))[0].delivered
 
 
 async def test_a_dead_or_badly_named_persona_is_refused_by_name() -> None:

@@ -114,7 +114,7 @@ def run(*wanted: Call, **options: Any) -> tuple[Answer, ...]:
         ("fail", {"how": "timeout"}, "raised", "the tool failed (TimeoutError)"),
         ("fail", {"how": "purpose"}, "refused", "there is no such city"),
         ("fail", {"how": "blank"}, "refused", "failed"),
-        ("fail", {"how": "half"}, "refused", "?" + "x" * 299),
+        ("fail", {"how": "half"}, "refused", "?" + "x" * 999),
         ("hang", {}, "timeout", "not done after 300 seconds"),
         ("brief", {}, "timeout", "not done after 2 seconds"),
         ("brief", {"seconds": 1}, "", "late"),
@@ -138,9 +138,11 @@ def test_every_call_has_an_answer(
     assert SECRET not in one.text + repr(one) + caplog.text
 
 
-def test_the_exception_is_there_for_your_own_log() -> None:
+def test_your_own_log_can_have_more(caplog: pytest.LogCaptureFixture) -> None:
     (one,) = run(Call("fail"))
     assert isinstance(one.exception, KeyError)
+    line = one.exception.__traceback__.tb_next.tb_lineno  # type: ignore[union-attr]
+    assert caplog.messages == [f"tool fail raised KeyError at test_tool_calls.py:{line}"]
 
 
 @pytest.mark.parametrize("what", ["megabyte", "many"])

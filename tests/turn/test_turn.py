@@ -12,6 +12,7 @@ from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting
+from minamo.shell.adapters import OpenAICompatible
 from minamo.shell.scripted import Scripted
 from minamo.shell.tool_context import Progress, ToolContext, ToolError
 from minamo.shell.tools import Tools, as_tool
@@ -278,6 +279,15 @@ def test_nothing_that_a_provider_or_a_pass_does_is_raised(caplog: Any) -> None:
     told = play(lambda on: on.turn(Scripted(["Hi"]), watch=watching))
     assert told.data == Error("api_error", "internal error (OSError)")
     assert (told.status, told.error_unshown) == ("error", True)
+
+
+def test_what_is_no_provider_or_no_tools_is_refused() -> None:
+    prepared = OpenAICompatible("http://127.0.0.1:1", model="m").ask("Hi")
+    for llm, others in ((prepared, []), (Scripted(["Hi"]), [prepared])):
+        with pytest.raises(BadRequest, match=r"provider.*PreparedConversation is neither"):
+            play(lambda on, llm=llm, others=others: on.turn(llm, fallbacks=others))
+    with pytest.raises(BadRequest, match=r"Tools\(…\), not a list"):
+        play(lambda on: on.turn(Scripted(["Hi"]), [roll]))  # type: ignore[arg-type]
 
 
 def test_a_provider_that_chats_needs_no_function() -> None:

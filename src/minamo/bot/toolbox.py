@@ -6,11 +6,11 @@ import datetime
 import importlib.util
 import inspect
 import random
+import sys
 import zoneinfo
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
 
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.tool_context import ToolError
@@ -21,21 +21,25 @@ _DICE_MAX = 100
 _SIDES_MAX = 1_000_000
 
 
-async def roll(
-    sides: Annotated[int, "how many sides each die has"] = 6,
-    count: Annotated[int, "how many dice"] = 1,
-) -> dict[str, object]:
-    """Roll dice."""
+async def roll(sides: int = 6, count: int = 1) -> dict[str, object]:
+    """Roll dice.
+
+    Args:
+        sides: How many sides each die has.
+        count: How many dice.
+    """
     if not 1 <= count <= _DICE_MAX or not 2 <= sides <= _SIDES_MAX:
         raise ToolError(f"1 to {_DICE_MAX} dice, with 2 to {_SIDES_MAX} sides")
     rolled = [random.randint(1, sides) for _ in range(count)]  # noqa: S311 - a game
     return {"rolled": rolled, "total": sum(rolled)}
 
 
-async def now(
-    zone: Annotated[str, "a time zone such as Europe/Lisbon; UTC if not given"] = "UTC",
-) -> str:
-    """What date and time it is."""
+async def now(zone: str = "UTC") -> str:
+    """What date and time it is.
+
+    Args:
+        zone: A time zone such as Europe/Lisbon.
+    """
     try:
         place: datetime.tzinfo = datetime.UTC if zone == "UTC" else zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -86,6 +90,7 @@ def _module(file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BadSetting(f"bot.tools_file: {file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look for their home there
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # noqa: BLE001 - the owner's own code; any mistake is theirs to see

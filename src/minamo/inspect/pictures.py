@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from minamo.errors import ChartError
-from minamo.machine import chart_names, load, to_svg
+from minamo.machine import Row, chart_names, load, to_svg
 from minamo.machine.drawing.palette import DARK, LIGHT, RULES
 
 _STYLE = re.compile(r"<style>.*?</style>\n", re.DOTALL)
@@ -30,11 +30,16 @@ def chart_list() -> list[dict[str, Any]]:
             for one in chart.states.values()
         }
         rows = {
-            one.index: {"name": one.name, "about": " ".join(one.about.split()), "line": one.line}
+            one.index: {"by": _trigger(one), "about": " ".join(one.about.split()), "line": one.line}
             for one in chart.rows
         }
         out.append({"name": chart.name, "file": chart.file, "states": states, "rows": rows})
     return out
+
+
+def _trigger(row: Row) -> str:
+    guard = f" [{row.guard}]" if row.guard else ""
+    return (", ".join(row.events) or "at once") + guard
 
 
 @lru_cache(maxsize=16)

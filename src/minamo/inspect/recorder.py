@@ -83,6 +83,7 @@ class Recorder:
     receipts: list[Json] = field(factory=list, init=False, repr=False)
     lane: Json = field(factory=dict, init=False, repr=False)
     ended_at: float | None = field(default=None, init=False)
+    first_at: float | None = field(default=None, init=False)
     heard_at: float | None = field(default=None, init=False)
     paused_at: float | None = field(default=None, init=False)
     _lines: list[str] = field(factory=list, init=False, repr=False)
@@ -110,6 +111,7 @@ class Recorder:
         self._now = max(at - self.began_at, self._now)
         if event == "receipt":
             self._receipt(payload)
+            self._look_at_lane()
             return
         if event == "settled":
             self._close()
@@ -117,6 +119,7 @@ class Recorder:
         told: Json = {"kind": "event", "event": event}
         if event == "chunk" and isinstance(payload, Text | FunctionCall | Error | Done):
             self.heard_at = self._now
+            self.first_at = self._now if self.first_at is None else self.first_at
             told |= {"type": payload.type, "text": excerpt(payload), "size": _size(payload)}
             if payload.thoughts:
                 told["thoughts"] = sum(map(len, payload.thoughts))
@@ -129,14 +132,7 @@ class Recorder:
         elif isinstance(payload, str):
             told["text"] = payload
         self._tell(told)
-
-    def lane_is(self, at: float, *, held: int, waiting: int = 0, paced: bool = False) -> None:
-        """The lane holds so many characters, of which so many are not fitted yet."""
-        self._now = max(at - self.began_at, self._now)
-        lane = {"held": held, "waiting": waiting, "paced": paced}
-        if lane != self.lane:
-            self.lane = lane
-            self._tell({"kind": "lane", **lane})
+        self._look_at_lane()
 
     # For the page.
 
@@ -162,6 +158,7 @@ class Recorder:
             "channel": str(self.channel_id),
             "began_at": self.began_at,
             "ended_at": self.ended_at,
+            "first_at": self.first_at,
             "heard_at": self.heard_at,
             "paused_at": self.paused_at,
             "clocks": {
@@ -183,6 +180,7 @@ class Recorder:
     # What it is made of.
 
     def _close(self) -> None:
+        self._look_at_lane()
         self.ended_at = self._now
         self._tell({"kind": "ended", **self.outcome()})
 
@@ -225,6 +223,15 @@ class Recorder:
         self.tracks.full = self.tracks.full or full
         return self.tracks.full
 
+    def _look_at_lane(self) -> None:
+        """What was handed over and has no receipt: some of it is fitted, some waits for that."""
+        outbox = self.stream.actions.outbox
+        out = sum(self.tracks.given.values())
+        lane = {"held": outbox.waiting + out, "waiting": outbox.waiting}
+        if lane != self.lane:
+            self.lane = lane
+            self._tell({"kind": "lane", **lane})
+
     def _pause(self, event: str) -> None:
         if event == "full":
             self.paused_at = self._now
@@ -244,6 +251,7 @@ class Recorder:
             "message": str(receipt.message_id) if receipt.message_id is not None else None,
             "took": round(max(receipt.settled_at - receipt.accepted_at, 0.0), 3),
         }
+        self.tracks.given.pop(receipt.index, None)
         if len(self.receipts) < RECEIPTS_MAX:
             self.receipts.append(told)
         self._tell({"kind": "receipt", **told})

@@ -48,6 +48,9 @@ class Tracks:
     """For each chunk, how many characters had come when it had."""
     moves: list[Move] = field(factory=list, init=False)
     """The rows taken since somebody last cleared this list; text that stays put is left out."""
+    given: dict[int, int] = field(factory=dict, init=False)
+    """The sizes of messages that were given out; whoever has a receipt takes one away."""
+    count: int = field(default=0, init=False)
     full: bool = field(default=False, init=False)
     """Note nothing more, but for the moves: there is enough."""
     _parts: list[str] = field(factory=list, init=False)
@@ -64,6 +67,9 @@ class Tracks:
         def batch(one: Batch) -> None:
             if before is not None:
                 before(one)
+            for message in one.fitted.messages[: one.sent]:
+                tracks.given[tracks.count] = len(message.text)
+                tracks.count += 1
             if not tracks.full:
                 tracks.batches.append(one)
 

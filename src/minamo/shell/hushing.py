@@ -1,7 +1,7 @@
-"""Keep webhook tokens out of hikari's logs.
+"""Keep the tokens of webhooks and interactions out of hikari's logs.
 
-hikari writes the whole path of a route at DEBUG, and the path of a webhook or of an interaction
-holds its token: whoever reads such a log can speak in the channel.
+hikari writes the whole path of a route at DEBUG, and every body and gateway event at its own level
+below that.  Whoever reads a token in such a log can speak in the channel.
 """
 
 from __future__ import annotations
@@ -9,10 +9,19 @@ from __future__ import annotations
 import logging
 import re
 
-# Those that name routes and buckets.
-_LOGGERS = ("hikari.ratelimits", "hikari.rest")
-# After the id, in a path ("/webhooks/1/…", "/interactions/1/…") and in a bucket ("1:…").
-_TOKEN = re.compile(r"((?:/(?:webhooks|interactions)/\d{1,20}/)|(?:\b\d{1,20}:))[\w.=-]{16,}")
+# A bot with more shards than this in one process has other worries.
+_SHARDS_MAX = 64
+# Those that name routes and buckets or show bodies; each shard has a logger of its own.
+_LOGGERS = (
+    "hikari.ratelimits",
+    "hikari.rest",
+    *(f"hikari.gateway.{shard}" for shard in range(_SHARDS_MAX)),
+)
+# After the id, in a path ("/webhooks/1/…", "/interactions/1/…") and in a bucket ("1:…"); and in
+# JSON, under its name.
+_TOKEN = re.compile(
+    r"(/(?:webhooks|interactions)/\d{1,20}/|\b\d{1,20}:|\"token\":\s?\")[\w.=-]{16,}"
+)
 
 
 def _hush(record: logging.LogRecord) -> bool:

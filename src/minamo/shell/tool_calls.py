@@ -7,7 +7,9 @@ raises, hangs or returns a novel, is told so in a few words and can try somethin
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, Literal
 
 import anyio
@@ -28,8 +30,8 @@ Problem = Literal[
     "too_many",
 ]  # fmt: skip
 
-# What is wrong with arguments is told in a line; a model does not need the arguments again.
-_PROBLEM_CHARS_MAX = 300
+# A sentence or two, or a list of what would have been right.
+_PROBLEM_CHARS_MAX = 1_000
 # Up to here every whole number has a float of its own.
 _EXACT = 2**53
 
@@ -122,9 +124,9 @@ class Workshop:
         if isinstance(problem, ToolError):
             return failure(call, "refused", str(problem), seconds, problem)
         if problem is not None:
-            # The name only: messages, and tracebacks with them, can hold secrets.
+            # The name and the place only: messages, and tracebacks with them, can hold secrets.
             kind = type(problem).__name__
-            _LOG.warning("tool %s raised %s", tool.name, kind)
+            _LOG.warning("tool %s raised %s at %s", tool.name, kind, _place(problem))
             return failure(call, "raised", f"the tool failed ({kind})", seconds, problem)
         try:
             text = _told(result)
@@ -178,6 +180,12 @@ def _problem(error: Exception) -> str:
     if isinstance(error, msgspec.ValidationError) and error.__cause__ is None:
         return f"bad arguments: {error}"
     return f"bad arguments ({type(error.__cause__ or error).__name__})"
+
+
+def _place(error: Exception) -> str:
+    """Where it was raised, for whoever wrote the tool."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    return f"{PurePath(frame.filename).name}:{frame.lineno}"
 
 
 def _told(result: Any) -> str:

@@ -87,8 +87,19 @@ async def run_turn(
     """Answer *messages*, with as many replies and rounds of tools as it takes.
 
     *progress* is told what running tools say of themselves, *watch* every step of the machine.
+
+    Raises:
+        BadRequest: something that is no provider, or tools that are no `Tools`.
     """
+    for one in (llm, *fallbacks):
+        if not callable(one) and not isinstance(one, Chats):
+            raise BadRequest(
+                f"a turn asks a provider, such as OpenAICompatible(…), or a function of messages "
+                f"and tools, several times; a {type(one).__name__} is neither"
+            )
     tools = tools if tools is not None else Tools()
+    if not isinstance(tools, Tools):
+        raise BadRequest(f"the tools of a turn are Tools(…), not a {type(tools).__name__}")
     wishes = wishes if wishes is not None else Wishes()
     settings = settings if settings is not None else TurnSettings()
     workshop = Workshop(

@@ -140,7 +140,7 @@ function byline(message) {
 
 const clock = (at) => {
   const when = new Date(at);
-  return Number.isNaN(when.getTime()) ? "" : when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return Number.isNaN(when.getTime()) ? "" : when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 };
 
 function text(message) {
@@ -214,7 +214,7 @@ function outcomes(list) {
       { class: `outcome is-${stream.status}` },
       h("button", { type: "button", onclick: () => select(stream.id), title: "Look at this stream" },
         h("span", { class: "pill" }, stream.status.replaceAll("_", " ")),
-        ` ${plural(stream.messages, "message")} · ${plural(hidden, "character")} left out`),
+        ` ${plural(stream.messages, "message")} · ${hidden} left out`),
     );
     if (last) elements.get(last.message).after(line);
     else list.append(line);

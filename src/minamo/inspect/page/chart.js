@@ -1,6 +1,7 @@
 // The charts, with the state that is active lit as it runs.
 
 import { $, h, tabs } from "./dom.js";
+import { arrange } from "./arrange.js";
 import { getDocument } from "./net.js";
 import { on, selected, state } from "./state.js";
 
@@ -27,6 +28,7 @@ export function begin() {
   tabs(list, (id) => show(id.slice("chart-".length)));
   $("fit").addEventListener("click", () => size("fit"));
   $("read").addEventListener("click", () => size("read"));
+  new ResizeObserver(() => charts.get(shown)?.svg && arrange($("picture"), charts.get(shown).svg)).observe($("picture"));
   on("selected", (stream) => {
     if (state.travel) return;
     queue.length = 0;
@@ -54,10 +56,10 @@ async function show(name) {
     chart.svg = document.importNode(made.documentElement, true);
     chart.svg.removeAttribute("width");
     chart.svg.removeAttribute("height");
-    chart.width = chart.svg.viewBox.baseVal.width;
   }
   if (shown !== name) return; // another tab was chosen meanwhile
   $("picture").replaceChildren(chart.svg);
+  arrange($("picture"), chart.svg);
   $("picture").setAttribute("aria-label", `Chart of a ${name}`);
   paint(chart);
 }
@@ -67,6 +69,7 @@ function size(how) {
   place.classList.toggle("fit", how === "fit");
   $("fit").setAttribute("aria-pressed", String(how === "fit"));
   $("read").setAttribute("aria-pressed", String(how !== "fit"));
+  if (charts.get(shown)?.svg) arrange(place, charts.get(shown).svg);
   follow();
 }
 
@@ -150,6 +153,8 @@ function words(chart) {
   const leaf = chart.lit;
   $("now-state").textContent = leaf || (chart.info.name === "stream" ? "no stream yet" : `no ${chart.info.name} seen yet`);
   $("now-state").dataset.state = leaf || "";
+  const row = chart.info.rows[chart.rows[chart.rows.length - 1]];
+  $("now-by").textContent = row && leaf ? row.by : "";
   $("now-about").textContent = leaf ? chart.info.states[leaf]?.about || "" : "";
   const steps = chart.info.name === "stream" ? way.slice(-14) : [];
   $("way").replaceChildren(...steps.map((one, n) => h("span", { class: n === steps.length - 1 ? "at" : null }, one)));

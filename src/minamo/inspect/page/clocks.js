@@ -29,7 +29,7 @@ function draw() {
   const over = !stream || stream.ended_at !== null || stream.status !== null;
   const at = stream && (over ? stream.ended_at ?? 0 : stream.paused_at ?? (performance.now() - stream.began) / 1000);
   const heard = stream?.heard_at ?? null;
-  clock("first_token", stream, heard === null && !over, at, heard);
+  clock("first_token", stream, heard === null && !over, at, stream?.first_at ?? null);
   clock("inactivity", stream, heard !== null && !over, heard === null ? 0 : at - heard);
   clock("deadline", stream, !over, at);
 }
@@ -55,14 +55,14 @@ function lane() {
     place.replaceChildren(h("p", { class: "quiet" }, "Nothing on its way."));
     return;
   }
-  const { held = 0, waiting = 0, paced = false } = stream.lane || {};
+  const { held = 0, waiting = 0 } = stream.lane || {};
   const fill = h("span", { class: "bar-fill" });
   fill.style.transform = `scaleX(${Math.min(held / HELD_MAX, 1).toFixed(4)})`;
   const counts = {};
   for (const one of stream.receipts) counts[one.outcome] = (counts[one.outcome] || 0) + 1;
   place.replaceChildren(
     h("p", { class: "held" }, h("span", { class: "track", "aria-hidden": "true" }, fill), h("span", { class: "left" }, `${plural(held, "character")} held`)),
-    h("p", { class: "quiet" }, paced ? "waiting for its turn" : waiting ? `${waiting} not fitted yet` : held ? "on its way" : "idle"),
+    h("p", { class: "quiet" }, waiting ? `${waiting} not fitted yet` : held ? "waiting for its turn" : "idle"),
     h(
       "ol",
       { class: "receipts", "aria-label": "Receipts" },

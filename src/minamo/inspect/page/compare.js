@@ -10,8 +10,12 @@ const SHOWN_MAX = 4000; // characters of one message
 export function begin() {
   on("streams", fill);
   on("loaded", fill);
-  $("compare-a").addEventListener("change", draw);
-  $("compare-b").addEventListener("change", draw);
+  for (const id of ["compare-a", "compare-b"]) {
+    $(id).addEventListener("change", () => {
+      $(id).dataset.chosen = $(id).value; // else it moves on to the latest
+      draw();
+    });
+  }
   $("tab-compare").addEventListener("click", draw);
   fill();
 }
@@ -19,7 +23,7 @@ export function begin() {
 function fill() {
   const values = [...[...state.streams.values()].map((one) => [one.id, label(one)]), ...[...state.loaded.keys()].map((name) => [`file:${name}`, name])];
   for (const [id, back] of [["compare-a", 2], ["compare-b", 1]]) {
-    const before = $(id).value;
+    const before = $(id).dataset.chosen;
     $(id).replaceChildren(...values.map(([value, words]) => h("option", { value }, words)));
     const kept = values.some(([value]) => value === before);
     $(id).value = kept && before ? before : values[Math.max(values.length - back, 0)]?.[0] || "";

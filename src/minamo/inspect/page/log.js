@@ -33,8 +33,8 @@ function draw() {
   if (follows) list.scrollTop = list.scrollHeight;
 }
 
-const row = (kind, t, word, ...rest) =>
-  h("li", { class: `line ${kind}` }, h("time", {}, t.toFixed(2)), h("b", {}, word), h("span", { dir: "auto" }, ...rest));
+const row = (kind, t, word, text, ...more) =>
+  h("li", { class: `line ${kind}` }, h("time", {}, t.toFixed(2)), h("b", {}, word), h("span", { dir: "auto" }, text), ...more.filter(Boolean).map((one) => h("i", {}, one)));
 
 function line(one) {
   if (one.kind === "moves") {
@@ -54,7 +54,7 @@ function line(one) {
   if (one.kind === "ended") return [row("ended", one.t, one.status || "ended", one.stop_reason || "")];
   if (one.event === "chunk") {
     const thoughts = one.thoughts ? ` + ${one.thoughts} of thought` : "";
-    return [row("chunk", one.t, one.type === "text" ? "chunk" : one.type, one.text ? JSON.stringify(one.text).slice(1, -1) : "", h("i", {}, one.type === "text" ? ` ${one.size}${thoughts}` : ""))];
+    return [row("chunk", one.t, one.type === "text" ? "chunk" : one.type, one.text ? JSON.stringify(one.text).slice(1, -1) : "", null, one.type === "text" ? `${one.size}${thoughts}` : "")];
   }
   return [row(WISHES[one.event] ? "wish" : "note", one.t, WISHES[one.event] || one.event.replaceAll("_", " "), one.text || "")];
 }

@@ -32,7 +32,10 @@ function keep(stream) {
 
 const streamTook = {
   event(stream, one) {
-    if (one.event === "chunk") stream.heard_at = one.t;
+    if (one.event === "chunk") {
+      stream.heard_at = one.t;
+      stream.first_at ??= one.t;
+    }
     if (one.event === "full") stream.paused_at = one.t;
     if (one.event === "room") {
       if (stream.heard_at !== null && stream.paused_at !== null) stream.heard_at += one.t - stream.paused_at;

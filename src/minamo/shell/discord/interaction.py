@@ -105,6 +105,10 @@ class InteractionSender:
             self.fell_back = answer.reason
         return answer
 
+    def was_deferred(self) -> None:
+        """Somebody else did it, the way `ephemeral` says."""
+        self._deferred = True
+
     async def create(self, post: Post) -> Answer:
         """Answer: with the first message by editing the deferred one, then with follow-ups."""
         if not self._deferred:

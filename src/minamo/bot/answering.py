@@ -1,0 +1,199 @@
+"""The ready-made bot itself: it hears mentions, direct messages and commands, and answers them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import hikari
+from attrs import define, field
+
+from minamo.bot.allowance import Allowance, Denied
+from minamo.bot.commands import Ask, read_ask, register_ask
+from minamo.bot.phrases import too_much
+from minamo.bot.settings import PersonaSettings, Settings
+from minamo.errors import ClientClosed
+from minamo.shell.client import Client
+from minamo.shell.discord.calls import Calls
+from minamo.shell.discord.history import Memory
+from minamo.shell.discord.targets import read_target
+from minamo.shell.options import How, Persona
+from minamo.shell.sender import Took
+from minamo.shell.tools import Tools
+from minamo.shell.turn import Chats
+from minamo.shell.turn_result import TurnResult
+from minamo.wire.conversation import Message, system, user
+
+_LOG = logging.getLogger("minamo.bot")
+
+Told = Callable[[TurnResult], object]
+
+
+@define(eq=False)
+class Answering:
+    """One bot with a voice: `listen` once, before it starts."""
+
+    bot: hikari.GatewayBot = field(repr=False)
+    client: Client
+    settings: Settings
+    providers: Sequence[Chats] = field(repr=False)
+    """Tried in order, until one has begun to answer."""
+    tools: Tools = field(factory=Tools)
+    told: Told = field(default=lambda _: None, repr=False)
+    """Gets the result of every turn."""
+    allowance: Allowance = field(init=False, repr=False)
+    _calls: Calls = field(factory=Calls, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.allowance = Allowance(self.settings.limits)
+
+    def listen(self) -> None:
+        """Begin to hear."""
+        self.bot.subscribe(hikari.StartedEvent, self._on_started)
+        self.bot.subscribe(hikari.MessageCreateEvent, self._on_message)
+        self.bot.subscribe(hikari.InteractionCreateEvent, self._on_interaction)
+
+    async def _on_started(self, _: hikari.StartedEvent) -> None:
+        names = [one.name for one in self.settings.persona]
+        answer = await self._calls.make(
+            register_ask(self.bot.rest, self.settings.bot.ask_command, names)
+        )
+        if not isinstance(answer, Took):
+            _LOG.warning("the command to ask with is not registered: %r", answer)
+
+    # What is heard.
+
+    async def _on_message(self, event: hikari.MessageCreateEvent) -> None:
+        if not event.is_human or not self._is_for_me(event):
+            return
+        if not self._may_here(event.message.guild_id, event.channel_id):
+            return
+        with self.allowance.asked(int(event.author_id)) as verdict:
+            if isinstance(verdict, Denied):
+                await self._refuse(verdict, lambda text: _respond(event.message, text))
+                return
+            memory = Memory(messages_max=self.settings.bot.memory_messages)
+            said = await self._quietly(self.client.conversation(event, memory))
+            if said:
+                await self._answer(event, said, self._persona_of(event.channel_id, event.message))
+
+    async def _on_interaction(self, event: hikari.InteractionCreateEvent) -> None:
+        one = event.interaction
+        if not isinstance(one, hikari.CommandInteraction):
+            return
+        if not one.command_name or one.command_name != self.settings.bot.ask_command:
+            return
+        ask = read_ask(one)
+        if not self._may_here(one.guild_id, one.channel_id):
+            await self._calls.make(_whisper(one, "I do not answer in this place."))
+            return
+        with self.allowance.asked(int(one.user.id)) as verdict:
+            if isinstance(verdict, Denied):
+                # Somebody who used a command is always answered; it is only for their eyes.
+                await self._calls.make(_whisper(one, too_much(verdict)))
+                return
+            await self._on_ask(one, ask)
+
+    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask) -> None:
+        persona = self._persona_named(ask.persona) or self._persona_in(one.channel_id)
+        if one.guild_id is None:
+            persona = None  # there are no webhooks in direct messages
+        if persona is not None:
+            # A persona speaks through a webhook, so the command needs an answer of its own.
+            await self._calls.make(_whisper(one, f"{persona.name} answers below."))
+        name = one.user.global_name or one.user.username
+        await self._answer(one, [user(ask.prompt, name=str(name))], persona)
+
+    def _is_for_me(self, event: hikari.MessageCreateEvent) -> bool:
+        wants, message = self.settings.bot, event.message
+        if not message.content and not message.attachments:
+            return False  # said to somebody else, and not for us to read
+        if message.guild_id is None:
+            return wants.direct_messages
+        me = self.bot.get_me()
+        return wants.mentions and read_target(event, int(me.id) if me else None).addressed
+
+    def _may_here(self, guild_id: int | None, channel_id: int) -> bool:
+        wants = self.settings.bot
+        if guild_id is None:
+            return wants.direct_messages
+        if wants.guilds and int(guild_id) not in wants.guilds:
+            return False
+        return not wants.channels or bool({int(channel_id)} & set(wants.channels))
+
+    # What is answered.
+
+    async def _answer(
+        self, target: Any, said: Sequence[Message], persona: PersonaSettings | None
+    ) -> None:
+        prompt = (persona and persona.prompt) or self.settings.bot.system_prompt
+        messages = [system(prompt), *said] if prompt.strip() else list(said)
+        first, *others = self.providers
+        result = await self._quietly(
+            self.client.turn(
+                target,
+                first,
+                messages,
+                tools=self.tools,
+                fallbacks=others,
+                **self._how(persona),
+            )
+        )
+        if result is None:
+            return
+        _LOG.info("a reply: %s", result.status, extra={"result": result})
+        self.told(result)
+
+    def _how(self, persona: PersonaSettings | None) -> How:
+        wants = self.settings.bot
+        how = How(
+            edit=wants.mode == "edit",
+            button=wants.stop_button,
+            link_previews=wants.link_previews,
+        )
+        if persona is not None:
+            how["persona"] = Persona(persona.name, persona.avatar_url or None)
+        return how
+
+    async def _quietly(self, call: Awaitable[Any]) -> Any:
+        """What comes of *call*; the bot may be closing meanwhile, and then nothing does."""
+        try:
+            return await call
+        except ClientClosed:
+            return None
+
+    async def _refuse(
+        self, verdict: Denied, respond: Callable[[str], Any]
+    ) -> None:
+        if not verdict.told:
+            await self._calls.make(respond(too_much(verdict)))
+
+    # Personas.
+
+    def _persona_of(self, channel_id: int, message: hikari.Message) -> PersonaSettings | None:
+        return None if message.guild_id is None else self._persona_in(channel_id)
+
+    def _persona_in(self, channel_id: int) -> PersonaSettings | None:
+        found = (one for one in self.settings.persona if int(channel_id) in one.channels)
+        return next(found, None)
+
+    def _persona_named(self, name: str | None) -> PersonaSettings | None:
+        return next((one for one in self.settings.persona if one.name == name), None)
+
+
+async def _respond(message: hikari.Message, text: str) -> hikari.Message:
+    return await message.respond(
+        text, reply=message, mentions_reply=False, user_mentions=False, role_mentions=False
+    )
+
+
+async def _whisper(one: hikari.CommandInteraction, text: str) -> None:
+    await one.create_initial_response(
+        hikari.ResponseType.MESSAGE_CREATE,
+        text,
+        flags=hikari.MessageFlag.EPHEMERAL,
+        mentions_everyone=False,
+        user_mentions=False,
+        role_mentions=False,
+    )

@@ -1,0 +1,102 @@
+"""The demo: a local Discord, a scripted model, and the real bot between them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import hikari
+from attrs import define, evolve, field
+
+from minamo.bot.answering import Answering, Told
+from minamo.bot.hosting import make_bot, make_client
+from minamo.bot.pieces import PIECES
+from minamo.bot.settings import BotSettings, LimitSettings, Settings
+from minamo.bot.showing import Showing
+from minamo.bot.toolbox import toolbox
+from minamo.core.config import StreamConfig
+from minamo.inspect.hub import Hub
+from minamo.inspect.server import Prompt
+from minamo.shell.turn import Chats
+from minamo.twin import Twin
+from minamo.twin.refusals import Refused
+from minamo.twin.world import User
+
+# So that nobody has to wait two minutes to see a timeout.
+_SILENCE_MS = 10_000
+_CHANNEL = "general"
+
+
+def demo_settings() -> Settings:
+    """The settings of the demo: the usual ones, but nobody is refused or made to wait."""
+    return Settings(
+        bot=BotSettings(while_busy="interrupt", stop_button=True),
+        limits=LimitSettings(replies_per_minute=0, at_once=0),
+        stream=StreamConfig(inactivity_timeout_ms=_SILENCE_MS),
+    )
+
+
+@define(eq=False)
+class World:
+    """A place to try the bot in; what the live page does, it does here."""
+
+    twin: Twin
+    answering: Answering
+    person: User = field(repr=False)
+
+    @property
+    def prompts(self) -> Sequence[Prompt]:
+        """What to offer as buttons."""
+        return [Prompt(one.title, one.prompt) for one in PIECES]
+
+    async def say(self, text: str) -> None:
+        """Somebody speaks to the bot."""
+        with suppress(Refused):  # too long, or blank
+            await self.twin.say(
+                f"<@{self.twin.bot.id}> {text}", channel=_CHANNEL, user=self.person
+            )
+
+    async def stop(self) -> None:
+        """Somebody uses the stop command."""
+        await self.twin.slash("stop", channel=_CHANNEL, user=self.person)
+
+    async def press(self, message_id: str, button_id: str) -> None:
+        """Somebody presses a button."""
+        for one in self.twin.messages(_CHANNEL):
+            if str(one.id) == message_id:
+                with suppress(LookupError):  # it was just taken away
+                    await self.twin.click(one, button_id, user=self.person)
+                return
+
+
+@asynccontextmanager
+async def demo_world(
+    *,
+    hub: Hub | None = None,
+    settings: Settings | None = None,
+    provider: Chats | None = None,
+    told: Told = lambda _: None,
+    watch: Callable[[str, object], object] | None = None,
+) -> AsyncIterator[World]:
+    """Build it, start the bot, and take it all down again in order."""
+    settings = settings or demo_settings()
+    async with AsyncExitStack() as stack:
+        twin = Twin()
+        twin.bot.name = "minamo"
+        twin.guild.name = "Demo"
+        person = twin.user("you")
+        await stack.enter_async_context(twin)
+        if hub is not None:
+            hub.feed.names[str(twin.channel(_CHANNEL).id)] = _CHANNEL
+            stack.callback(twin.watch(hub.feed.gateway))
+        if watch is not None:
+            stack.callback(twin.watch(watch))
+        own = evolve(settings, discord=evolve(settings.discord, token=twin.token, url=twin.url))
+        bot: hikari.GatewayBot = make_bot(own)
+        client = make_client(bot, own, hub=hub)
+        tools = toolbox(own.bot.tools)
+        answering = Answering(bot, client, own, [provider or Showing()], tools, told)
+        answering.listen()
+        await bot.start(check_for_updates=False)
+        stack.push_async_callback(bot.close)
+        yield World(twin, answering, person)

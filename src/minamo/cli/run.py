@@ -1,0 +1,129 @@
+"""`minamo run`: the ready-made bot, or the demo where there is no token."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+from minamo.errors import BadRequest, BadSetting
+
+_EPILOG = """\
+environment, which goes before the settings file:
+
+  DISCORD_TOKEN        the bot's token; without one the demo runs
+  MINAMO_MODEL         the model to ask, and one of these:
+  OPENAI_API_KEY  GEMINI_API_KEY  ANTHROPIC_API_KEY  OPENAI_BASE_URL
+
+examples:
+
+  minamo run                                 the demo: no token, no account
+  minamo run --write-config minamo.toml      every setting, explained
+  minamo run --config minamo.toml            your bot
+  minamo doctor --config minamo.toml         what is wrong with it
+
+exit codes: 0 it was ended; 1 it cannot run, and why is said; 2 a setting makes no sense
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the sub-command."""
+    parser = commands.add_parser(
+        "run",
+        help="run the ready-made bot, or the demo without a token",
+        description="Run the ready-made bot.  Without DISCORD_TOKEN it runs in a local Discord, "
+        "with a scripted model, and shows itself in the browser.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="a settings file")
+    parser.add_argument(
+        "--write-config", type=Path, metavar="FILE", help="write one with every setting, and end"
+    )
+    parser.add_argument("--demo", action="store_true", help="the demo, also with a token")
+    parser.add_argument("--port", type=int, metavar="N", help="of the live page; default: a free one")
+    parser.add_argument("--no-browser", action="store_true", help="only print the page's address")
+    parser.add_argument("--verbose", action="store_true", help="log what happens")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from minamo.bot.reading import read_settings
+
+    if options.write_config is not None:
+        return _write(options.write_config)
+    if options.port is not None and not 0 <= options.port <= 65_535:
+        raise BadRequest(f"there is no port {options.port}; ports go from 0 to 65535")
+    _log(verbose=options.verbose)
+    settings = read_settings(options.config)
+    with suppress(KeyboardInterrupt):
+        if options.demo or not settings.discord.token:
+            _demo(options)
+        else:
+            _bot(options, settings)
+    return 0
+
+
+def _bot(options: argparse.Namespace, settings: object) -> None:
+    from attrs import evolve
+
+    from minamo.bot.live import run_bot
+    from minamo.bot.settings import Settings
+
+    assert isinstance(settings, Settings)
+    if options.port is not None:
+        settings = evolve(settings, page=evolve(settings.page, on=True, port=options.port))
+    folder = options.config.parent if options.config else Path()
+    asyncio.run(run_bot(settings, _say, folder))
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from minamo.bot.live import run_demo
+
+    def show(address: str) -> None:
+        if not options.no_browser and _has_browser():
+            webbrowser.open(address)
+
+    asyncio.run(run_demo(_say, port=options.port or 0, show=show))
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _has_browser() -> bool:
+    """Whether a window would open; a browser for the terminal would take it over."""
+    if not sys.stdout.isatty():
+        return False
+    windows = sys.platform in ("win32", "darwin")
+    return windows or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _write(path: Path) -> int:
+    from minamo.bot.reading import example
+
+    try:
+        # Not over what somebody has filled in.
+        with path.open("x", encoding="utf-8") as file:
+            file.write(example())
+    except FileExistsError:
+        raise BadSetting(f"{path} is there already; name another file") from None
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be written: {error.strerror}") from None
+    print(f"written to {path}; then: minamo run --config {path}")
+    return 0
+
+
+def _log(*, verbose: bool) -> None:
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    # hikari warns of what it then tries again by itself; the end of it is told by us.
+    logging.getLogger("hikari").setLevel(logging.INFO if verbose else logging.ERROR)
