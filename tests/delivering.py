@@ -86,6 +86,7 @@ async def persona(
     post: Post, channel: str = "general", **looks: Any
 ) -> AsyncIterator[WebhookSender]:
     """A webhook of the channel, over a client of its own."""
+    hush()  # as a client of ours does
     made = await post.rest.create_webhook(post.twin.channel(channel).id, "persona")
     assert made.token is not None
     async with webhook_client(post.twin.url) as rest:

@@ -7,8 +7,20 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from driving import END, FOLLOW_UP, KILL, SYSTEM, USER, Discord, Drive, Happening, Provider
-from driving import one, plain, tracers
+from driving import (
+    END,
+    FOLLOW_UP,
+    KILL,
+    SYSTEM,
+    USER,
+    Discord,
+    Drive,
+    Happening,
+    Provider,
+    one,
+    plain,
+    tracers,
+)
 from minamo.core.chunks import Call, Error, FunctionCall
 from minamo.shell.sender import Answer, Post, Rejected
 from minamo.shell.wishes import Wish

@@ -33,7 +33,10 @@ class RedisServer:
         # On the first start another program may snatch the free port; later it must be the same.
         for _ in range(1 if self.port else 5):
             port = self.port or _free_port()
-            process = subprocess.Popen([*self._command, "--port", str(port)])
+            process = subprocess.Popen(
+                [*self._command, "--port", str(port)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
             if _answers(port, process):
                 self.port, self._process = port, process
                 return

@@ -119,6 +119,8 @@ class SlowLease:
 
     takes_s: float = 5.0
     answer: Leased = Leased.GRANTED
+    shielded: bool = False
+    """Whether a question that is out is waited for, as over a network."""
     held: dict[int, Wishes] = field(factory=dict)
     asked: list[float] = field(factory=list)
     """How long each was ready to wait."""
@@ -128,7 +130,8 @@ class SlowLease:
         self, channel_id: int, wishes: Wishes, *, wait_s: float = 0.0
     ) -> AsyncIterator[Leased]:
         self.asked.append(wait_s)
-        await anyio.sleep(min(self.takes_s, wait_s))
+        with anyio.CancelScope(shield=self.shielded):
+            await anyio.sleep(min(self.takes_s, wait_s))
         if not self.answer or wait_s < self.takes_s:
             yield Leased.BUSY if self.answer else self.answer
             return

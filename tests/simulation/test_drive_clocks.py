@@ -9,8 +9,22 @@ import anyio
 import pytest
 
 from driving import (
-    CHANNEL, END, FOLLOW_UP, KILL, SYSTEM, USER, Discord, Drive, Provider, check_books, check_quiet,
-    drive, one, plain, traced, tracers,
+    CHANNEL,
+    END,
+    FOLLOW_UP,
+    KILL,
+    SYSTEM,
+    USER,
+    Discord,
+    Drive,
+    Provider,
+    check_books,
+    check_quiet,
+    drive,
+    one,
+    plain,
+    traced,
+    tracers,
 )  # fmt: skip
 from minamo.core.chunks import Chunk, Text
 from minamo.shell.dispatch import HELD_MAX

@@ -10,7 +10,18 @@ import pytest
 from attrs import define, field
 
 from driving import (
-    END, FOLLOW_UP, KILL, SYSTEM, USER, Discord, Drive, Provider, check_books, one, plain, tracers,
+    END,
+    FOLLOW_UP,
+    KILL,
+    SYSTEM,
+    USER,
+    Discord,
+    Drive,
+    Provider,
+    check_books,
+    one,
+    plain,
+    tracers,
     unpaced,
 )  # fmt: skip
 from endings import BY_NAME, CALL, ENDS, ERROR

@@ -28,20 +28,20 @@ PATIENT_MS = 10_000
 
 async def until(true: Callable[[], bool], within_s: float = 15.0) -> None:
     with anyio.fail_after(within_s):
-        while not true():
-            await anyio.sleep(0.01)  # noqa: ASYNC110  (what is waited for is another process)
+        while not true():  # noqa: ASYNC110  (what is waited for is another process)
+            await anyio.sleep(0.01)
 
 
 async def until_there(client: Any, *keys: str) -> None:
     with anyio.fail_after(10):
-        while await client.exists(*keys) < len(keys):
+        while await client.exists(*keys) < len(keys):  # noqa: ASYNC110
             await anyio.sleep(0.01)
 
 
 async def until_gone(client: Any, key: str) -> None:
     with anyio.fail_after(10):
-        while await client.exists(key):
-            await anyio.sleep(0.01)  # noqa: ASYNC110  (what is waited for is in Redis)
+        while await client.exists(key):  # noqa: ASYNC110
+            await anyio.sleep(0.01)
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:

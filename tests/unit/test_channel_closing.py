@@ -145,6 +145,24 @@ def test_a_turn_that_waits_for_the_lease_is_superseded_without_waiting_longer() 
     assert lease.asked == [60.0, 60.0]
 
 
+@pytest.mark.parametrize("how", ["stopped", "killed", "closing"])
+def test_a_lease_that_comes_too_late_is_given_back_unused(how: str) -> None:
+    lease = SlowLease(shielded=True)
+
+    async def story(room: Room) -> None:
+        await room.submit("a")
+        await anyio.sleep(4)
+        if how == "closing":
+            assert await room.channels.drain(3)
+        else:
+            getattr(room.channels, "stop" if how == "stopped" else "kill")(1)
+        await anyio.sleep(3)
+        assert room.answers == {"a": how}
+        assert not lease.held
+
+    assert in_room(story, lease=lease).log == []
+
+
 @pytest.mark.parametrize("queued", [True, False])
 def test_a_stop_reaches_a_turn_that_waits_for_the_lease(queued: bool) -> None:
     async def story(room: Room) -> None:

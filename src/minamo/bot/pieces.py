@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from attrs import field, frozen
 
 from minamo.core.chunks import Call, Error
@@ -29,6 +31,14 @@ class Piece:
     """How the provider fails after the text."""
     hangs: bool = False
     """The provider falls silent after the text."""
+
+
+def _seen(metres: int) -> str:
+    """What a diver would say of the light."""
+    for depth, words in ((15, "red is gone"), (40, "orange and yellow fade"), (100, "only green")):
+        if metres <= depth:
+            return words
+    return "only blue" if metres <= 200 else "dusk at noon"
 
 
 HELLO = Piece(
@@ -156,20 +166,14 @@ LONG = Piece(
 Here is a listing that is longer than a message of Discord's may be. Watch where it is cut.
 
 ```python
+LIGHT_LEFT = {  # how much of the blue light is left, by metres of clear sea water
 """
     + "".join(
-        f"""\
-def depth_{number:02}(metres: float) -> str:
-    \"\"\"What one sees at {number * 50} metres.\"\"\"
-    return "{light}" if metres < {number * 50} else depth_{number + 1:02}(metres)
-
-
-"""
-        for number, light in enumerate(
-            ("sunlight", "green light", "blue light", "dusk", "starlight of small fish") * 4, 1
-        )
+        f"    {metres:4}: {math.exp(-metres / 43.5):.7f},  # {seen}\n"
+        for metres, seen in ((5 * number, _seen(5 * number)) for number in range(1, 61))
     )
     + """\
+}
 ```
 
 Each part is closed with three backticks, and the next one is opened again as Python. No line \

@@ -187,7 +187,7 @@ class RedisSettings:
     """For a bot that is several processes."""
 
     # A password may be in it.
-    url: str = field(default="", repr=False, validator=_url("redis", "rediss", "unix"))
+    url: str = field(default="", repr=False, validator=_url("redis", "rediss"))
     prefix: str = field(default="minamo", validator=_text(64, needed=True))
 
 

@@ -15,7 +15,7 @@ from minamo import __version__
 from minamo.errors import BadRequest, BadSetting, MinamoError
 
 # Each module has `add(commands)`, which declares its arguments and the function to run.
-_COMMANDS = ("run", "ask", "replay", "charts", "twin", "bench")
+_COMMANDS = ("run", "demo", "doctor", "ask", "replay", "charts", "twin", "bench")
 
 
 def parser() -> argparse.ArgumentParser:

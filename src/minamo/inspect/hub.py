@@ -121,7 +121,7 @@ class Hub:
         def taken(one: Taken) -> None:
             if not self._pages or one.row is None:
                 return
-            told = {"chart": chart, "channel": channel, "event": one.event}
+            told: Json = {"chart": chart, "channel": channel, "event": one.event}
             told |= {"source": one.source, "target": one.target, "row": one.row.index}
             self._lit[chart] = told
             self.tell({"kind": "chart", **told})

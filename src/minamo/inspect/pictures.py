@@ -18,7 +18,7 @@ _STYLE = re.compile(r"<style>.*?</style>\n", re.DOTALL)
 
 @lru_cache(maxsize=1)
 def chart_list() -> list[dict[str, Any]]:
-    """The charts there are, with what the page asks of them; one that cannot be read is left out."""
+    """The charts there are, with what the page asks of them; a broken one is left out."""
     out = []
     for name in chart_names():
         try:
@@ -39,7 +39,7 @@ def chart_list() -> list[dict[str, Any]]:
 
 def _trigger(row: Row) -> str:
     guard = f" [{row.guard}]" if row.guard else ""
-    return (", ".join(row.events) or "at once") + guard
+    return (f"by {', '.join(row.events)}" if row.events else "at once") + guard
 
 
 @lru_cache(maxsize=16)

@@ -142,11 +142,11 @@ def _joined(runs: Iterable[Fate]) -> list[Fate]:
     """Neighbours that tell the same as one."""
     out: list[Fate] = []
     for one in runs:
-        last = out[-1] if out else None
-        if last is not None and (last.chunk, last.state) == (one.chunk, one.state):
-            if _moved(last.place, one.start - last.start) == one.place:
-                out[-1] = Fate(last.start, one.end, last.place, last.chunk, last.state)
-                continue
+        last = out[-1] if out else one
+        same = out and (last.chunk, last.state) == (one.chunk, one.state)
+        if same and _moved(last.place, one.start - last.start) == one.place:
+            out[-1] = Fate(last.start, one.end, last.place, last.chunk, last.state)
+            continue
         out.append(one)
     return out
 
@@ -198,9 +198,7 @@ def _chunks(ends: Sequence[int]) -> Iterator[tuple[int, int, int]]:
             at = end
 
 
-def _filled(
-    runs: Sequence[tuple[int, int, T]], size: int, missing: T
-) -> list[tuple[int, int, T]]:
+def _filled(runs: Sequence[tuple[int, int, T]], size: int, missing: T) -> list[tuple[int, int, T]]:
     """*runs* without gaps from 0 to *size*; they are sorted and do not overlap."""
     out: list[tuple[int, int, T]] = []
     at = 0

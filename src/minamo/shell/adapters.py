@@ -80,6 +80,7 @@ class OpenAICompatible:
             limits=limits,
             deadlines=deadlines,
         )
+        self.model, self.host = self._endpoint.model, urlsplit(base).hostname or ""
 
     def ask(self, text: str, **options: Unpack[ReplyOptions]) -> PreparedConversation:
         """A conversation of one sentence."""
@@ -158,6 +159,7 @@ class Gemini:
             deadlines=deadlines,
             overlap_removal=overlap_removal,
         )
+        self.model, self.host = self._endpoint.model, urlsplit(base).hostname or ""
 
     def ask(self, text: str, **options: Unpack[ReplyOptions]) -> PreparedConversation:
         """A conversation of one sentence."""
@@ -232,6 +234,7 @@ class Anthropic:
             limits=limits,
             deadlines=deadlines,
         )
+        self.model, self.host = self._endpoint.model, urlsplit(base).hostname or ""
 
     def ask(self, text: str, **options: Unpack[ReplyOptions]) -> PreparedConversation:
         """A conversation of one sentence."""

@@ -12,6 +12,7 @@ import hikari
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, ClientClosed
+from minamo.machine.machine import Observer
 from minamo.shell.channel import QUEUE_MAX, Channels, Policy, Refused, Ticket
 from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.discord.stopping import StopWays
@@ -20,8 +21,10 @@ from minamo.shell.drive import Source
 from minamo.shell.environment import stream_config
 from minamo.shell.discord.hosting import Host
 from minamo.shell.hushing import hush
+from minamo.shell.inspector import inspector
 from minamo.shell.lanes import DRAIN_S
 from minamo.shell.lease import Lease
+from minamo.shell.looking import Looker
 from minamo.shell.notices import NoticeSettings
 from minamo.shell.options import How, options
 from minamo.shell.orchestrator import StreamOrchestrator
@@ -30,6 +33,8 @@ from minamo.shell.receipts import Receipt
 from minamo.shell.discord.replying import Reply
 from minamo.shell.running import Running
 from minamo.shell.stops import MemoryStops, Reach, Stops
+from minamo.shell.stream_log import StreamLog
+from minamo.shell.telemetry import Several, Telemetry
 from minamo.shell.thoughts import Thoughts
 from minamo.shell.tools import Tools
 from minamo.shell.turn import Ask, Chats, run_turn
@@ -64,6 +69,8 @@ class Client:
         wording: Mapping[str, Mapping[str, str]] | None = None,
         stop_command: str | None = None,
         rest_url: str | None = None,
+        telemetry: Sequence[Telemetry] = (),
+        inspect: bool | Looker = False,
         pacer: Pacer | None = None,
         drain_s: float = DRAIN_S,
     ) -> None:
@@ -71,12 +78,22 @@ class Client:
         self._bot = bot
         self.config = config or stream_config()
         self.stops: Stops = stops or MemoryStops()
-        self._channels = Channels(policy, queue_max, lease=lease)
+        self._telemetry = Several(StreamLog(), *telemetry)
+        self._inspector = inspector(inspect)
+        self._looker = self._inspector.looker
+        watch = None if self._looker is None else self._looker.observer("channel")
+        self._channels = Channels(policy, queue_max, lease=lease, watch=watch)
         self._thoughts = thoughts or Thoughts()
         self._notices = notices or NoticeSettings()
         self._locale = locale
         self._languages = Languages(wording or {})
-        self._host = Host(bot, rest_url=rest_url, pacer=pacer)
+        self._host = Host(
+            bot,
+            rest_url=rest_url,
+            pacer=pacer,
+            looker=self._looker,
+            page=self._inspector.page,
+        )
         self._running = Running(self.stops)
         self._drain_s = drain_s
         self._closed = False
@@ -153,6 +170,7 @@ class Client:
                     user_id=reply.target.author_id,
                     channel_id=reply.target.channel_id,
                     progress=reply.show_progress,
+                    watch=self._observer("turn", reply.channel_id),
                 )
             await reply.tell_thoughts(result.as_stream_result())
             return result
@@ -217,13 +235,22 @@ class Client:
 
     # Life.
 
+    @property
+    def page(self) -> str | None:
+        """The address of the live page, key included; None unless it is served."""
+        return self._inspector.address
+
     async def orchestrator(self) -> StreamOrchestrator:
         """The full form, for those who bring their own `StreamContext`."""
         self._check_open()
         if self._orchestrator is None:
             home = await self._host.home()
             self._orchestrator = StreamOrchestrator(
-                home.lanes, stops=self.stops, notices=self._notices
+                home.lanes,
+                stops=self.stops,
+                notices=self._notices,
+                telemetry=self._telemetry,
+                looker=self._looker,
             )
         return self._orchestrator
 
@@ -292,6 +319,9 @@ class Client:
             return StreamResult(status="follow_up_interrupt", stop_reason="follow_up", data=refused)
         reason = "killed" if refused.reason == "killed" else "system_request"
         return StreamResult(status="stopped_by_user", stop_reason=reason, data=refused)  # type: ignore[arg-type]
+
+    def _observer(self, chart: str, channel_id: int) -> Observer | None:
+        return None if self._looker is None else self._looker.observer(chart, channel_id)
 
     def _check_open(self) -> None:
         if self._closed:

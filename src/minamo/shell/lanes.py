@@ -83,14 +83,11 @@ class Lane:
         turn = None if waits else self.pacer.at_once(one.route, one.sender.place)
         if turn is None:
             return await self._wait_and_attempt(one, most)
-        try:
-            delivery = one.first or one.fit(most)
-            if delivery is not None and one.typing is not None:
-                await one.typing.before_message(last=one.is_last)
-            if delivery is not None and not delivery.ended:
-                await self._call(one, delivery, turn)
-        finally:
-            self.pacer.learn(turn)
+        delivery = one.first or one.fit(most)
+        if delivery is not None and one.typing is not None:
+            await one.typing.before_message(last=one.is_last)
+        if delivery is not None and not delivery.ended:
+            self.pacer.learn(turn, await self._call(one, delivery, turn))
         if one.typing is not None:
             one.typing.after_message()
         return False
@@ -118,7 +115,8 @@ class Lane:
             one.typing.after_message()
         return paced
 
-    async def _call(self, one: Dispatch, delivery: Delivery, turn: Turn) -> None:
+    async def _call(self, one: Dispatch, delivery: Delivery, turn: Turn) -> float:
+        """Make the call; when it was over."""
         # From here on nothing is interrupted: the scope of the lane itself is a shield, and only
         # closing opens it, when everything has its receipt.
         one.interrupt = None
@@ -126,14 +124,16 @@ class Lane:
         if (thread := one.next_thread()) is not None:
             await self._start_thread(one, *thread)
             if delivery.ended:  # nobody wants it any more
-                return
-        delivery.turn_came(anyio.current_time())
+                return anyio.current_time()
+        delivery.turn_came(max(turn.began_at, delivery.accepted_at))
         answer = await _ask(one.sender, delivery)
+        now = anyio.current_time()
         turn.hear(answer)
         if isinstance(answer, Rejected) and delivery.post.file and delivery.only_tried:
             one.unfiled(delivery, answer.reason)
-            return
-        delivery.answer(answer, anyio.current_time())
+        else:
+            delivery.answer(answer, now)
+        return now
 
     async def _start_thread(self, one: Dispatch, message_id: int, name: str) -> None:
         """Start the thread that the rest of a reply goes to; without one it is split."""

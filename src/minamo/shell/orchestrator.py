@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import anyio
 from attrs import evolve, field, frozen
 
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.context import StreamContext
-from minamo.shell.drive import Driver, Source
+from minamo.shell.drive import Driver, Source, Watch
 from minamo.shell.idle import Idle
 from minamo.shell.lanes import Lanes
+from minamo.shell.looking import Looker
+from minamo.shell.metrics import Meter
 from minamo.shell.notices import NoticeSettings, notice_for, send_notice
 from minamo.shell.receipts import Receipt
 from minamo.shell.stops import MemoryStops, Stops
+from minamo.shell.stream_log import StreamLog
+from minamo.shell.telemetry import StreamInfo, Telemetry, provider_name
 from minamo.shell.typing import pause_for
 
 
@@ -24,6 +29,8 @@ class StreamOrchestrator:
     lanes: Lanes = field(repr=False)
     stops: Stops = field(factory=MemoryStops, repr=False, kw_only=True)
     notices: NoticeSettings = field(factory=NoticeSettings, kw_only=True)
+    telemetry: Telemetry = field(factory=StreamLog, kw_only=True)
+    looker: Looker | None = field(default=None, kw_only=True, repr=False)
 
     async def stream_to_discord(
         self, provider: Source, config: StreamConfig, context: StreamContext
@@ -61,15 +68,29 @@ class StreamOrchestrator:
         stream = Stream(config)
         if context.current_turn_model_parts is not None:
             stream.actions.model_parts = context.current_turn_model_parts
+        meter = Meter(anyio.current_time())
+        watch: list[Watch] = [meter.watch]
+        if self.looker is not None:
+            recorder = self.looker.open_stream(context.channel_id, stream)
+            if recorder is not None:
+                watch.append(recorder.happened)
         driver = Driver(
             stream,
             wishes=context.wishes,
             progress=context.on_stream_progress,
             call_timeout_ms=call_timeout_ms,
+            watch=watch,
         )
-        receipts = await self._deliver(provider, driver, context)
-        result = evolve(stream.result(), receipts=receipts)
-        return await self._notify(result, context)
+        told = self.telemetry.stream_started(_info(provider, context))
+        try:
+            receipts = await self._deliver(provider, driver, context)
+        except BaseException:
+            told.cancelled()
+            raise
+        result = evolve(stream.result(metrics=meter.figures()), receipts=receipts)
+        result = await self._notify(result, context)
+        told.ended(result)
+        return result
 
     async def _deliver(
         self, provider: Source, driver: Driver, context: StreamContext
@@ -104,3 +125,16 @@ class StreamOrchestrator:
             self.lanes, context.sender, context.channel_id, embed, stream_id=context.stream_id
         )
         return evolve(result, receipts=(*result.receipts, told))
+
+
+def _info(provider: object, context: StreamContext) -> StreamInfo:
+    """What is known of who speaks."""
+    adapter = getattr(provider, "adapter", None)
+    host = str(getattr(adapter, "host", ""))
+    return StreamInfo(
+        stream_id=context.stream_id,
+        channel_id=context.channel_id,
+        provider=provider_name(host),
+        model=str(getattr(adapter, "model", "")),
+        host=host,
+    )

@@ -49,6 +49,8 @@ SURPRISE_S = 2.0
 GATE_S = 5.0
 # A wait shorter than this is none: it is the time a busy event loop takes.
 UNNOTICED_S = 0.05
+# What Discord said itself; the rest is what became of the call.
+_ANSWERS = (Took, Vanished, Rejected)
 # Forgotten channels are looked for once in so many calls.
 _SWEEP_EVERY = 256
 
@@ -94,7 +96,7 @@ class Turn:
 
     def hear(self, answer: Answer) -> None:
         """Learn from what Discord said."""
-        self.answered = isinstance(answer, Took | Vanished | Rejected)
+        self.answered = isinstance(answer, _ANSWERS)
         if isinstance(answer, PutOff) and math.isfinite(answer.wait_s):
             self.wait_s = answer.wait_s
 
@@ -175,7 +177,7 @@ class Pacer:
                     now = anyio.current_time()
             turn.waited, turn.began_at = now - asked > UNNOTICED_S, now
             yield turn
-            self.learn(turn)
+            self.learn(turn, anyio.current_time())
         finally:
             gate.leave(answered=turn.answered)
 
@@ -193,9 +195,8 @@ class Pacer:
         self._process.reserve(now)
         return Turn(route, place, now)
 
-    def learn(self, turn: Turn) -> None:
+    def learn(self, turn: Turn, now: float) -> None:
         """A call is over: one that took too long, or was put off, empties the paces."""
-        now = anyio.current_time()
         if turn.wait_s or now - turn.began_at > SURPRISE_S:
             for meter in self._of(turn.route, turn.place):
                 meter.empty(now + turn.wait_s)

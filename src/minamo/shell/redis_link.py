@@ -34,6 +34,7 @@ _BACKOFF_MIN_S = 0.05
 _BACKOFF_MAX_S = 1.0
 # A connection that was cut silently (a firewall, a frozen machine) is found out by asking.
 _PING_EVERY_S = 2.0
+_CANCEL_AGAIN_S = 0.05
 # What a URL may ask for; anything else could turn a guard of ours off.
 _OPTIONS = frozenset({"db", "username", "password"})
 _PREFIX = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -87,8 +88,7 @@ class Link:
         """End the subscription and close every connection."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+            await end(task)
         self._up = anyio.Event()
         with anyio.CancelScope(shield=True):
             await close_client(self._client)
@@ -174,6 +174,13 @@ def client_for(url: str) -> Redis:
 async def close_client(client: Redis) -> None:
     """Close a client with all its connections."""
     await client.aclose(close_connection_pool=True)
+
+
+async def end(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it has ended: the client can lose a cancellation while it connects."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
 
 
 def check_url(url: object) -> None:

@@ -89,7 +89,7 @@ class Texts:
     @property
     def waiting(self) -> int:
         """How many characters wait; an empty text counts, for an embed may go with it."""
-        return sum(max(len(line), 1) for line in self.lines)
+        return sum(map(len, self.lines)) + self.lines.count("")
 
     def put(self, text: str) -> None:
         """Add one; tell the dispatch with `deliver`."""

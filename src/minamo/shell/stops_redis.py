@@ -23,7 +23,7 @@ from minamo.errors import BadSetting
 from minamo.shell.announcing import Announcer
 from minamo.shell.asking import Asking
 from minamo.shell.board import Address, Board, Op, addressed, checked_channel_id, checked_wish
-from minamo.shell.redis_link import checked_prefix
+from minamo.shell.redis_link import checked_prefix, end
 from minamo.shell.stops import Reach
 from minamo.shell.wishes import Wish, Wishes
 
@@ -88,8 +88,7 @@ class RedisStops:
         """Stop listening and close every connection.  Streams that still run run on."""
         task, self._announcing = self._announcing, None
         if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+            await end(task)
             with anyio.move_on_after(_FAREWELL_S if self.healthy else 0, shield=True):
                 try:
                     await self._announcer.tell(self._link.client)

@@ -57,7 +57,7 @@ def permissions(world: World, user_id: int, channel: Channel) -> Permission:
     if channel.guild_id is None:
         return MEMBER if user_id in channel.recipients else Permission(0)
     guild = world.guilds[channel.guild_id]
-    granted = _base(guild, user_id)
+    granted = base(guild, user_id)
     if granted & Permission.ADMINISTRATOR:
         return ALL
     home = world.channels.get(channel.parent_id or 0, channel) if channel.is_thread else channel
@@ -74,7 +74,8 @@ def permissions(world: World, user_id: int, channel: Channel) -> Permission:
     return Permission((granted & ~own.deny) | own.allow) if own else granted
 
 
-def _base(guild: Guild, user_id: int) -> Permission:
+def base(guild: Guild, user_id: int) -> Permission:
+    """What *user_id* may do in the server, before any channel has a say."""
     if user_id == guild.owner_id:
         return ALL
     if user_id not in guild.members:

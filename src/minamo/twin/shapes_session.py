@@ -6,8 +6,13 @@ from minamo.twin.shapes import Json, me, user
 from minamo.twin.world import World
 
 
-def application(world: World) -> Json:
+# What the developer portal grants, and the flag of an application that says so.
+_GRANTED = {1 << 1: 1 << 15, 1 << 8: 1 << 13, 1 << 15: 1 << 19}
+
+
+def application(world: World, privileged_intents: int) -> Json:
     """The bot's application."""
+    granted = [flag for intent, flag in _GRANTED.items() if privileged_intents & intent]
     return {
         "id": str(world.bot.id),
         "name": world.bot.name,
@@ -18,7 +23,7 @@ def application(world: World) -> Json:
         "owner": user(next(iter(world.users.values()))),
         "team": None,
         "verify_key": "0" * 64,
-        "flags": (1 << 15) | (1 << 19),
+        "flags": sum(granted),
         "approximate_guild_count": len(world.guilds),
         "approximate_user_install_count": 0,
         "hook": True,

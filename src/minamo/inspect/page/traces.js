@@ -21,7 +21,7 @@ export function begin() {
   draw();
 }
 
-export const label = (stream) => `#${stream.id} ${(stream.status || stream.state).replaceAll("_", " ")}`;
+export const label = (stream) => `#${stream.id} ${(stream.status || "running").replaceAll("_", " ")}`;
 
 function draw() {
   const options = [...state.streams.values()].reverse().map((one) => h("option", { value: one.id }, label(one)));

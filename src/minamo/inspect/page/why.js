@@ -4,7 +4,7 @@ import { $, countBefore, h, nameOf } from "./dom.js";
 import { booksOf, fateAt } from "./books.js";
 import { caretAt, hit } from "./pointing.js";
 import { messageOf } from "./channel.js";
-import { originOf } from "./markdown.js";
+import { originOf } from "./inline.js";
 import { state } from "./state.js";
 
 const VERDICT = { message: "Shown", thought: "Not shown", details: "Not shown", suppressed: "Not shown", kept: "Not shown", unlisted: "Not shown", held: "Not yet", future: "Not yet", added: "Added" };

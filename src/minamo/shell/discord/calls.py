@@ -25,6 +25,8 @@ _SHUT_OUT_S = 10.0
 # A connection that could not be made may be possible a moment later.
 _UNREACHABLE_S = 2.0
 
+_WITH_ID = (hikari.PartialMessage, hikari.PartialChannel)
+
 _TOO_MANY = 429
 _THEIR_FAULT = 500
 
@@ -39,7 +41,7 @@ class Calls:
         """Make *call*; being cancelled here leaves it alone."""
         loop = asyncio.get_running_loop()
         told: asyncio.Future[Answer] = loop.create_future()
-        task = loop.create_task(_tell(call, told, creates=creates))
+        task = loop.create_task(_tell(call, told, creates))
         # asyncio itself keeps no task alive.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -50,7 +52,7 @@ class Calls:
 
 
 async def _tell(
-    call: Coroutine[Any, Any, Any], told: asyncio.Future[Answer], *, creates: bool
+    call: Coroutine[Any, Any, Any], told: asyncio.Future[Answer], creates: bool
 ) -> None:
     answer = await answer_of(call, creates=creates)
     if not told.done():  # nobody waits any more
@@ -74,8 +76,7 @@ async def answer_of(call: Coroutine[Any, Any, Any], *, creates: bool = False) ->
     except Exception as error:  # noqa: BLE001 - whatever it is, the message may have arrived
         _LOG.warning("a call to Discord ended unexpectedly", extra={"kind": type(error).__name__})
         return Lost("unexpected")
-    known = isinstance(made, hikari.PartialMessage | hikari.PartialChannel)
-    return Took(int(made.id) if known else None)
+    return Took(int(made.id) if isinstance(made, _WITH_ID) else None)
 
 
 def _refusal(error: hikari.HTTPResponseError, *, creates: bool) -> Answer:

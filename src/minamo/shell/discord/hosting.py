@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any
 
 import hikari
 from attrs import define, field
 
 from minamo.shell.discord import hear_echoes, webhook_client
+from minamo.shell.discord.feeding import feed
 from minamo.shell.lanes import DRAIN_S, Lanes, open_lanes
+from minamo.shell.looking import Looker
 from minamo.shell.pacing import Pacer
 from minamo.shell.receipts import Receipt
 
@@ -31,9 +34,17 @@ class Host:
     """Keeps one home, in a task of its own."""
 
     def __init__(
-        self, bot: hikari.RESTAware, *, rest_url: str | None = None, pacer: Pacer | None = None
+        self,
+        bot: hikari.RESTAware,
+        *,
+        rest_url: str | None = None,
+        pacer: Pacer | None = None,
+        looker: Looker | None = None,
+        page: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
     ) -> None:
         self._bot = bot
+        self._looker = looker
+        self._page = page
         # A bot that talks to another Discord, such as the twin, must not have its webhooks talk to
         # the real one.  hikari has no public name for this.
         self._url = rest_url or getattr(bot.rest, "_rest_url", None)
@@ -64,9 +75,16 @@ class Host:
         try:
             async with AsyncExitStack() as stack:
                 webhooks = await stack.enter_async_context(webhook_client(self._url))
-                lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer))
+                look = None if self._looker is None else self._looker.observer("delivery")
+                lanes = await stack.enter_async_context(
+                    open_lanes(pacer=self._pacer, watch=look)
+                )
                 if isinstance(self._bot, hikari.GatewayBotAware):
-                    stack.callback(_hear(self._bot, lanes))
+                    stack.callback(hear_echoes(self._bot, lanes.echoed))
+                    if self._looker is not None:
+                        stack.callback(feed(self._bot, self._looker))
+                if self._page is not None:
+                    await stack.enter_async_context(self._page())
                 told.set_result(Home(lanes, webhooks))
                 await leave.wait()
         except Exception as error:
@@ -74,6 +92,3 @@ class Host:
                 raise
             told.set_exception(error)
 
-
-def _hear(bot: hikari.GatewayBotAware, lanes: Lanes) -> Callable[[], None]:
-    return hear_echoes(bot, lanes.echoed)

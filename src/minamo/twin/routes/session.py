@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minamo.twin import shapes, shapes_session
 from minamo.twin.calls import Answer, Call, Route
-from minamo.twin.permissions import ALL
+from minamo.twin.permissions import base
 from minamo.twin.refusals import Refused
 
 
@@ -17,7 +17,8 @@ def _gateway_bot(call: Call) -> Answer:
 
 
 def _application(call: Call) -> Answer:
-    return 200, shapes_session.application(call.discord.world)
+    discord = call.discord
+    return 200, shapes_session.application(discord.world, discord.rules.privileged_intents)
 
 
 def _me(call: Call) -> Answer:
@@ -34,7 +35,7 @@ def _user(call: Call) -> Answer:
 def _my_guilds(call: Call) -> Answer:
     world = call.discord.world
     shown = [
-        {**shapes.guild(one), "owner": False, "permissions": str(int(ALL))}
+        {**shapes.guild(one), "owner": False, "permissions": str(int(base(one, world.bot.id)))}
         for one in world.guilds.values()
     ]
     after = int(call.query.get("after", 0))

@@ -1,6 +1,6 @@
 """The page over everything real but the model: the local Discord, hikari, lanes, the driver.
 
-`python tests/browser/rig.py` serves it and prints where.
+`python tests/page_rig.py` serves it and prints where.
 """
 
 from __future__ import annotations
@@ -74,11 +74,17 @@ SCRIPTS: dict[str, Scripted] = {
     "Tell me a long story.": Scripted(cut(STORY, 12, 0.04)),
     "Say nothing.": Scripted([(0.5, "")]),
     "Break in the middle.": Scripted(
-        [*cut("This was going so well, until ", 5, 0.05), (0.2, Error("provider_overloaded", "busy"))]
+        [
+            *cut("This was going so well, until ", 5, 0.05),
+            (0.2, Error("provider_overloaded", "busy")),
+        ]
     ),
     "Fall silent.": Scripted(cut("I was about to say", 4, 0.05), hangs=True),
     "Think beside the text.": Scripted(
-        [(0.1, Text("", ("A thought that came beside the text.",))), *cut("Said after thinking.", 4, 0.05)]
+        [
+            (0.1, Text("", ("A thought that came beside the text.",))),
+            *cut("Said after thinking.", 4, 0.05),
+        ]
     ),
     "Be hostile.": Scripted(cut(HOSTILE, 4_000, 0.01)),
 }
@@ -120,7 +126,9 @@ class Rig:
         if event.is_human:
             if self.wishes is not None:
                 self.wishes.put(Wish(kind="follow_up"))
-            self.tasks.start_soon(self.answer, event.content or "", int(event.channel_id), int(event.message_id))
+            self.tasks.start_soon(
+                self.answer, event.content or "", int(event.channel_id), int(event.message_id)
+            )
 
     async def answer(self, text: str, channel_id: int, message_id: int) -> None:
         async with self._turn:
@@ -128,7 +136,9 @@ class Rig:
             stream, wishes = Stream(self.config), Wishes()
             self.wishes = wishes
             recorder = self.hub.open_stream(channel_id, stream)
-            driver = Driver(stream, wishes=wishes, watch=[] if recorder is None else [recorder.happened])
+            driver = Driver(
+                stream, wishes=wishes, watch=[] if recorder is None else [recorder.happened]
+            )
             source = self.scripts.get(text) or Scripted(cut(f"You said: {text}", 3, 0.03))
             async with self.lanes.open(
                 channel_id,
@@ -146,7 +156,9 @@ class Rig:
 
 @asynccontextmanager
 async def rig(*, port: int = 0, read_only: bool = False, **settings: object) -> AsyncIterator[Rig]:
-    config = StreamConfig(**{"inactivity_timeout_ms": 4_000, "first_token_timeout_ms": 8_000, **settings})  # type: ignore[arg-type]
+    config = StreamConfig(
+        **{"inactivity_timeout_ms": 4_000, "first_token_timeout_ms": 8_000, **settings}
+    )  # type: ignore[arg-type]
     hub = Hub(recording=True)
     async with Twin() as twin, anyio.create_task_group() as tasks:
         hub.feed.names[str(twin.channel().id)] = "general"

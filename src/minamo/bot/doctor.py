@@ -1,0 +1,156 @@
+"""`minamo doctor`: look at everything a bot needs, all at once and never for long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from minamo import __version__
+from minamo.bot.doctor_discord import DiscordChecks
+from minamo.bot.findings import Check, Finding, ok, problem, warning
+from minamo.bot.probing import probe
+from minamo.bot.providers import make_provider, make_providers
+from minamo.bot.reading import read_settings
+from minamo.bot.settings import ProviderSettings, Settings
+from minamo.bot.toolbox import toolbox
+from minamo.errors import BadSetting, MinamoError
+from minamo.shell.redis_link import client_for, close_client
+
+# A check that takes longer has found something out: that it does not work.
+CHECK_S = 10.0
+# The oldest that the package is made for.
+_PYTHON = (3, 11)
+
+
+async def examine(
+    path: Path | None, environ: Mapping[str, str] | None = None, *, within_s: float = CHECK_S
+) -> list[Finding]:
+    """Everything there is to say, in a fixed order."""
+    environ = os.environ if environ is None else environ
+    found = [_python(), *_packages()]
+    settings, said = _settings(path, environ)
+    found += [*said, *_tools(settings, path)]
+    discord = DiscordChecks(settings)
+    checks: list[tuple[str, Check]] = [("discord", discord.run)]
+    checks += [("provider", _provider(one, n)) for n, one in enumerate(settings.provider, 1)]
+    if not settings.provider:
+        found.append(_no_provider(settings))
+    if settings.redis.url:
+        checks.append(("redis", lambda: _redis(settings.redis.url)))
+    answers = await asyncio.gather(*(_bounded(name, one, within_s) for name, one in checks))
+    return found + [finding for answer in answers for finding in answer]
+
+
+async def _bounded(name: str, check: Check, within_s: float) -> list[Finding]:
+    task = asyncio.ensure_future(check())
+    # Not cancelled: hikari cannot always be.  The process ends soon, and the task with it.
+    done, _ = await asyncio.wait({task}, timeout=within_s)
+    if not done:
+        return [problem(name, f"no answer within {within_s:g} s: is this machine online?")]
+    try:
+        return task.result()
+    except Exception as error:  # noqa: BLE001 - a broken check is a finding, not a crash
+        return [problem(name, f"it could not be checked ({type(error).__name__})")]
+
+
+def _python() -> Finding:
+    here = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info >= _PYTHON:
+        return ok("python", here)
+    return problem("python", f"{here} is too old: install 3.11 or newer")
+
+
+def _packages() -> list[Finding]:
+    try:
+        lines = requires("hikari-minamo") or []
+    except PackageNotFoundError:
+        return [warning("packages", "minamo is not installed as a package; versions not checked")]
+    wrong = [words for line in lines if (words := _package(line)) is not None]
+    if wrong:
+        return [problem("packages", one) for one in wrong]
+    return [ok("packages", f"minamo {__version__}, hikari {version('hikari')}")]
+
+
+def _package(line: str) -> str | None:
+    try:
+        wanted = Requirement(line)
+    except InvalidRequirement:
+        return None
+    if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+        return None
+    try:
+        here = version(wanted.name)
+    except PackageNotFoundError:
+        return f"{wanted.name} is not installed: pip install '{wanted}'"
+    if wanted.specifier.contains(here, prereleases=True):
+        return None
+    return f"{wanted.name} {here} does not fit: pip install '{wanted}'"
+
+
+def _settings(path: Path | None, environ: Mapping[str, str]) -> tuple[Settings, list[Finding]]:
+    try:
+        settings = read_settings(path, environ)
+    except BadSetting as error:
+        said = [problem("settings", str(error))]
+    else:
+        where = str(path) if path is not None else "from the environment"
+        return settings, [ok("settings", where)]
+    try:
+        # The rest can still be looked at.
+        return read_settings(None, environ), said
+    except BadSetting:
+        return Settings(), said
+
+
+def _tools(settings: Settings, path: Path | None) -> list[Finding]:
+    file = settings.bot.tools_file
+    folder = path.parent if path is not None else Path()
+    try:
+        tools = toolbox(settings.bot.tools, folder / file if file else None)
+    except BadSetting as error:
+        return [problem("tools", str(error))]
+    return [ok("tools", ", ".join(tools) or "none")]
+
+
+def _no_provider(settings: Settings) -> Finding:
+    try:
+        make_providers(settings.provider)
+    except BadSetting as error:
+        # The demo needs none.
+        return (problem if settings.discord.token else warning)("provider", str(error))
+    raise AssertionError("no providers cannot be made")
+
+
+def _provider(one: ProviderSettings, number: int) -> Check:
+    async def check() -> list[Finding]:
+        try:
+            adapter = make_provider(one, number)
+        except BadSetting as error:
+            return [problem("provider", str(error))]
+        await adapter.aclose()
+        found = await probe(one)
+        level = {"fine": ok, "unclear": warning}.get(found.verdict, problem)
+        return [level("provider", found.words)]
+
+    return check
+
+
+async def _redis(url: str) -> list[Finding]:
+    try:
+        client = client_for(url)
+    except MinamoError as error:
+        return [problem("redis", str(error))]
+    try:
+        await client.ping()
+    except Exception as error:  # noqa: BLE001 - whatever it is, its kind is all that may be told
+        words = f"it cannot be used ({type(error).__name__}): is it running, is the password right?"
+        return [problem("redis", words)]
+    finally:
+        await close_client(client)
+    return [ok("redis", "answers")]

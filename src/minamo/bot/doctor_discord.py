@@ -1,0 +1,144 @@
+"""What Discord says of the bot: who it is, what it was granted, where it is."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import anyio
+import hikari
+from attrs import define, field
+
+from minamo.bot.failures import BAD_TOKEN, NO_INTENT, explained
+from minamo.bot.findings import Finding, ok, problem, warning
+from minamo.bot.settings import Settings
+
+# A sample is enough to see what is missing; a bot may be in thousands of servers.
+_GUILDS_MAX = 5
+# One request; the check as a whole has a limit of its own.
+_REQUEST_S = 6.0
+_FLAG = hikari.ApplicationFlags
+_MAY = hikari.Permissions
+
+#: What the bot needs, and what people call it.
+_NEEDED = {
+    _MAY.VIEW_CHANNEL: "View Channels",
+    _MAY.SEND_MESSAGES: "Send Messages",
+    _MAY.SEND_MESSAGES_IN_THREADS: "Send Messages in Threads",
+    _MAY.EMBED_LINKS: "Embed Links",
+    _MAY.READ_MESSAGE_HISTORY: "Read Message History",
+}
+_FOR_PERSONAS = {_MAY.MANAGE_WEBHOOKS: "Manage Webhooks"}
+_FOR_THREADS = {_MAY.CREATE_PUBLIC_THREADS: "Create Public Threads"}
+
+
+@define(eq=False)
+class DiscordChecks:
+    """Asks Discord a few questions, one after the other."""
+
+    _settings: Settings = field(repr=False)
+
+    async def run(self) -> list[Finding]:
+        """All of them, until one makes the others pointless."""
+        token, url = self._settings.discord.token, self._settings.discord.url
+        if not token:
+            words = "no DISCORD_TOKEN, so `minamo run` shows the demo; set it to run your bot"
+            return [warning("token", words)]
+        try:
+            hikari.applications.get_token_id(token)
+        except ValueError:
+            words = "not one of Discord's: it has three parts with dots between them"
+            return [problem("token", words)]
+        app = hikari.RESTApp(
+            url=url or None,
+            max_retries=0,
+            http_settings=hikari.impl.HTTPSettings(
+                timeouts=hikari.impl.HTTPTimeoutSettings(total=_REQUEST_S)
+            ),
+        )
+        await app.start()
+        try:
+            async with app.acquire(token, hikari.TokenType.BOT) as rest:
+                return await self._ask(rest)
+        finally:
+            await app.close()
+
+    async def _ask(self, rest: hikari.api.RESTClient) -> list[Finding]:
+        try:
+            me = await rest.fetch_my_user()
+        except hikari.UnauthorizedError:
+            return [problem("token", BAD_TOKEN)]
+        except Exception as error:  # noqa: BLE001 - explained, or its kind
+            return [problem("discord", self._words(error))]
+        found = [ok("token", f"accepted, the bot is {me}")]
+        for check in (self._gateway, self._intents, self._permissions):
+            try:
+                found += await check(rest)
+            except Exception as error:  # noqa: BLE001
+                found.append(problem("discord", self._words(error)))
+        return found
+
+    def _words(self, error: Exception) -> str:
+        known = explained(error, self._settings.discord.url)
+        if isinstance(error, TimeoutError):
+            return f"no answer within {_REQUEST_S:g} s: is this machine online?"
+        return str(known) if known is not None else f"not to be asked ({type(error).__name__})"
+
+    async def _gateway(self, rest: hikari.api.RESTClient) -> list[Finding]:
+        info = await rest.fetch_gateway_bot_info()
+        parts = urlsplit(info.url)
+        host = parts.hostname or ""
+        try:
+            with anyio.fail_after(_REQUEST_S):
+                stream = await anyio.connect_tcp(host, parts.port or 443)
+                await stream.aclose()
+        except (OSError, TimeoutError):
+            return [problem("gateway", f"{host} cannot be reached: does a firewall hold it back?")]
+        left = info.session_start_limit.remaining
+        if left < info.shard_count:
+            return [problem("gateway", "the bot was started too often today; wait until tomorrow")]
+        return [ok("gateway", f"reachable, {left} starts left today")]
+
+    async def _intents(self, rest: hikari.api.RESTClient) -> list[Finding]:
+        flags = (await rest.fetch_application()).flags
+        granted = flags & (_FLAG.MESSAGE_CONTENT_INTENT | _FLAG.MESSAGE_CONTENT_INTENT_LIMITED)
+        wanted = self._settings.discord.message_content
+        if wanted and not granted:
+            return [problem("intents", NO_INTENT)]
+        if wanted:
+            return [ok("intents", "Message Content is granted")]
+        words = "none that are privileged: the bot reads what is said to it, and its own messages"
+        return [ok("intents", words)]
+
+    async def _permissions(self, rest: hikari.api.RESTClient) -> list[Finding]:
+        guilds = [one async for one in rest.fetch_my_guilds().limit(_GUILDS_MAX)]
+        wanted = self._wanted()
+        if not guilds:
+            return [warning("servers", f"the bot is in none; invite it: {await _invite(rest, wanted)}")]
+        found = []
+        for guild in guilds:
+            missing = [
+                name
+                for bit, name in wanted.items()
+                if not guild.my_permissions & (bit | _MAY.ADMINISTRATOR)
+            ]
+            if missing:
+                words = f"{guild.name}: the bot's role lacks {', '.join(missing)}"
+                found.append(warning("servers", words))
+        some = f"{len(guilds)}" if len(guilds) < _GUILDS_MAX else f"the first {_GUILDS_MAX}"
+        return found or [ok("servers", f"{some} looked at, all permissions are there")]
+
+    def _wanted(self) -> dict[hikari.Permissions, str]:
+        settings = self._settings
+        wanted = dict(_NEEDED)
+        if settings.persona:
+            wanted |= _FOR_PERSONAS
+        if settings.bot.thoughts == "thread":
+            wanted |= _FOR_THREADS
+        return wanted
+
+
+async def _invite(rest: hikari.api.RESTClient, wanted: dict[hikari.Permissions, str]) -> str:
+    app = await rest.fetch_application()
+    bits = sum(int(one) for one in wanted)
+    scope = "scope=bot+applications.commands"
+    return f"https://discord.com/oauth2/authorize?client_id={app.id}&{scope}&permissions={bits}"

@@ -1,0 +1,163 @@
+"""`minamo demo`: a reply in the terminal, through the real bot and a local Discord."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from minamo.errors import BadRequest
+
+if TYPE_CHECKING:
+    from minamo.shell.turn_result import TurnResult
+
+_FINE = ("completed", "stopped_by_user")
+# As long as a message of Discord's may be.
+_TEXT_MAX = 1_900
+_EPILOG = """\
+examples:
+
+  minamo demo code             a reply with code in it
+  minamo demo --list           everything there is to see
+  minamo demo roll --json      what happens, as JSON lines
+
+Ctrl-C stops the reply, as the Stop button does.
+exit codes: 0 the reply ended well or was stopped; 1 it did not; 2 there is no such piece
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the sub-command."""
+    parser = commands.add_parser(
+        "demo",
+        help="watch a reply in the terminal, without a token",
+        description="Watch a scripted reply go through the real bot into a local Discord.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("piece", nargs="?", default="hello", help="what to see; or say anything")
+    parser.add_argument("--list", action="store_true", help="what there is to see")
+    parser.add_argument("--json", action="store_true", help="what happens, as JSON lines")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from minamo.bot.pieces import PIECES
+
+    if options.list:
+        for one in PIECES:
+            print(f"{one.name:9} {one.prompt}")
+        return 0
+    text = options.piece.strip()
+    if not text or len(text) > _TEXT_MAX:
+        raise BadRequest(f"say 1 to {_TEXT_MAX} characters")
+    said = next((one.prompt for one in PIECES if one.name == text), text)
+    turn = asyncio.run(_show(said, _Printer(options.json)))
+    return 0 if turn is not None and turn.status in _FINE else 1
+
+
+async def _show(text: str, out: _Printer) -> TurnResult | None:
+    from minamo.bot.onlooking import Onlooker, summary
+    from minamo.bot.world import demo_world
+    from minamo.inspect.hub import Hub
+
+    ended: asyncio.Queue[TurnResult] = asyncio.Queue()
+    hub = Hub(recording=True)
+    async with demo_world(hub=hub, told=ended.put_nowait) as world:
+        onlooker = Onlooker(hub, str(world.twin.bot.id), out.happened)
+        onlooker.begin()
+        stops = _Stops(world)
+        try:
+            await world.say(text)
+            turn = await ended.get()
+            onlooker.look()
+        finally:
+            stops.close()
+            onlooker.end()
+        out.finish(summary(turn))
+        return turn
+
+
+class _Stops:
+    """Ctrl-C is a stop: what was said stays."""
+
+    def __init__(self, world: Any) -> None:
+        self._world = world
+        self._asked: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        with suppress(NotImplementedError):  # Windows raises KeyboardInterrupt instead
+            self._loop.add_signal_handler(signal.SIGINT, self._heard)
+
+    def _heard(self) -> None:
+        self._asked.add(self._loop.create_task(self._world.stop()))
+
+    def close(self) -> None:
+        with suppress(NotImplementedError):
+            self._loop.remove_signal_handler(signal.SIGINT)
+
+
+class _Printer:
+    """Says on the terminal what happens, with the state in the bottom line."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._json = as_json
+        self._colour = sys.stdout.isatty() and not as_json
+        self._lively = self._colour and sys.stderr.isatty()
+        self._state = ""
+        self._typing = False
+
+    def happened(self, one: dict[str, Any]) -> None:
+        if self._json:
+            print(json.dumps(one), flush=True)
+            return
+        message = one.get("message") or one.get("edit")
+        if message is not None:
+            self._typing = False
+            self._clear()
+            self._message(message)
+        self._state = one.get("state", self._state)
+        self._typing = bool(one.get("typing", self._typing))
+        self._line()
+
+    def finish(self, result: dict[str, Any]) -> None:
+        self._clear()
+        self._lively = False
+        if self._json:
+            print(json.dumps({"result": result}), flush=True)
+            return
+        for thought in result["thoughts"]:
+            print(self._dim(f"thought: {thought}"))
+        if result["details"]:
+            print(self._dim(f"details: {result['details']}"))
+        for states in result["streams"]:
+            print(self._dim(" > ".join(states)))
+        why = f" ({result['stop_reason']})" if result["stop_reason"] else ""
+        tools = f", tools: {', '.join(result['tools'])}" if result["tools"] else ""
+        print(f"{result['status']}{why}{tools}")
+
+    def _message(self, message: dict[str, Any]) -> None:
+        print(self._bold(message["from"]))
+        if message["text"]:
+            print(message["text"])
+        for embed in message["embeds"]:
+            print(f"[{embed['title']}] {embed['description']}")
+        print(flush=True)
+
+    def _line(self) -> None:
+        if self._lively:
+            typing = "  minamo is typing…" if self._typing else ""
+            print(f"\r\x1b[K\x1b[2m{self._state}{typing}\x1b[0m", end="", file=sys.stderr, flush=True)
+
+    def _clear(self) -> None:
+        if self._lively:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def _dim(self, text: str) -> str:
+        return f"\x1b[2m{text}\x1b[0m" if self._colour else text
+
+    def _bold(self, text: str) -> str:
+        return f"\x1b[1m{text}\x1b[0m" if self._colour else text

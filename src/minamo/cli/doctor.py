@@ -1,0 +1,64 @@
+"""`minamo doctor`: what is wrong with a bot, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minamo.bot.findings import Finding
+
+_COLOURS = {"ok": 32, "warning": 33, "problem": 31}
+_EPILOG = """\
+It looks at Python and the packages, the settings, the tools, the token, the gateway, the intents,
+the permissions, the providers and Redis: all at once, each for ten seconds at most.  Nothing is
+changed, and no secret is shown.
+
+exit codes: 0 it would run; 1 there is a problem
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the sub-command."""
+    parser = commands.add_parser(
+        "doctor",
+        help="find out what is wrong with a bot",
+        description="Check everything that `minamo run` needs, and say what to do.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="a settings file")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    return asyncio.run(_examine(options))
+
+
+async def _examine(options: argparse.Namespace) -> int:
+    from minamo.bot.doctor import examine
+    from minamo.bot.living import leave_now
+
+    found = await examine(options.config)
+    for one in found:
+        _print(one, as_json=options.json)
+    code = 1 if any(one.level == "problem" for one in found) else 0
+    if len(asyncio.all_tasks()) > 1:
+        # A check that hangs cannot always be cancelled, and nobody should wait for it.
+        leave_now(code)
+    return code
+
+
+def _print(one: Finding, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"check": one.check, "level": one.level, "words": one.words}), flush=True)
+        return
+    level = f"{one.level:8}"
+    if sys.stdout.isatty():
+        level = f"\x1b[{_COLOURS[one.level]}m{level}\x1b[0m"
+    print(f"{level} {one.check:9} {one.words}", flush=True)

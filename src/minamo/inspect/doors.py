@@ -1,0 +1,125 @@
+"""Who may come in.
+
+Three locks, because what is shown are people's words.  The address holds a random key, which is
+exchanged for a cookie that scripts and other sites cannot use.  The name the browser asked for
+must be an address or `localhost`, so that no foreign name can be bound to this machine.  And
+what changes something must come from the page itself.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from attrs import define, field
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_SHUT = "Open the address with its key, as it was printed in the terminal."
+_ENTERED = (
+    '<!doctype html><meta charset="utf-8"><title>minamo</title>'
+    '<meta http-equiv="refresh" content="0;url=/"><p><a href="/">minamo</a></p>'
+)
+
+
+@define(eq=False)
+class Doors:
+    """The locks of one page."""
+
+    key: str = field(repr=False)
+    names: frozenset[str]
+    """Host names under which it is reached, besides addresses and `localhost`."""
+    port: int = 0
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name; cookies do not know ports, so the name does."""
+        return f"minamo_{self.port}"
+
+    def middleware(self) -> Any:
+        """For the application: refuses, and puts the headers on everything."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            response = self.refusal(request)
+            if response is None:
+                response = await _answer(request, handler)
+            if not response.prepared:
+                response.headers.update(HEADERS)
+            return response
+
+        return guard
+
+    def refusal(self, request: web.Request) -> web.StreamResponse | None:
+        """Why *request* is not let in, or the cookie for its key; None if it may pass."""
+        name = _host_name(request.headers.get("Host", ""))
+        if name is None or not (_is_address(name) or name == "localhost" or name in self.names):
+            return told(403, "this page is not served under that name")
+        if request.method != "GET" and not _same_origin(request):
+            return told(403, "only the page itself may ask for that")
+        if request.path == "/" and "key" in request.query:
+            return self._exchange(request.query["key"])
+        if not self._fits(request.cookies.get(self.cookie, "")):
+            return told(403, _SHUT)
+        return None
+
+    def _exchange(self, given: str) -> web.Response:
+        if not self._fits(given):
+            return told(403, _SHUT)
+        # Not a redirect: one that began on another site would arrive without the strict cookie.
+        # A page that goes on by itself is its own origin, and leaves no key in the history.
+        response = web.Response(text=_ENTERED, content_type="text/html")
+        response.set_cookie(self.cookie, self.key, httponly=True, samesite="Strict", path="/")
+        return response
+
+    def _fits(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode(), self.key.encode())
+
+
+def told(status: int, words: str) -> web.Response:
+    """An answer that only says something."""
+    return web.json_response({"error": words}, status=status)
+
+
+async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        return told(error.status, error.reason)
+
+
+def _same_origin(request: web.Request) -> bool:
+    origin = urlsplit(request.headers.get("Origin", ""))
+    return origin.netloc != "" and origin.netloc == request.headers.get("Host", "")
+
+
+def _host_name(host: str) -> str | None:
+    with suppress(ValueError):
+        return urlsplit(f"//{host}").hostname
+    return None
+
+
+def _is_address(name: str) -> bool:
+    with suppress(ValueError):
+        ipaddress.ip_address(name)
+        return True
+    return False

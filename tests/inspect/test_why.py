@@ -1,0 +1,150 @@
+"""Every character has a fate, and the fates are the truth of the core's own books."""
+
+from __future__ import annotations
+
+import pytest
+from books import run, shown
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import markdown_texts, texts
+
+from minamo.core.chunks import Text
+from minamo.core.config import StreamConfig
+from minamo.core.stream import Stream
+from minamo.core.trace import Moment, Trace
+from minamo.inspect.reasons import explain
+from minamo.inspect.steps import step_through
+from minamo.inspect.tracks import Tracks
+from minamo.inspect.why import Books, Fate, fates, messages
+
+
+def look(chunks: list[str], ending: str = "end", **settings: object) -> tuple[Books, list[Fate]]:
+    config = StreamConfig(**{"humanize": False, **settings})  # type: ignore[arg-type]
+    moments = [Moment(0.0, "chunk", chunk=Text(chunk)) for chunk in chunks]
+    if ending:
+        moments.append(Moment(0.0, ending))
+    _, _, tracks = step_through(Trace(config, tuple(moments)))
+    books = Books.of(tracks)
+    return books, fates(books)
+
+
+def fate_of(text: str, found: str, **settings: object) -> Fate:
+    """The fate of the first character of *found*."""
+    at = text.index(found)
+    return next(one for one in look([text], **settings)[1] if one.start <= at < one.end)
+
+
+ENDINGS = st.sampled_from(["end", "stop", "follow_up", "kill", ""])
+
+
+@given(st.one_of(texts(), markdown_texts(4)), ENDINGS, st.integers(0, 3), st.integers(1, 60))
+def test_every_character_has_exactly_one_fate(text, ending, degree, size):
+    chunks = [text[at : at + size] for at in range(0, min(len(text), 600), size)]
+    books, found = look(chunks, ending, degree=degree)
+    assert [one.start for one in found] == [0, *(one.end for one in found)][: len(found)]
+    assert (found[-1].end if found else 0) == len(books.text)
+    assert not [one for one in found if one.place.kind in ("held", "unlisted")]
+
+
+@given(st.one_of(texts(), markdown_texts(4)), ENDINGS, st.integers(0, 3))
+def test_a_fate_leads_to_the_very_character(text, ending, degree):
+    text = text[:900]
+    books, found = look([text], ending, degree=degree)
+    said = run([text], ending=ending, degree=degree)
+    blocks = {"thought": [], "details": []}
+    for block in books.blocks:
+        blocks["thought" if block.kind == "think" else "details"].append(block.text)
+    for one in found:
+        part, place = books.text[one.start : one.end], one.place
+        if place.kind == "message":
+            assert said.messages[place.index][place.offset :].startswith(part)
+        elif place.kind in blocks:
+            assert blocks[place.kind][place.index][place.offset :].startswith(part)
+        else:
+            assert place.kind == "suppressed"
+            assert place.reason in said.result.suppressed
+    visible = [n for one in found if one.place.kind == "message" for n in range(one.start, one.end)]
+    assert visible == [position for position, _ in shown(said)]
+
+
+@given(st.one_of(texts(), markdown_texts(4)))
+def test_each_message_is_covered_by_its_runs(text):
+    books, _ = look([text[:900]])
+    said = [m.text for b in books.batches for m in b.fitted.messages[: b.sent]]
+    for message, runs in zip(said, messages(books.batches), strict=True):
+        assert [one.offset for one in runs] == [0, *(one.offset + one.size for one in runs)][:-1]
+        assert runs[-1].offset + runs[-1].size == len(message)
+        assert all(one.reason for one in runs if one.start < 0)
+
+
+def test_the_chunk_and_the_state():
+    books, found = look(["<think>se", "cret</think>He", "llo"])
+    told = [
+        (books.text[f.start : f.end], f.chunk, f.state, f.place.kind, f.place.reason) for f in found
+    ]
+    assert told == [
+        ("<think>", 0, "opening", "suppressed", "marker"),
+        ("se", 0, "in_think", "thought", ""),
+        ("cret", 1, "in_think", "thought", ""),
+        ("</think>", 1, "in_think", "suppressed", "marker"),
+        ("He", 1, "streaming", "message", ""),
+        ("llo", 2, "streaming", "message", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "settings", "reason"),
+    [
+        ("a<think>b</think>", "<think>", {}, "marker"),
+        ("a <details><summary>title</summary>b</details>", "title", {}, "summary"),
+        ("one\n\n\n\ntwo", "\n", {}, "seam"),
+        ("zero\u200bwidth", "\u200b", {}, "clean.invisible"),
+        ("Ann: hi\nBob: no", "Bob", {"speaker_names": ["Bob"]}, "speaker_guard"),
+        ("hello there", "hello", {"ending": "kill"}, "killed"),
+        ("hello there", "hello", {"ending": "follow_up"}, "follow_up"),
+        ("para one\n\npara two", "para two", {"send_message_limit": 1}, "limit"),
+        ("| a |\n|---|\n| b |", "|---", {}, "clean.table"),
+    ],
+)
+def test_hidden_characters_name_their_rule(text, found, settings, reason):
+    fate = fate_of(text, found, **settings)
+    assert (fate.place.kind, fate.place.reason) == ("suppressed", reason)
+    assert explain(fate.place.kind, reason) != f"Left out under the rule {reason!r}."
+
+
+def test_nothing_is_shown_on_purpose():
+    fate = fate_of("quiet", "quiet", suppress_text_output=True)
+    assert (fate.place.kind, fate.place.reason) == ("kept", "suppress_text_output")
+
+
+def test_while_it_runs_the_rest_is_held():
+    stream = Stream(StreamConfig())
+    tracks = Tracks.of(stream)
+    for content in ("A paragraph.\n\nAnd the begin", "ning of <th"):
+        tracks.heard(Text(content))
+        stream.chunk(Text(content))
+    stream.actions.outbox.take()
+    found = [(f.place.kind, f.state) for f in fates(Books.of(tracks))]
+    assert found[0] == ("message", "streaming")
+    assert found[-2:] == [("held", "streaming"), ("held", "")]
+
+
+def test_a_half_character_is_counted_as_the_stream_counts_it():
+    books, found = look(["a\ud83d", "\ude42b\ud83d"])
+    assert books.text == "a🙂b\ufffd"
+    assert [(f.start, f.end, f.chunk) for f in found] == [(0, 1, 0), (1, 4, 1)]
+
+
+def test_a_message_that_was_lost_is_not_shown():
+    stream = Stream(StreamConfig())
+    tracks = Tracks.of(stream)
+    tracks.heard(Text("gone\n\n"))
+    stream.chunk(Text("gone\n\n"))
+    stream.end()
+    assert [one.text for one in stream.actions.outbox.take()] == ["gone"]
+    stream.missed(0, "undelivered")
+    stream.delivery_lost()
+    stream.flushed()
+    places = [one.place for one in fates(Books.of(tracks))]
+    assert ("suppressed", "undelivered") in [(one.kind, one.reason) for one in places]
+    assert not [one for one in places if one.kind == "message"]

@@ -1,0 +1,259 @@
+"""P14, P15: cancelled at any await it cleans up and says so; the world's faults are outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import anyio
+import pytest
+from attrs import define
+
+from awaits import cancel_at
+from driving import (
+    END,
+    FOLLOW_UP,
+    KILL,
+    USER,
+    Discord,
+    Drive,
+    Provider,
+    check_books,
+    drive,
+    one,
+    plain,
+    traced,
+    tracers,
+    unpaced,
+)  # fmt: skip
+from minamo.core.chunks import Text
+from minamo.core.stream import Stream
+from minamo.shell.drive import Driver
+from minamo.shell.idle import Idle
+from minamo.shell.lanes import open_lanes
+from minamo.shell.sender import Answer, Lost, Post, PutOff, Rejected, Took, Vanished
+from minamo.shell.wishes import Wish, Wishes
+from senders import virtually
+
+CALLS: dict[str, Callable[[int, Post], Answer | None]] = {
+    "fine": lambda n, post: None,
+    "put off": lambda n, post: PutOff("slow", 2.0) if n == 2 else None,
+    "lost": lambda n, post: Lost("reset") if n == 2 else None,
+    "refused": lambda n, post: Rejected("no") if n == 2 else None,
+}
+ENDS: dict[str, list[Any]] = {
+    "end": [(9.0, END)],
+    "raise": [(9.0, OSError())],
+    "silent": [],
+    "stop": [(9.0, USER)],
+    "follow-up": [(9.0, FOLLOW_UP)],
+    "kill": [(2.05, KILL)],
+}
+SCRIPTS = [(calls, ends) for calls in CALLS for ends in ENDS]
+
+
+def text() -> list[tuple[float, Any]]:
+    some = tracers()
+    return [(n + 1.0, f"{some(9)}\n\n{some(2)}<think>{some(2)}</think>") for n in range(6)]
+
+
+async def _wish(wishes: Wishes, ends: list[Any]) -> None:
+    for at, what in ends:
+        await anyio.sleep_until(at)
+        wishes.put(what)
+
+
+async def cancelled(k: int, calls: str, ends: str) -> bool:
+    """A stream that is cancelled at its k-th await, and another one after it."""
+    says = [each for each in ENDS[ends] if not isinstance(each[1], Wish)]
+    wants = [each for each in ENDS[ends] if isinstance(each[1], Wish)]
+    provider, wishes = Provider(text() + says), Wishes()
+    discord, after = Discord(script=CALLS[calls]), Discord()
+    lane = {"config": plain(inactivity_timeout_ms=5_000), "pause_s": lambda _: 0.8}
+    async with open_lanes() as lanes:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_wish, wishes, [(anyio.current_time() + at, w) for at, w in wants])
+            fired = await cancel_at(
+                k, drive(lanes, provider, discord=discord, wishes=wishes, **lane)
+            )
+            assert provider.open == 0, "the provider is let go at once"
+            tasks.cancel_scope.cancel()
+        assert not wishes._ears, "nobody listens any more"
+        some = tracers()(9)
+        second = await drive(
+            lanes, Provider([(0.0, some), (0.0, END)]), plain(), discord=after, stream_id="second"
+        )
+        assert second.how == ("completed", None)
+        assert after.texts == [some], "the lane is free"
+        with anyio.move_on_after(60):
+            while len(lanes):
+                await anyio.sleep(1)
+        assert len(lanes) == 0
+        assert discord.out == 0, "a call that is out ends by itself"
+    return fired
+
+
+@pytest.mark.parametrize(("calls", "ends"), SCRIPTS, ids=[f"{a}-{b}" for a, b in SCRIPTS])
+def test_p14_cancelled_at_every_await(calls: str, ends: str) -> None:
+    async def story() -> None:
+        k = 1
+        while await cancelled(k, calls, ends):
+            k += 1
+        assert k > 6, "there are at least as many awaits as chunks"
+
+    virtually(story)
+
+
+def test_p14_on_asyncio_too() -> None:
+    async def once(k: int) -> bool:
+        provider = Provider([(0.0, f"{n}\n\n") for n in range(40)] + [(0.0, END)])
+        discord = Discord(latency_s=0.0)
+        async with open_lanes(pacer=unpaced()) as lanes:
+            fired = await cancel_at(k, drive(lanes, provider, discord=discord))
+            assert provider.open == 0
+            await drive(lanes, Provider([(0.0, "x"), (0.0, END)]), stream_id="second")
+        assert discord.out == 0
+        return fired
+
+    async def story() -> None:
+        k = 1
+        while await once(k):
+            k += 1
+        assert k > 40
+        assert len(asyncio.all_tasks()) == 1
+
+    anyio.run(story)
+
+
+class LikeClientError(Exception):
+    """Somebody's own."""
+
+
+KINDS: list[Callable[[], Exception]] = [
+    lambda: OSError("gone"),
+    lambda: TimeoutError("late"),
+    lambda: aiohttp.ClientConnectionError("reset"),
+    lambda: LikeClientError("no"),
+    lambda: RuntimeError("bug"),
+    lambda: ExceptionGroup("several", [ValueError(), OSError()]),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind()).__name__)
+def test_p15_the_source_fails_at_its_kth_await(kind: Callable[[], Exception]) -> None:
+    lines = text()
+    for k in range(len(lines) + 1):
+        run = one(Provider([*lines[:k], (k + 0.5, kind())]))
+        check_books(run)
+        assert run.how == ("error", None)
+        assert run.settled.data.kind == "api_error"
+        assert type(kind()).__name__ in run.settled.data.message
+        assert run.discord.shown or not k, "what was said is delivered"
+
+
+ANSWERS = [Took(1), Took(None), Vanished(), Rejected("no"), PutOff("slow", 1.0), PutOff("s", 90.0),
+           PutOff("never", float("inf")), Lost("reset")]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=str)
+@pytest.mark.parametrize("always", [False, True])
+def test_p15_discord_answers_anything_at_its_kth_call(answer: Answer, always: bool) -> None:
+    for k in range(1, 9):
+
+        def script(number: int, post: Post, k: int = k) -> Answer | None:
+            return answer if number == k or (always and number > k) else None
+
+        run = one(Provider([*text(), (9.0, END)]), discord=Discord(script=script))
+        if not isinstance(answer, Vanished):  # which was shown, and then deleted by somebody
+            check_books(run)
+        lost = {"refused", "not_sent", "unknown"} & {each.outcome for each in run.receipts}
+        assert run.how == (("error", "delivery_lost") if lost else ("completed", None))
+
+
+class Broken:
+    """A source that fails in one of the places nobody thinks of."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.said = 0
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        if self.where == "aiter":
+            raise RuntimeError("no")
+        return self
+
+    async def __anext__(self) -> Any:
+        self.said += 1
+        if self.said > 3:
+            if self.where == "aclose after a stop":
+                await anyio.sleep_forever()
+            raise StopAsyncIteration
+        if self.where == "odd":
+            return 7
+        return "text "
+
+    async def aclose(self) -> None:
+        if self.where.startswith("aclose"):
+            raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("where", ["aiter", "odd", "aclose", "aclose after a stop", "nowhere"])
+def test_p15_a_source_that_is_broken_elsewhere(where: str) -> None:
+    provider: Any = Broken(where)
+    run = one_of(provider, [(1.0, USER)])
+    expected = {
+        "aiter": "error",
+        "odd": "error",
+        "aclose": "error",
+        "aclose after a stop": "stopped_by_user",
+        "nowhere": "completed",
+    }
+    assert run.settled.status == expected[where]
+    if where not in ("aiter", "odd"):
+        assert run.discord.texts == ["text text text"]
+
+
+def one_of(provider: Any, happenings: Any) -> Drive:
+    provider.read = []
+    return one(provider, None, happenings)
+
+
+@define
+class Hurt:
+    """Says one thing, then awaits somebody else's task, which was cancelled."""
+
+    async def __aiter__(self) -> Any:
+        yield Text("so far")
+        task = asyncio.ensure_future(asyncio.sleep(9))
+        asyncio.get_running_loop().call_soon(task.cancel)
+        await task
+
+
+def test_p15_somebody_elses_cancelled_task_is_a_fault_and_no_cancellation() -> None:
+    shown: list[str] = []
+
+    async def story() -> None:
+        stream = Stream(plain())
+        await Driver(stream).run(Hurt(), Idle(stream, shown.append))
+        assert stream.result().status == "error"
+
+    asyncio.run(story())
+    assert shown == ["so far"]
+
+
+def test_p15_a_progress_callback_that_raises_is_not_called_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    calls = 0
+
+    def progress() -> None:
+        nonlocal calls
+        calls += 1
+        raise ValueError
+
+    run = one(Provider([*text(), (9.0, END)]), progress=progress)
+    assert run.how == ("completed", None)
+    assert calls == 1
+    assert traced("".join(run.discord.texts))
