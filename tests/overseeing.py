@@ -30,7 +30,10 @@ _OURS = ("minamo.shell", "minamo.bot", "delivering", "rigging")
 
 def uses_ours(module: ModuleType) -> bool:
     """Whether the tests of a module send through minamo, and not through bare hikari only."""
-    homes = {str(getattr(one, "__module__", "")) for one in vars(module).values()}
+    homes = {
+        one.__name__ if isinstance(one, ModuleType) else str(getattr(one, "__module__", ""))
+        for one in vars(module).values()
+    }
     return any(home == ours or home.startswith(f"{ours}.") for home in homes for ours in _OURS)
 
 

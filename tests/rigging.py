@@ -18,6 +18,13 @@ from minamo.twin import Twin
 Answer = Callable[["Rig", Any], Awaitable[Any]]
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what the other side of a socket does."""
+    with anyio.fail_after(10):
+        while not holds():  # noqa: ASYNC110 - nobody tells when it does
+            await anyio.sleep(0.005)
+
+
 @define(eq=False)
 class Rig:
     """A bot on a twin, and what its replies came to."""
@@ -36,12 +43,13 @@ class Rig:
         del asked
         return self.results[-1]
 
-    async def until(self, holds: Callable[[], bool], within_s: float = 10.0) -> None:
-        with anyio.fail_after(within_s):
-            while not holds():
-                if self.errors:
-                    raise self.errors[0]
-                await anyio.sleep(0.005)
+    async def until(self, holds: Callable[[], bool]) -> None:
+        def seen() -> bool:
+            if self.errors:
+                raise self.errors[0]
+            return holds()
+
+        await until(seen)
 
     def said(self, channel: str = "general") -> list[str]:
         """What the bot said there."""

@@ -33,7 +33,8 @@ class Dialogue:
     offered: list[tuple[str, ...]] = field(factory=list)
 
     def __call__(self, messages: Sequence[Message], specs: Sequence[Tool]) -> Scripted:
-        self.asked.append(tuple(messages))
+        assert isinstance(messages, tuple)  # whoever keeps it may do so
+        self.asked.append(messages)
         self.offered.append(tuple(one.name for one in specs))
         script = self.scripts[min(len(self.asked), len(self.scripts)) - 1]
         return script if isinstance(script, Scripted) else Scripted(script)

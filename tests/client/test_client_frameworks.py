@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import arc
 import crescent
 import hikari
 import pytest
 import tanjun
-from rigging import make_bot
 
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
 from minamo.shell.scripted import Scripted
 from minamo.twin import CREATE, Twin
+from rigging import make_bot, until
 
 pytestmark = pytest.mark.anyio
 
@@ -33,12 +32,6 @@ async def running(bot: hikari.GatewayBot) -> AsyncIterator[None]:
         await bot.close()
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    with anyio.fail_after(10):
-        while not holds():
-            await anyio.sleep(0.01)
-
-
 def with_arc(bot: hikari.GatewayBot, results: list[StreamResult]) -> None:
     framework = arc.GatewayClient(bot)
     client = Client.from_arc(framework)
@@ -49,7 +42,7 @@ def with_arc(bot: hikari.GatewayBot, results: list[StreamResult]) -> None:
     async def ask(
         ctx: arc.GatewayContext,
         q: arc.Option[str, arc.StrParams("what")],
-        minamo: Client = arc.inject(),
+        minamo: Client = arc.inject(),  # noqa: B008 - arc's own way
     ) -> None:
         results.append(await minamo.stream(ctx, Scripted([*LONG, q])))
 
@@ -77,7 +70,9 @@ def with_tanjun(bot: hikari.GatewayBot, results: list[StreamResult]) -> None:
     @tanjun.with_str_slash_option("q", "what")
     @tanjun.as_slash_command("ask", "Ask the model")
     async def ask(
-        ctx: tanjun.abc.SlashContext, q: str, minamo: Client = tanjun.injected(type=Client)
+        ctx: tanjun.abc.SlashContext,
+        q: str,
+        minamo: Client = tanjun.injected(type=Client),  # noqa: B008 - tanjun's own way
     ) -> None:
         assert minamo is client
         results.append(await minamo.stream(ctx, Scripted([*LONG, q])))

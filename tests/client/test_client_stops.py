@@ -6,11 +6,11 @@ from typing import Any
 
 import anyio
 import pytest
-from rigging import Rig, rigged, streaming
 
 from minamo.shell.discord.stopping import BUTTON
 from minamo.shell.scripted import Scripted
 from minamo.twin import Permission, Twin
+from rigging import Rig, rigged, streaming
 
 pytestmark = pytest.mark.anyio
 

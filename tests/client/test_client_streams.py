@@ -7,13 +7,13 @@ from typing import Any
 import anyio
 import hikari
 import pytest
-from rigging import Rig, rigged, streaming
 
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting, ClientClosed
 from minamo.shell.scripted import Scripted
 from minamo.twin import CREATE, Twin
+from rigging import Rig, rigged, streaming
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from minamo.shell import hushing
 from minamo.twin import Twin
 from overseeing import overseeing
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.rule_breaking("leaks, to see what hushing does")]
 SECRET = "aVeryLongTokenThatNobodyMaySee_-.="
 
 

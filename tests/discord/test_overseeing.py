@@ -14,7 +14,7 @@ import delivering
 from minamo.twin import Twin
 from overseeing import overseeing, uses_ours
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.rule_breaking("to see that it is noticed")]
 Story = Callable[[Twin, hikari.impl.RESTClientImpl], Awaitable[Any]]
 POST = hikari.internal.routes.POST_CHANNEL_MESSAGES
 PATCH = hikari.internal.routes.PATCH_CHANNEL_MESSAGE
@@ -122,4 +122,6 @@ def test_only_tests_of_our_senders_are_overseen() -> None:
     vars(bare).update({"Twin": Twin, "hikari": hikari, "number": 7})
     vars(ours).update({"posting": delivering.posting})
     assert (uses_ours(bare), uses_ours(ours)) == (False, True)
+    vars(bare)["delivering"] = delivering
+    assert uses_ours(bare)
     assert uses_ours(delivering)

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+import trio
 
 from driving import (
     CHANNEL,
@@ -72,6 +73,17 @@ def test_p11_first_token_and_silence_have_their_own_clocks() -> None:
 def test_an_empty_chunk_is_a_sign_of_life() -> None:
     run = one(Provider([(100.0, Text("")), (200.0, ""), (300.0, "a")]))
     assert ended_at(run) == pytest.approx(420.0)
+
+
+def test_p11_work_of_ours_around_the_deadline_is_no_silence() -> None:
+    def work() -> None:
+        trio.lowlevel.current_clock().jump(0.2)
+
+    # Chunks that come just in time, and then we take our time over them.
+    some = tracers()
+    script = [(4.9 * n, some(3)) for n in range(1, 40)]
+    run = one(Provider([*script, (192.0, END)]), plain(inactivity_timeout_ms=5_000), progress=work)
+    assert run.how == ("completed", None)
 
 
 class KeepingAlive:

@@ -113,7 +113,7 @@ async def test_a_stop_is_decided_in_the_other_process(
 async def test_a_process_that_hangs_is_said_to_be_unreachable(
     redis_server: RedisServer, prefix: str, child: Child
 ) -> None:
-    async with RedisStops(redis_server.url, prefix=prefix) as stops:
+    async with RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=1000) as stops:
         await child.do("start", "s1", 7)
         await child.do("start", "s2", 8)
         with anyio.fail_after(10):
@@ -139,7 +139,7 @@ async def test_a_process_that_died_is_forgotten(own_redis: RedisServer, prefix: 
     child = Child(own_redis.url, prefix)
     assert await child.line() == ["ready"]
     await child.do("start", "s1", 7)
-    async with RedisStops(own_redis.url, prefix=prefix) as stops:
+    async with RedisStops(own_redis.url, prefix=prefix, answer_timeout_ms=1000) as stops:
         assert await stops.running(7) == ["s1"]
         child.kill()
         await child.close()
@@ -161,7 +161,7 @@ async def test_redis_restarts_under_two_processes(own_redis: RedisServer, prefix
             own_redis.start()
             with anyio.fail_after(20):
                 # Both find it again by themselves, neither at once.
-                while await stops.request_stop(stream_id="before") is not Reach.YES:
+                while not await stops.request_stop(stream_id="before"):  # noqa: ASYNC110
                     await anyio.sleep(0.02)
             assert (await child.line())[:2] == ["before", "user"]
             assert await stops.kill(channel_id=8) is Reach.YES

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.anyio
 
 SECRET = "hunter2-and-more"
 PATIENT_MS = 10_000
+# Where answers are missed on purpose, but others are not: five times the default.
+MODEST_MS = 500
 
 
 async def until(true: Callable[[], bool], within_s: float = 15.0) -> None:
@@ -53,7 +55,10 @@ async def test_redis_is_killed_and_comes_back(
 ) -> None:
     caplog.set_level(logging.INFO, "minamo.redis")
     before, during, after, near = Wishes(), Wishes(), Wishes(), Wishes()
-    async with RedisStops(own_redis.url) as here, RedisStops(own_redis.url) as there:
+    async with (
+        RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as here,
+        RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as there,
+    ):
         with here.register("before", 7, before):
             # Many connections, all of which will be broken.
             answers = await asyncio.gather(*(there.has_stop_request(channel_id=7) for _ in "12345"))
@@ -90,7 +95,10 @@ async def test_redis_comes_later(own_redis: RedisServer, monkeypatch: pytest.Mon
     monkeypatch.setattr("minamo.shell.stops_redis._OPEN_S", 0.05)
     own_redis.kill()
     wishes = Wishes()
-    async with RedisStops(own_redis.url) as here, RedisStops(own_redis.url) as there:
+    async with (
+        RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as here,
+        RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as there,
+    ):
         assert not here.healthy
         with here.register("s1", 7, wishes):
             assert await there.request_stop(stream_id="s1") is Reach.UNREACHABLE
@@ -104,7 +112,10 @@ async def test_a_frozen_redis_is_found_out(
 ) -> None:
     monkeypatch.setattr(redis_link, "_PING_EVERY_S", 0.2)
     monkeypatch.setattr(redis_link, "COMMAND_S", 0.3)
-    async with RedisStops(own_redis.url) as here, RedisStops(own_redis.url) as there:
+    async with (
+        RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as here,
+        RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as there,
+    ):
         with here.register("s1", 7, Wishes()), here.register("s2", 7, Wishes()):
             own_redis.freeze()
             asked_at = anyio.current_time()
@@ -156,7 +167,9 @@ async def test_two_bots_share_one_redis(redis_server: RedisServer, prefix: str) 
     wishes = Wishes()
     async with (
         RedisStops(redis_server.url, prefix=prefix) as mine,
-        RedisStops(redis_server.url, prefix=f"{prefix}:other") as theirs,
+        RedisStops(
+            redis_server.url, prefix=f"{prefix}:other", answer_timeout_ms=PATIENT_MS
+        ) as theirs,
     ):
         with mine.register("s1", 7, wishes):
             assert await theirs.request_stop(stream_id="s1") is Reach.NO
@@ -230,7 +243,7 @@ async def test_the_password_is_never_shown(
     server = RedisServer(tmp_path, "--requirepass", SECRET)
     try:
         good = f"redis://:{SECRET}@127.0.0.1:{server.port}/0"
-        async with RedisStops(good) as stops:
+        async with RedisStops(good, answer_timeout_ms=PATIENT_MS) as stops:
             assert stops.healthy
             assert await stops.request_stop(stream_id="s1") is Reach.NO
             shown = [repr(stops), str(stops), repr(stops._link), repr(stops._asking)]

@@ -71,12 +71,16 @@ class Answering:
             return
         with self.allowance.asked(int(event.author_id)) as verdict:
             if isinstance(verdict, Denied):
-                await self._refuse(verdict, lambda text: _respond(event.message, text))
+                if not verdict.told:
+                    await self._calls.make(_respond(event.message, too_much(verdict)))
                 return
             memory = Memory(messages_max=self.settings.bot.memory_messages)
             said = await self._quietly(self.client.conversation(event, memory))
             if said:
-                await self._answer(event, said, self._persona_of(event.channel_id, event.message))
+                in_guild = event.message.guild_id is not None
+                await self._answer(
+                    event, said, self._persona_in(event.channel_id) if in_guild else None
+                )
 
     async def _on_interaction(self, event: hikari.InteractionCreateEvent) -> None:
         one = event.interaction
@@ -120,7 +124,12 @@ class Answering:
             return wants.direct_messages
         if wants.guilds and int(guild_id) not in wants.guilds:
             return False
-        return not wants.channels or bool({int(channel_id)} & set(wants.channels))
+        return not wants.channels or bool(self._places(channel_id) & set(wants.channels))
+
+    def _places(self, channel_id: int) -> set[int]:
+        """A channel, and the one it is a thread of."""
+        thread = self.bot.cache.get_thread(channel_id)
+        return {int(channel_id)} if thread is None else {int(channel_id), int(thread.parent_id)}
 
     # What is answered.
 
@@ -163,20 +172,11 @@ class Answering:
         except ClientClosed:
             return None
 
-    async def _refuse(
-        self, verdict: Denied, respond: Callable[[str], Any]
-    ) -> None:
-        if not verdict.told:
-            await self._calls.make(respond(too_much(verdict)))
-
     # Personas.
 
-    def _persona_of(self, channel_id: int, message: hikari.Message) -> PersonaSettings | None:
-        return None if message.guild_id is None else self._persona_in(channel_id)
-
     def _persona_in(self, channel_id: int) -> PersonaSettings | None:
-        found = (one for one in self.settings.persona if int(channel_id) in one.channels)
-        return next(found, None)
+        places = self._places(channel_id)
+        return next((one for one in self.settings.persona if places & set(one.channels)), None)
 
     def _persona_named(self, name: str | None) -> PersonaSettings | None:
         return next((one for one in self.settings.persona if one.name == name), None)

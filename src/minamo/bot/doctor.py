@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-
-from packaging.requirements import InvalidRequirement, Requirement
 
 from minamo import __version__
 from minamo.bot.doctor_discord import DiscordChecks
@@ -26,6 +25,9 @@ from minamo.shell.redis_link import client_for, close_client
 CHECK_S = 10.0
 # The oldest that the package is made for.
 _PYTHON = (3, 11)
+# Of a requirement; the package has no other bounds than these two.
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_BOUND = re.compile(r"(>=|<)\s*([0-9][0-9.]*)")
 
 
 async def examine(
@@ -78,19 +80,28 @@ def _packages() -> list[Finding]:
 
 
 def _package(line: str) -> str | None:
-    try:
-        wanted = Requirement(line)
-    except InvalidRequirement:
+    """What is wrong with the package that a line such as ``hikari<3,>=2.6`` asks for."""
+    wanted, _, marker = line.partition(";")
+    found = _NAME.match(wanted.strip())
+    if found is None or "extra" in marker:
         return None
-    if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
-        return None
     try:
-        here = version(wanted.name)
+        here = version(found[0])
     except PackageNotFoundError:
-        return f"{wanted.name} is not installed: pip install '{wanted}'"
-    if wanted.specifier.contains(here, prereleases=True):
+        return f"{found[0]} is not installed: pip install '{wanted.strip()}'"
+    if all(_fits(here, sign, number) for sign, number in _BOUND.findall(wanted)):
         return None
-    return f"{wanted.name} {here} does not fit: pip install '{wanted}'"
+    return f"{found[0]} {here} does not fit: pip install '{wanted.strip()}'"
+
+
+def _fits(here: str, sign: str, number: str) -> bool:
+    mine, other = _numbers(here), _numbers(number)
+    return mine >= other if sign == ">=" else mine < other
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    leading = re.match(r"[0-9.]*", release)
+    return tuple(int(part) for part in (leading[0] if leading else "").split(".") if part)
 
 
 def _settings(path: Path | None, environ: Mapping[str, str]) -> tuple[Settings, list[Finding]]:

@@ -113,7 +113,9 @@ class DiscordChecks:
         guilds = [one async for one in rest.fetch_my_guilds().limit(_GUILDS_MAX)]
         wanted = self._wanted()
         if not guilds:
-            return [warning("servers", f"the bot is in none; invite it: {await _invite(rest, wanted)}")]
+            return [
+                warning("servers", f"the bot is in none; invite it: {await _invite(rest, wanted)}")
+            ]
         found = []
         for guild in guilds:
             missing = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from minamo.errors import MinamoError
-
 import hikari
+
+from minamo.errors import MinamoError
 
 # Discord's close codes that no reconnecting helps against.
 _TOKEN, _SHARDING, _INTENTS_WRONG, _INTENTS_DENIED = 4004, 4011, 4013, 4014

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
-
 import hikari
 
 from minamo.bot.settings import Settings
-from minamo.inspect.hub import Hub
 from minamo.shell.client import Client
 from minamo.shell.lease import Lease
+from minamo.shell.looking import Looker
 from minamo.shell.stops import Stops
 from minamo.shell.thoughts import Thoughts
 
 # What is said to the bot comes with its words even without the privileged intent.  Channels and
 # threads are known through GUILDS.
-_INTENTS = (
-    hikari.Intents.GUILDS | hikari.Intents.GUILD_MESSAGES | hikari.Intents.DM_MESSAGES
-)
+_INTENTS = hikari.Intents.GUILDS | hikari.Intents.GUILD_MESSAGES | hikari.Intents.DM_MESSAGES
 
 
 def intents(settings: Settings) -> hikari.Intents:
@@ -50,15 +45,12 @@ def make_client(
     bot: hikari.GatewayBot,
     settings: Settings,
     *,
-    hub: Hub | None = None,
+    looker: Looker | None = None,
     stops: Stops | None = None,
     lease: Lease | None = None,
 ) -> Client:
     """The client with everything the owner decided."""
     wants = settings.bot
-    # The client will tell the hub of every stream as soon as it takes one.
-    takes_one = "inspect" in inspect.signature(Client).parameters
-    more: dict[str, Any] = {"inspect": hub} if hub is not None and takes_one else {}
     return Client(
         bot,
         config=settings.stream,
@@ -69,5 +61,5 @@ def make_client(
         locale=wants.locale,
         stop_command=wants.stop_command or None,
         rest_url=settings.discord.url or None,
-        **more,
+        inspect=False if looker is None else looker,
     )

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import cast
 
 from minamo.bot.answering import Answering
 from minamo.bot.failures import CannotRun
@@ -22,6 +23,7 @@ from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
 from minamo.shell.lease import Lease
 from minamo.shell.stops import Stops
+from minamo.shell.turn import Chats
 
 _LOG = logging.getLogger("minamo.bot")
 
@@ -50,8 +52,9 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
             ) from None
         stops, lease = await _shared(settings, stack)
         hub = Hub(recording=True) if settings.page.on else None
-        client = make_client(bot, settings, hub=hub, stops=stops, lease=lease)
-        Answering(bot, client, settings, providers, tools).listen()
+        client = make_client(bot, settings, looker=hub, stops=stops, lease=lease)
+        voices = cast("list[Chats]", providers)
+        Answering(bot, client, settings, voices, tools).listen()
         ending = await stack.enter_async_context(signals())
         await _check_providers(settings.provider, say)
         stack.push_async_callback(close, bot)
@@ -76,16 +79,14 @@ async def run_demo(
         served = await stack.enter_async_context(
             serve(hub, host=served_on, port=port, actions=world)
         )
-        say("No DISCORD_TOKEN, so this is the demo: a local Discord, a scripted model, the real bot.")
+        say("This is the demo: a local Discord, a scripted model, and the real bot.")
         say(f"page     {served.address}")
         say("Ctrl-C ends it.")
         show(served.address)
         await ending.wait()
 
 
-async def _shared(
-    settings: Settings, stack: AsyncExitStack
-) -> tuple[Stops | None, Lease | None]:
+async def _shared(settings: Settings, stack: AsyncExitStack) -> tuple[Stops | None, Lease | None]:
     """What a bot of several processes shares."""
     url, prefix = settings.redis.url, settings.redis.prefix
     if not url:
@@ -94,9 +95,7 @@ async def _shared(
         from minamo.shell.lease_redis import RedisLease
         from minamo.shell.stops_redis import RedisStops
     except ImportError:
-        raise BadSetting(
-            "redis.url needs the extra: pip install 'hikari-minamo[redis]'"
-        ) from None
+        raise BadSetting("redis.url needs the extra: pip install 'hikari-minamo[redis]'") from None
     stops = await stack.enter_async_context(RedisStops(url, prefix=prefix))
     lease = await stack.enter_async_context(RedisLease(url, prefix=prefix))
     return stops, lease

@@ -75,7 +75,7 @@ async def start(bot: hikari.GatewayBot, ending: Ending, url: str = "") -> bool:
         if not starting.done():
             return False
         await starting
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - raised again, in better words if there are any
         raise explained(error, url) or error from None
     finally:
         told.cancel()
@@ -96,7 +96,7 @@ async def until_the_end(bot: hikari.GatewayBot, ending: Ending) -> None:
             return
         try:
             await joined
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             raise explained(error) or error from None
         raise CannotRun("Discord closed the connection for good; start it again")
     finally:

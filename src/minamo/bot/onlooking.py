@@ -66,7 +66,8 @@ class Onlooker:
         known = event["id"] in self._shown
         self._shown[event["id"]] = shown
         who = "bot" if event["author"]["app"] else "you"
-        told = {"from": who, "text": event["text"], "embeds": event["embeds"]}
+        text = str(event["text"]).replace(f"<@{self.bot_id}>", "@minamo")
+        told = {"from": who, "text": text, "embeds": event["embeds"]}
         self.tell({"edit" if known else "message": told})
 
 

@@ -50,7 +50,9 @@ async def probe(one: ProviderSettings, within_s: float = PROBE_S) -> Probed:
         return _failed(answer, name)
     models = _models(answer)
     if models and one.model and not _known(one.model, models):
-        return Probed("no_model", f"{name} has no model {one.model!r}: check MINAMO_MODEL or `model`")
+        return Probed(
+            "no_model", f"{name} has no model {one.model!r}: check MINAMO_MODEL or `model`"
+        )
     return Probed("fine", f"{name} takes the key")
 
 
@@ -83,7 +85,9 @@ def _failed(error: Error, name: str) -> Probed:
     if error.status in (401, 403) or _is_bad_key(error):
         return Probed("refused", f"{name} does not accept the key: check it and set it again")
     if error.status is None:
-        return Probed("unreachable", f"{name} cannot be reached: is it online, and is this machine?")
+        return Probed(
+            "unreachable", f"{name} cannot be reached: is it online, and is this machine?"
+        )
     return Probed("unclear", f"{name} answers, but does not list its models ({error.status})")
 
 

@@ -37,7 +37,9 @@ def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
     base_url = home_of(one)
     variable = one.api_key_env or KEY_VARIABLES[one.kind]
     if not one.model:
-        raise BadSetting(f"provider {number} ({one.kind}) has no model: set MINAMO_MODEL or `model`")
+        raise BadSetting(
+            f"provider {number} ({one.kind}) has no model: set MINAMO_MODEL or `model`"
+        )
     if not one.api_key and not is_loopback(base_url) and not one.allow_http:
         raise BadSetting(f"provider {number} ({one.kind}) has no key: set {variable}")
     try:

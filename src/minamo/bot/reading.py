@@ -61,9 +61,7 @@ def example() -> str:
     return resources.files("minamo.bot").joinpath("settings.toml").read_text(encoding="utf-8")
 
 
-def read_settings(
-    path: Path | None = None, environ: Mapping[str, str] | None = None
-) -> Settings:
+def read_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of *path*, if there is one, and of the environment."""
     environ = os.environ if environ is None else environ
     text = "" if path is None else _text(path)
@@ -124,7 +122,11 @@ class _File:
         return stream_config(environ, **given)  # type: ignore[arg-type]
 
     def _table(
-        self, at: tuple[str | int, ...], make: Callable[..., Any], keys: Sequence[str], given: object
+        self,
+        at: tuple[str | int, ...],
+        make: Callable[..., Any],
+        keys: Sequence[str],
+        given: object,
     ) -> Any:
         if not isinstance(given, dict):
             raise self._wrong(at, f"it is a table: write it as [{at[0]}]")

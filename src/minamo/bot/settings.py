@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from attrs import Attribute, Converter, Factory, field, frozen
+from attrs import Attribute, Factory, field, frozen
 
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
@@ -76,14 +76,11 @@ def _is_id(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 64
 
 
-def _listed(value: object) -> object:
+def _listed(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     # Ids are too long for JavaScript's numbers, so people are used to write them in quotes.
     return tuple(int(one) if isinstance(one, str) and one.isdecimal() else one for one in value)
-
-
-_LISTED = Converter(_listed)
 
 
 def _command(_: object, attribute: Attribute[Any], value: object) -> None:
@@ -133,14 +130,14 @@ class BotSettings:
     stop_button: bool = field(default=True, validator=_flag)
     mode: str = field(default="messages", validator=_one_of(*MODES))
     while_busy: str = field(default="queue", validator=_one_of(*get_args(Policy)))
-    guilds: tuple[int, ...] = field(default=(), converter=_LISTED, validator=_ids)
-    channels: tuple[int, ...] = field(default=(), converter=_LISTED, validator=_ids)
+    guilds: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
+    channels: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
     memory_messages: int = field(default=24, validator=_whole(1, 100))
     thoughts: str = field(default="nowhere", validator=_one_of(*get_args(Place)))
     thoughts_channel: int = field(default=0, validator=_whole(0, (1 << 64) - 1))
     link_previews: bool = field(default=False, validator=_flag)
     locale: str = field(default="en", validator=_text(35, needed=True))
-    tools: tuple[str, ...] = field(default=("roll", "now"), converter=_LISTED, validator=_names)
+    tools: tuple[str, ...] = field(default=("roll", "now"), converter=_listed, validator=_names)
     tools_file: str = field(default="", validator=_text())
 
     def __attrs_post_init__(self) -> None:
@@ -178,7 +175,7 @@ class PersonaSettings:
     name: str = field(validator=_text(80, needed=True))
     avatar_url: str = field(default="", validator=_url("https"))
     prompt: str = field(default="", repr=False, validator=_text(PROMPT_CHARS_MAX))
-    channels: tuple[int, ...] = field(default=(), converter=_LISTED, validator=_ids)
+    channels: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
     """Where it always speaks."""
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
 
 import hikari
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from minamo.bot.answering import Answering, Told
 from minamo.bot.hosting import make_bot, make_client
@@ -15,8 +16,11 @@ from minamo.bot.settings import BotSettings, LimitSettings, Settings
 from minamo.bot.showing import Showing
 from minamo.bot.toolbox import toolbox
 from minamo.core.config import StreamConfig
+from minamo.core.stream import Stream
 from minamo.inspect.hub import Hub
+from minamo.inspect.recorder import Recorder
 from minamo.inspect.server import Prompt
+from minamo.machine.machine import Observer
 from minamo.shell.turn import Chats
 from minamo.twin import Twin
 from minamo.twin.refusals import Refused
@@ -36,6 +40,35 @@ def demo_settings() -> Settings:
     )
 
 
+@frozen
+class _Deaf:
+    """A feed that nobody reads."""
+
+    def gateway(self, name: str, data: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+
+@frozen
+class _Streams:
+    """The hub as the client sees it here: the channel it is told of by the local Discord itself.
+
+    That one also shows what the bot may not see, such as its own typing, and each thing once.
+    """
+
+    _hub: Hub
+    feed: _Deaf = field(factory=_Deaf)
+
+    @property
+    def watched(self) -> bool:
+        return self._hub.watched
+
+    def open_stream(self, channel_id: int, stream: Stream) -> Recorder | None:
+        return self._hub.open_stream(channel_id, stream)
+
+    def observer(self, chart: str, channel_id: int | None = None) -> Observer:
+        return self._hub.observer(chart, channel_id)
+
+
 @define(eq=False)
 class World:
     """A place to try the bot in; what the live page does, it does here."""
@@ -52,9 +85,7 @@ class World:
     async def say(self, text: str) -> None:
         """Somebody speaks to the bot."""
         with suppress(Refused):  # too long, or blank
-            await self.twin.say(
-                f"<@{self.twin.bot.id}> {text}", channel=_CHANNEL, user=self.person
-            )
+            await self.twin.say(f"<@{self.twin.bot.id}> {text}", channel=_CHANNEL, user=self.person)
 
     async def stop(self) -> None:
         """Somebody uses the stop command."""
@@ -76,7 +107,6 @@ async def demo_world(
     settings: Settings | None = None,
     provider: Chats | None = None,
     told: Told = lambda _: None,
-    watch: Callable[[str, object], object] | None = None,
 ) -> AsyncIterator[World]:
     """Build it, start the bot, and take it all down again in order."""
     settings = settings or demo_settings()
@@ -89,11 +119,9 @@ async def demo_world(
         if hub is not None:
             hub.feed.names[str(twin.channel(_CHANNEL).id)] = _CHANNEL
             stack.callback(twin.watch(hub.feed.gateway))
-        if watch is not None:
-            stack.callback(twin.watch(watch))
         own = evolve(settings, discord=evolve(settings.discord, token=twin.token, url=twin.url))
         bot: hikari.GatewayBot = make_bot(own)
-        client = make_client(bot, own, hub=hub)
+        client = make_client(bot, own, looker=None if hub is None else _Streams(hub))
         tools = toolbox(own.bot.tools)
         answering = Answering(bot, client, own, [provider or Showing()], tools, told)
         answering.listen()

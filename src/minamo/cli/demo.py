@@ -150,7 +150,9 @@ class _Printer:
     def _line(self) -> None:
         if self._lively:
             typing = "  minamo is typing…" if self._typing else ""
-            print(f"\r\x1b[K\x1b[2m{self._state}{typing}\x1b[0m", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r\x1b[K\x1b[2m{self._state}{typing}\x1b[0m", end="", file=sys.stderr, flush=True
+            )
 
     def _clear(self) -> None:
         if self._lively:

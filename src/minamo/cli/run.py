@@ -46,7 +46,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--write-config", type=Path, metavar="FILE", help="write one with every setting, and end"
     )
     parser.add_argument("--demo", action="store_true", help="the demo, also with a token")
-    parser.add_argument("--port", type=int, metavar="N", help="of the live page; default: a free one")
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="of the live page; default: a free one"
+    )
     parser.add_argument("--no-browser", action="store_true", help="only print the page's address")
     parser.add_argument("--verbose", action="store_true", help="log what happens")
     parser.set_defaults(run=_run)

@@ -92,8 +92,7 @@ class Asking:
         try:
             with anyio.move_on_after(within_s):
                 await self.link.up()
-                heard_by = await self.link.client.publish(self._everybody, encoded(question))
-                asked.heard_by = heard_by
+                asked.heard_by = await self.link.publish(self._everybody, encoded(question))
                 await asked.until(len(streams) or None)
         except Exception as error:  # noqa: BLE001  (the link warns of an outage, once)
             _LOG.debug("a question could not be asked: %s", type(error).__name__)
@@ -114,7 +113,7 @@ class Asking:
             streams = tuple(self._streams_for(question))
             answer = Answer(v=VERSION, id=question.id, sender=self.me, streams=streams)
             mailbox = f"{self._prefix}:answer:{question.sender}"
-            await self.link.client.publish(mailbox, encoded(answer))
+            await self.link.publish(mailbox, encoded(answer))
 
     def _hear_answer(self, answer: Answer | None) -> None:
         if answer is None:

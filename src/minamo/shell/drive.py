@@ -7,6 +7,7 @@ one scope: the machine's own decision cancels it, and so does the first clock th
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import AsyncIterable, Callable, Iterable
@@ -145,6 +146,11 @@ class Driver:
         with self._reading:
             try:
                 await self._hear(source, clocks)
+            except anyio.get_cancelled_exc_class():
+                if _is_cancelled():
+                    raise
+                self.stream.fail(Error("api_error", "the provider failed (CancelledError)"))
+                self._perform()
             except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
                 _LOG.exception("the stream failed", extra={"kind": type(error).__name__})
                 self.stream.fail(Error("api_error", "internal error; the log has it"))
@@ -166,6 +172,8 @@ class Driver:
                 if outlet.held >= HELD_MAX:
                     await self._wait_for_room(outlet, clocks)
                 scope.deadline = clocks.deadline
+                if not stream.chunks % _TURN_CHUNKS:
+                    await checkpoint()
                 chunk = await anext(chunks, None)
                 if self._closed:
                     # A wish came in the same moment and went first.  What was read is booked.
@@ -181,9 +189,6 @@ class Driver:
                     self._tell("chunk", chunk)
                     stream.chunk(chunk)
                     self._make_progress()
-                    if not stream.chunks % _TURN_CHUNKS:
-                        self._perform()
-                        await checkpoint()
                 self._perform()
 
     async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
@@ -252,3 +257,11 @@ class Driver:
             now = anyio.current_time()
             for watch in self._watch:
                 watch(now, event, payload)
+
+
+def _is_cancelled() -> bool:
+    """Whether this very task is; on asyncio, awaiting a cancelled one looks the same."""
+    if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
+        return True
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

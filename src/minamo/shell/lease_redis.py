@@ -22,7 +22,14 @@ from attrs import define, field
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.board import checked_channel_id
 from minamo.shell.lease import Leased
-from minamo.shell.redis_link import COMMAND_S, checked_prefix, client_for, close_client, shown
+from minamo.shell.redis_link import (
+    COMMAND_S,
+    asked,
+    checked_prefix,
+    client_for,
+    close_client,
+    shown,
+)
 from minamo.shell.wishes import Wish, Wishes
 
 _LOG = logging.getLogger("minamo.redis")
@@ -169,7 +176,7 @@ class RedisLease:
             # Short enough to notice in time that there is no answer; and shielded, so that who
             # is cancelled meanwhile still knows what to give back.
             with anyio.fail_after(min(COMMAND_S, self._ttl_s * _MARGIN_SHARE), shield=True):
-                taken = await self._client.eval(_TAKE, 1, held.key, held.token, self._ttl_ms)
+                taken = await self._run(_TAKE, held.key, held.token, self._ttl_ms)
         except Exception as error:  # noqa: BLE001  (whatever it is, nobody knows who holds it)
             self._note(error)
             return Leased.UNREACHABLE
@@ -184,9 +191,13 @@ class RedisLease:
             return
         with anyio.move_on_after(COMMAND_S, shield=True):
             try:
-                await self._client.eval(_RELEASE, 1, held.key, held.token)
+                await self._run(_RELEASE, held.key, held.token)
             except Exception as error:  # noqa: BLE001  (it expires)
                 self._note(error)
+
+    async def _run(self, script: str, key: str, *arguments: str | int) -> object:
+        # Both scripts may run twice: they change nothing the second time.
+        return await asked(self._client, lambda: self._client.eval(script, 1, key, *arguments))
 
     def _note(self, error: Exception | None) -> None:
         if error is not None and self.healthy:

@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
@@ -40,6 +40,7 @@ _OPTIONS = frozenset({"db", "username", "password"})
 _PREFIX = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 Hear = Callable[[str, bytes], Awaitable[None]]
+T = TypeVar("T")
 
 
 class Link:
@@ -75,6 +76,11 @@ class Link:
     async def up(self) -> None:
         """Wait until the subscription stands."""
         await self._up.wait()
+
+    async def publish(self, channel: str, data: bytes) -> int:
+        """Send a message to who listens; how many do.  Fails as commands do."""
+        heard_by: int = await asked(self._client, lambda: self._client.publish(channel, data))
+        return heard_by
 
     async def open(self, within_s: float) -> None:
         """Begin, and give it a moment; if Redis is away it goes on trying by itself."""
@@ -174,6 +180,19 @@ def client_for(url: str) -> Redis:
 async def close_client(client: Redis) -> None:
     """Close a client with all its connections."""
     await client.aclose(close_connection_pool=True)
+
+
+async def asked(client: Redis, call: Callable[[], Awaitable[T]]) -> T:
+    """Make a call, a second time if its connection was broken.
+
+    A pool keeps connections that Redis has closed meanwhile, by a restart or for idling; what
+    was written to one of those was never heard.
+    """
+    try:
+        return await call()
+    except _package("redis.exceptions").ConnectionError:
+        await client.connection_pool.disconnect(inuse_connections=False)
+        return await call()
 
 
 async def end(task: asyncio.Task[None]) -> None:

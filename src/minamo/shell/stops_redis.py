@@ -23,7 +23,7 @@ from minamo.errors import BadSetting
 from minamo.shell.announcing import Announcer
 from minamo.shell.asking import Asking
 from minamo.shell.board import Address, Board, Op, addressed, checked_channel_id, checked_wish
-from minamo.shell.redis_link import checked_prefix, end
+from minamo.shell.redis_link import asked, checked_prefix, end
 from minamo.shell.stops import Reach
 from minamo.shell.wishes import Wish, Wishes
 
@@ -158,10 +158,10 @@ class RedisStops:
         """The ids of the streams that run in a channel; of this process alone if not `healthy`."""
         address = Address(None, checked_channel_id(channel_id))
         here = self._board.find(address)
-        asked = await self._asking.ask(
+        told = await self._asking.ask(
             "find", channel_id=address.channel_id, within_s=self._answer_s
         )
-        return sorted({*here, *(asked.streams if asked is not None else ())})
+        return sorted({*here, *(told.streams if told is not None else ())})
 
     async def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
         # Here first, and at once: what runs here never waits for Redis.
@@ -175,22 +175,21 @@ class RedisStops:
     async def _do_elsewhere(self, op: Op, address: Address, wish: Wish | None) -> Reach:
         ask, share_s = self._asking.ask, self._answer_s * _SHARE
         if address.stream_id is not None:
-            asked = await ask(op, streams=[address.stream_id], wish=wish, within_s=2 * share_s)
+            told = await ask(op, streams=[address.stream_id], wish=wish, within_s=2 * share_s)
         else:
-            asked = await ask("find", channel_id=address.channel_id, within_s=share_s)
-            if asked is not None and asked.streams:
-                asked = await ask(op, streams=asked.streams, wish=wish, within_s=share_s)
-            elif asked is not None:
-                return await self._unless_silent(address, asked.answered)
-        if asked is None:
+            told = await ask("find", channel_id=address.channel_id, within_s=share_s)
+            if told is not None and told.streams:
+                told = await ask(op, streams=told.streams, wish=wish, within_s=share_s)
+        if told is None:
             return Reach.UNREACHABLE
-        return Reach.YES if asked.streams else await self._unless_silent(address, asked.answered)
+        return Reach.YES if told.streams else await self._unless_silent(address, told.answered)
 
     async def _unless_silent(self, address: Address, answered: set[str]) -> Reach:
         """No, unless a process that did not answer has announced something there."""
         try:
             with anyio.fail_after(self._answer_s * (1 - 2 * _SHARE)):
-                owner = await self._link.client.get(self._announcer.key(address))
+                client, key = self._link.client, self._announcer.key(address)
+                owner = await asked(client, lambda: client.get(key))
         except Exception:  # noqa: BLE001  (the link warns of an outage, once)
             return Reach.UNREACHABLE
         known = {None, self._asking.me.encode(), *(name.encode() for name in answered)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mimetypes import guess_type
 from typing import Any
 
 from attrs import define, field
@@ -178,6 +179,8 @@ def attach(discord: Discord, message: Message, uploads: Uploads) -> None:
                 "id": str(discord.world.new_id()),
                 "filename": name,
                 "size": len(data),
+                # Discord goes by the name too; what it does not know it leaves out.
+                **({"content_type": kind} if (kind := guess_type(name)[0]) else {}),
                 "url": place,
                 "proxy_url": place,
             }

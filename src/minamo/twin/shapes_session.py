@@ -5,7 +5,6 @@ from __future__ import annotations
 from minamo.twin.shapes import Json, me, user
 from minamo.twin.world import World
 
-
 # What the developer portal grants, and the flag of an application that says so.
 _GRANTED = {1 << 1: 1 << 15, 1 << 8: 1 << 13, 1 << 15: 1 << 19}
 

@@ -1,0 +1,195 @@
+"""Records on one side, pages on the other; the bot never waits for a page."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from minamo.core.chunks import Text
+from minamo.core.stream import Stream
+from minamo.inspect import hub as hubs
+from minamo.inspect.feed import CHANNELS_MAX, MESSAGES_MAX, Author, Feed, Message
+from minamo.inspect.hub import Hub
+from minamo.machine import Machine
+from minamo.shell.delivery import TABLE, DeliveryActions, Report
+
+
+def make(**settings) -> Hub:
+    return Hub(clock=lambda: 50.0, **settings)
+
+
+def nothing() -> None:
+    pass
+
+
+def test_it_costs_nothing_when_nobody_looks():
+    hub, stream = make(), Stream()
+    assert hub.open_stream(1, stream) is None
+    assert stream.actions.outbox.watch is None
+    assert stream.machine._observers == ()
+    assert hub.join(nothing) is not None
+    assert hub.open_stream(1, stream) is not None
+
+
+def test_a_page_is_told_everything_and_then_what_is_new():
+    hub = make(recording=True)
+    recorder = hub.open_stream(1, Stream())
+    woken: list[int] = []
+    page = hub.join(lambda: woken.append(1))
+    recorder.happened(50.5, "chunk", Text("Hi"))
+    assert woken == []  # what it is told first includes it
+    (hello,) = page.take()
+    assert hello["kind"] == "hello"
+    assert [one["latest"][0]["text"] for one in hello["streams"]] == ["Hi"]
+    assert page.take() == []
+    recorder.happened(50.6, "chunk", Text(" there"))
+    assert woken == [1]
+    assert [one["text"] for one in page.take()] == [" there"]
+    hub.leave(page)
+    recorder.happened(50.7, "chunk", Text("!"))
+    assert page.take() == []
+
+
+def test_a_slow_page_begins_anew(monkeypatch):
+    monkeypatch.setattr(hubs, "QUEUE_MAX", 10)
+    hub = make(recording=True)
+    page, quick = hub.join(nothing), hub.join(nothing)
+    page.take(), quick.take()
+    for n in range(25):
+        hub.tell({"kind": "test", "n": n})
+        if n % 5 == 0:
+            assert [one["kind"] for one in quick.take()] == ["test"] * (5 if n else 1)
+    (hello,) = page.take()
+    assert (hello["kind"], hello["behind"]) == ("hello", 10)
+    hub.tell({"kind": "test"})
+    assert [one["kind"] for one in page.take()] == ["test"]
+
+
+def test_only_the_last_streams_are_kept():
+    hub = make(recording=True)
+    for _ in range(hubs.STREAMS_MAX + 3):
+        hub.open_stream(1, Stream())
+    assert hub.dropped == 3
+    assert hub.find("3") is None
+    assert hub.find("4") is not None
+    hello = hub.snapshot()
+    assert len(hello["streams"]) == hubs.STREAMS_MAX
+    assert hello["dropped"] == 3
+
+
+def test_only_so_many_pages():
+    hub = make()
+    pages = [hub.join(nothing) for _ in range(hubs.PAGES_MAX)]
+    assert hub.join(nothing) is None
+    hub.leave(pages[0])
+    assert hub.join(nothing) is not None
+
+
+def test_other_charts_are_lit():
+    hub = make()
+    machine = Machine(TABLE, DeliveryActions(True))
+    machine.subscribe(hub.observer("delivery", 9))
+    machine.send("turn_came", Report())
+    page = hub.join(nothing)
+    page.take()
+    machine.send("answered", Report(message_id=1))
+    (told,) = page.take()
+    assert (told["kind"], told["chart"], told["channel"]) == ("chart", "delivery", "9")
+    assert (told["source"], told["target"]) == ("sending", "delivered")
+    assert hub.snapshot()["lit"][0]["target"] == "delivered"
+
+
+# What stands in the channels.
+
+ANN = Author(id="1", name="ann")
+
+
+def test_a_feed_keeps_the_newest():
+    told: list[dict] = []
+    feed = Feed(told.append)
+    for n in range(MESSAGES_MAX + 5):
+        feed.put(Message(id=str(n), channel="c", author=ANN, text=f"m{n}"))
+    assert [one["id"] for one in feed.snapshot()][:1] == ["5"]
+    assert len(told) == MESSAGES_MAX + 5
+    feed.drop("c", "7")
+    feed.drop("c", "7")
+    assert [one["kind"] for one in told[-2:]] == ["message", "deleted"]
+    for n in range(CHANNELS_MAX):
+        feed.put(Message(id="x", channel=f"other {n}", author=ANN))
+    assert {one["channel"] for one in feed.snapshot()} == {
+        f"other {n}" for n in range(CHANNELS_MAX)
+    }
+
+
+@frozen
+class Post:
+    channel_id: int = 3
+    text: str = "hello"
+    reply_to: int | None = 8
+    embed: object = None
+
+
+@frozen
+class Receipt:
+    outcome: str = "delivered"
+    message_id: int | None = 12
+    kind: str = "create"
+
+
+@frozen
+class Embed:
+    title: str = "Sorry"
+    description: str = "It failed"
+    colour: int | None = 0xFF0000
+
+
+def test_a_real_bot_feeds_what_it_sent():
+    feed = Feed()
+    feed.sent(Post(), Receipt(outcome="refused"))
+    feed.sent(Post(), Receipt(message_id=None))
+    assert feed.snapshot() == []
+    feed.sent(Post(embed=Embed()), Receipt(), at="2026-01-01T00:00:00Z")
+    feed.sent(Post(text="hello again"), Receipt(kind="edit"))
+    (one,) = feed.snapshot()
+    assert (one["text"], one["edited"], one["reply_to"]) == ("hello again", True, "8")
+    assert one["at"] == "2026-01-01T00:00:00Z"
+    feed.sent(Post(), Receipt(kind="delete"))
+    assert feed.snapshot() == []
+
+
+def test_the_gateway_feeds_everything():
+    told: list[dict] = []
+    feed = Feed(told.append)
+    message = {
+        "id": "5",
+        "channel_id": "3",
+        "content": "hi",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "edited_timestamp": None,
+        "author": {"id": "9", "username": "Mira"},
+        "webhook_id": "9",
+        "message_reference": {"message_id": "4"},
+        "embeds": [
+            {"title": "T", "fields": [{"name": "n", "value": "v"}], "footer": {"text": "f"}}
+        ],
+        "attachments": [{"filename": "a.txt", "size": 3, "url": "http://elsewhere.invalid/a"}],
+        "components": [
+            {
+                "type": 1,
+                "components": [{"type": 2, "custom_id": "stop", "label": "Stop", "style": 4}],
+            }
+        ],
+    }
+    feed.gateway("MESSAGE_CREATE", message)
+    (one,) = feed.snapshot()
+    assert one["author"] == {"id": "9/Mira", "name": "Mira", "app": True}
+    assert one["buttons"] == [{"id": "stop", "label": "Stop", "style": 4, "disabled": False}]
+    assert one["embeds"][0]["fields"] == [{"name": "n", "value": "v"}]
+    assert one["files"] == [{"name": "a.txt", "size": 3}]  # no address: the page asks nobody else
+    assert one["reply_to"] == "4"
+    feed.gateway("MESSAGE_UPDATE", {**message, "content": "ho", "edited_timestamp": "x"})
+    assert feed.snapshot()[0]["edited"] is True
+    feed.gateway("TYPING_START", {"channel_id": "3", "user_id": "9"})
+    assert told[-1]["author"]["name"] == "bot"
+    feed.gateway("MESSAGE_DELETE", {"id": "5", "channel_id": "3"})
+    feed.gateway("PRESENCE_UPDATE", {})
+    assert [one["kind"] for one in told] == ["message", "message", "typing", "deleted"]

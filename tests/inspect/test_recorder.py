@@ -1,0 +1,169 @@
+"""A recorded stream is a trace that replays to the same, and happenings for whoever looks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from attrs import frozen
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import texts
+
+from minamo.core.chunks import Done, Error, Text
+from minamo.core.config import StreamConfig
+from minamo.core.stream import Stream
+from minamo.core.trace import read_trace
+from minamo.inspect import recorder as recording
+from minamo.inspect.recorder import Recorder
+from minamo.inspect.replay import replay
+from minamo.inspect.why import Books, fates
+
+
+@frozen
+class Receipt:
+    outcome: str = "delivered"
+    index: int = 0
+    characters: int = 2
+    message_id: int | None = 77
+    reason: str = ""
+    attempts: int = 1
+    accepted_at: float = 1.0
+    settled_at: float = 1.25
+
+
+@frozen
+class Wish:
+    requester: str | None = None
+
+
+class Told:
+    """A recorder, a stream that hands over at once, and what was told."""
+
+    def __init__(self, **settings):
+        self.stream = Stream(StreamConfig(**{"humanize": False, **settings}))
+        self.events: list[dict] = []
+        self.recorder = Recorder("1", 5, self.stream, 100.0, self.events.append)
+        self.messages: list[str] = []
+        self.stream.actions.idle_lane = self.deliver
+        self.now = 100.0
+
+    def deliver(self):
+        for message in self.stream.actions.outbox.take(1):
+            self.messages.append(message.text)
+            self.stream.arrived(len(self.messages) - 1)
+
+    def happen(self, event, payload=None, after=0.1):
+        self.now += after
+        self.recorder.happened(self.now, event, payload)
+
+    def chunk(self, content, after=0.1):
+        self.happen("chunk", Text(content), after)
+        self.stream.chunk(Text(content))
+
+    def end(self):
+        self.happen("end")
+        self.stream.end()
+        self.stream.flushed()
+        self.happen("settled")
+
+    def kinds(self):
+        return [one["kind"] for one in self.events]
+
+
+@given(texts(4), st.integers(3, 70), st.sampled_from(["end", "user", "follow_up", "kill"]))
+def test_the_trace_replays_to_the_same(text, size, ending):
+    told = Told()
+    for at in range(0, min(len(text), 500), size):
+        told.chunk(text[at : at + size], after=0.0)
+    if ending == "end":
+        told.end()
+    else:
+        told.happen(ending, Wish("9"), after=0.0)
+        {
+            "user": lambda: told.stream.stop("9"),
+            "follow_up": told.stream.follow_up,
+            "kill": told.stream.kill,
+        }[ending]()
+        told.stream.flushed()
+    again = replay(read_trace(told.recorder.trace().split("\n")))
+    result = told.stream.result()
+    assert list(again.messages) == told.messages
+    assert again.result.status == result.status
+    assert again.result.stop_reason == result.stop_reason
+    assert again.result.suppressed == result.suppressed
+    assert again.result.states == result.states
+
+
+def test_what_is_told():
+    told = Told()
+    told.chunk("<think>hm</think>Hi")
+    told.end()
+    assert told.kinds() == ["event", "moves", "moves", "event", "moves", "lane", "moves", "ended"]
+    assert told.events[0]["text"] == "<think>hm</think>Hi"
+    assert told.events[0]["t"] == 0.1
+    assert told.events[1]["moves"] == [["think_opened", "opening", "in_think", 14]]
+    assert told.events[-1]["status"] == "completed"
+    assert [one["n"] for one in told.events] == list(range(1, len(told.events) + 1))
+
+
+def test_settings_that_differ_are_written():
+    told = Told(degree=2, clean_off=["mention"], mentions={"ann": "4"}, overlap_removal=True)
+    assert json.loads(told.recorder.trace()) == {
+        "settings": {"clean_off": ["mention"], "degree": 2, "mentions": {"ann": "4"}}
+    }
+
+
+def test_the_lane_is_what_has_no_receipt():
+    told = Told()
+    told.stream.actions.idle_lane = None
+    told.chunk("One.\n\nTwo.\n\nThree")
+    told.happen("chunk", Text(""))
+    assert told.recorder.lane == {"held": 12, "waiting": 12}
+    told.stream.actions.outbox.take(1)
+    told.happen("chunk", Text(""))
+    assert told.recorder.lane == {"held": 10, "waiting": 6}
+    told.happen("receipt", Receipt(index=0))
+    assert told.recorder.lane == {"held": 6, "waiting": 6}
+    assert told.recorder.receipts[0]["message"] == "77"
+    assert told.recorder.receipts[0]["took"] == 0.25
+
+
+def test_a_full_lane_stops_the_clocks():
+    told = Told()
+    told.chunk("a")
+    told.happen("full")
+    assert told.recorder.summary()["paused_at"] == pytest.approx(0.2)
+    told.happen("room", after=5)
+    assert told.recorder.summary()["paused_at"] is None
+    assert told.recorder.summary()["heard_at"] == pytest.approx(5.1)
+    assert told.recorder.summary()["first_at"] == pytest.approx(0.1)
+
+
+def test_it_remembers_only_so_much(monkeypatch):
+    monkeypatch.setattr(recording, "EVENTS_MAX", 10)
+    monkeypatch.setattr(recording, "LATEST_MAX", 20)
+    told = Told()
+    for _ in range(60):
+        told.chunk("word ")
+    told.end()
+    assert len(told.recorder.trace().splitlines()) == 11
+    assert told.recorder.summary()["cut"] == 51
+    assert len(told.recorder.latest) <= 20
+    books = Books.of(told.recorder.tracks)
+    assert len(books.text) == 50
+    assert fates(books)[-1].end == 50
+
+
+def test_other_words_and_chunks():
+    told = Told()
+    told.happen("silent", "inactivity")
+    told.happen("chunk", Error("rate_limit", "slow down"))
+    told.happen("chunk", Done("stop"))
+    told.happen("chunk", Text("", ("a thought",)))
+    assert [one.get("text") for one in told.events[:1]] == ["inactivity"]
+    assert [(one["type"], one["text"]) for one in told.events if one.get("event") == "chunk"] == [
+        ("error", "slow down"),
+        ("done", "stop"),
+        ("text", "a thought"),
+    ]
