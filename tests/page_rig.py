@@ -13,6 +13,7 @@ import anyio
 import hikari
 from attrs import define, field
 
+from delivering import unpaced
 from minamo.core.chunks import Error, Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
@@ -24,7 +25,7 @@ from minamo.shell.lanes import Lanes, open_lanes
 from minamo.shell.scripted import Line, Scripted
 from minamo.shell.source import Manner
 from minamo.shell.wishes import Wish, Wishes
-from minamo.twin import Twin
+from minamo.twin import Rules, Twin
 
 TOUR = """<think>They want to see what I can do: a thought, some code, a table. Nothing secret.</think>Here is the lake this morning, **as it was**:
 
@@ -155,12 +156,15 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(*, port: int = 0, read_only: bool = False, **settings: object) -> AsyncIterator[Rig]:
+async def rig(
+    *, port: int = 0, read_only: bool = False, quick: bool = False, **settings: object
+) -> AsyncIterator[Rig]:
+    """*quick*: a Discord without limits, and no pace either."""
     config = StreamConfig(
         **{"inactivity_timeout_ms": 4_000, "first_token_timeout_ms": 8_000, **settings}
     )  # type: ignore[arg-type]
     hub = Hub(recording=True)
-    async with Twin() as twin, anyio.create_task_group() as tasks:
+    async with Twin(rules=Rules(rate_limits=not quick)) as twin, anyio.create_task_group() as tasks:
         hub.feed.names[str(twin.channel().id)] = "general"
         twin.watch(hub.feed.gateway)
         bot = hikari.GatewayBot(
@@ -169,7 +173,9 @@ async def rig(*, port: int = 0, read_only: bool = False, **settings: object) -> 
         )  # fmt: skip
         await bot.start(check_for_updates=False)
         try:
-            async with open_lanes(watch=hub.observer("delivery")) as lanes:
+            async with open_lanes(
+                watch=hub.observer("delivery"), pacer=unpaced() if quick else None
+            ) as lanes:
                 made = Rig(twin, hub, bot, lanes, config, tasks)
                 bot.event_manager.subscribe(hikari.GuildMessageCreateEvent, made.on_message)
                 async with serve(hub, port=port, actions=None if read_only else made) as served:

@@ -192,4 +192,7 @@ def test_the_gateway_feeds_everything():
     assert told[-1]["author"]["name"] == "bot"
     feed.gateway("MESSAGE_DELETE", {"id": "5", "channel_id": "3"})
     feed.gateway("PRESENCE_UPDATE", {})
-    assert [one["kind"] for one in told] == ["message", "message", "typing", "deleted"]
+    assert [one["kind"] for one in told] == ["people", "message", "message", "typing", "deleted"]
+    feed.gateway("MESSAGE_UPDATE", {"id": "5", "channel_id": "3", "embeds": []})  # a link unfolded
+    assert feed.snapshot() == []
+    assert feed.people == {"9": "Mira"}

@@ -8,7 +8,6 @@ import pytest
 from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import texts
 
 from minamo.core.chunks import Done, Error, Text
 from minamo.core.config import StreamConfig
@@ -18,6 +17,7 @@ from minamo.inspect import recorder as recording
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.replay import replay
 from minamo.inspect.why import Books, fates
+from strategies import texts
 
 
 @frozen

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from books import run, shown
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import markdown_texts, texts
 
+from books import run, shown
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
@@ -16,6 +15,7 @@ from minamo.inspect.reasons import explain
 from minamo.inspect.steps import step_through
 from minamo.inspect.tracks import Tracks
 from minamo.inspect.why import Books, Fate, fates, messages
+from strategies import markdown_texts, texts
 
 
 def look(chunks: list[str], ending: str = "end", **settings: object) -> tuple[Books, list[Fate]]:

@@ -1,15 +1,12 @@
-"""Two bots on one real Redis, one channel: never two turns at once, wherever one is cancelled."""
+"""Two bots on one real Redis, one channel: their turns take turns."""
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
-from itertools import count
 
 import anyio
 import pytest
 
-from cancelling import CancelAt
 from minamo.shell.channel import Channels, Refused, Ticket
 from minamo.shell.lease_redis import RedisLease
 from redis_server import RedisServer
@@ -35,8 +32,8 @@ class Floor:
             self.here = ""
         return name
 
-    async def run(self, channels: Channels, name: str) -> str | Refused:
-        return await channels.run(1, lambda ticket: self.job(name, ticket), "queue")
+    async def run(self, channels: Channels, name: str, policy: str = "queue") -> str | Refused:
+        return await channels.run(1, lambda ticket: self.job(name, ticket), policy)  # type: ignore[arg-type]
 
 
 async def two(stack: AsyncExitStack, url: str, prefix: str) -> tuple[Channels, Channels]:
@@ -55,33 +52,18 @@ async def test_turns_of_two_bots_take_turns(redis_server: RedisServer, prefix: s
     assert sorted(floor.log) == ["a0", "a1", "a2", "b0", "b1", "b2"]
     assert [len(bot) for bot in bots] == [0, 0]
     for letter in "ab":
-        assert [name for name in floor.log if name[0] == letter] == [
-            f"{letter}{n}" for n in range(3)
-        ]
+        assert [one for one in floor.log if one[0] == letter] == [f"{letter}{n}" for n in range(3)]
 
 
-@pytest.mark.parametrize("who", ["running", "waiting"])
-async def test_a_turn_may_be_cancelled_at_any_await(
-    who: str, redis_server: RedisServer, prefix: str
+async def test_who_does_not_want_to_wait_is_refused_while_the_other_bot_is_busy(
+    redis_server: RedisServer, prefix: str
 ) -> None:
+    floor = Floor()
     async with AsyncExitStack() as stack:
         here, there = await two(stack, redis_server.url, prefix)
-        for k in count(1):
-            floor, cut = Floor(), CancelAt(k)
 
-            async def victim(cut: CancelAt = cut, floor: Floor = floor) -> None:
-                await cut.run(floor.run(here, "victim"))
+        async def slow(_: Ticket) -> Refused | str:
+            return await floor.run(there, "impatient", "ignore")
 
-            first = asyncio.create_task(victim() if who == "running" else floor.run(here, "other"))
-            await asyncio.sleep(0)
-            second = asyncio.create_task(floor.run(here, "other") if who == "running" else victim())
-            async with asyncio.timeout(20):
-                ended = await asyncio.gather(first, second, return_exceptions=True)
-                assert await floor.run(there, "elsewhere") == "elsewhere", "the lease is free"
-            assert "other" in ended
-            assert len(here) == len(there) == 0
-            if not cut.fired:
-                assert "victim" in floor.log
-                assert k > 3
-                return
-            assert any(isinstance(one, asyncio.CancelledError) for one in ended)
+        assert await here.run(1, slow) == Refused("busy")
+        assert await floor.run(there, "impatient", "ignore") == "impatient"

@@ -91,6 +91,20 @@ async def test_redis_is_killed_and_comes_back(
         assert [r.levelname for r in caplog.records] == ["WARNING"] * 2 + ["INFO"] * 2
 
 
+async def test_connections_that_redis_closed_for_idling_do_no_harm(own_redis: RedisServer) -> None:
+    async with (
+        RedisStops(own_redis.url, answer_timeout_ms=PATIENT_MS) as here,
+        RedisStops(own_redis.url, answer_timeout_ms=PATIENT_MS) as there,
+    ):
+        with here.register("s1", 7, Wishes()):
+            await asyncio.gather(*(there.has_stop_request(channel_id=7) for _ in "12345"))
+            async with RedisStops(own_redis.url) as third:
+                await third._link.client.client_kill_filter(_type="normal", skipme=True)
+            assert await there.request_stop(channel_id=7) is Reach.YES
+            assert here.healthy
+            assert there.healthy
+
+
 async def test_redis_comes_later(own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minamo.shell.stops_redis._OPEN_S", 0.05)
     own_redis.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,11 +14,14 @@ import attrs
 import jsonschema
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minamo.core.chunks import Call
 from minamo.shell.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.shell.tool_calls import Answer, Workshop
 from minamo.shell.tool_context import ToolContext
+from minamo.shell.tool_docs import documented
 from minamo.shell.tools import Tools, as_tool
 from minamo.shell.turn_settings import TurnSettings
 from minamo.shell.wishes import Wishes
@@ -220,6 +224,21 @@ def test_the_context_is_not_shown_and_defaults_are() -> None:
     assert properties["colour"] == {"type": "string", "enum": ["blue", "red"], "default": "red"}
     assert properties["odd"]["default"] is None
     assert made.spec.parameters["required"] == ["city"]
+
+
+DOC_LINES = [
+    "Look it up.", "", "Args:", "    city: A city.", "    city", "    : ?", "Returns:", "Args",
+    "----", "Parameters", "----------", "city : str", "    A city.", ":param city: A city.",
+    ":param", "@param city:", "Example:", "Note: this.", "    more", "\t:",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(DOC_LINES), max_size=9))
+def test_no_docstring_is_too_odd(lines: list[str]) -> None:
+    found = documented(inspect.cleandoc("\n".join(lines)))
+    assert all(isinstance(text, str) for text in found.parameters.values())
+    if lines[:2] == ["Look it up.", ""]:
+        assert found.description.startswith("Look it up.")
 
 
 async def untouched(at: Sequence[int] = (), how: Any = None) -> str:

@@ -81,6 +81,14 @@ async def wrong(x: 3 + 4j) -> None:  # type: ignore[valid-type]
     pass
 
 
+async def broken(x: "3 +") -> None:  # type: ignore[valid-type]  # noqa: F722
+    pass
+
+
+async def lost(x: functools.nothing) -> None:  # type: ignore[name-defined]
+    pass
+
+
 async def fine(x: int = 1) -> int:
     """All is well."""
     return x
@@ -119,14 +127,16 @@ class Calls:
         (union, "parameter 'x' has a type that JSON does not have"),
         (recursive, "parameter 'x' is a Node, which contains itself"),
         (missing, "'NotThere', which its module does not have"),
-        (wrong, "'x'|no types"),
+        (wrong, "parameter 'x' has a type that JSON does not have"),
+        (broken, "its annotations are no types"),
+        (lost, "its annotations are no types (module 'functools' has no attribute 'nothing')"),
         (long, "1500 characters, providers take 1024"),
     ],
 )
 def test_a_bad_function_is_refused(bad: Any, says: str) -> None:
     with pytest.raises(BadRequest) as refused:
         Tools([bad])
-    assert any(part in str(refused.value) for part in says.split("|")), refused.value
+    assert says in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import count
+from typing import Any
+
 import anyio
 import pytest
 
+from cancelling import CancelAt
+from minamo.shell.channel import Channels
 from minamo.shell.lease import Leased
 from minamo.shell.wishes import Wish
 from turns import CUT, Room, SlowLease, in_room, settle
@@ -253,3 +259,39 @@ def test_a_lease_that_fails_frees_the_channel() -> None:
         assert len(room.channels) == 0
 
     in_room(story, lease=Broken())
+
+
+@pytest.mark.parametrize("who", ["running", "waiting"])
+def test_a_turn_may_be_cancelled_at_any_of_its_awaits_on_asyncio_too(who: str) -> None:
+    """Natively, as hikari's tasks are: `Task.cancel` knows no scopes."""
+
+    async def main() -> None:
+        for k in count(1):
+            lease = SlowLease(takes_s=0.001)
+            channels, cut, ran = Channels(policy="queue", lease=lease), CancelAt(k), []
+
+            async def run(name: str, channels: Channels = channels, ran: list[str] = ran) -> str:
+                async def job(_: object) -> str:
+                    await asyncio.sleep(0.001)
+                    ran.append(name)
+                    return name
+
+                return await channels.run(1, job)
+
+            async def victim(cut: CancelAt = cut, run: Any = run) -> None:
+                await cut.run(run("victim"))
+
+            tasks = [asyncio.create_task(victim()), asyncio.create_task(run("other"))]
+            if who == "waiting":
+                tasks = [asyncio.create_task(run("first")), *tasks]
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            assert "other" in ended
+            assert len(channels) == 0
+            assert not lease.held
+            if not cut.fired:
+                assert "victim" in ran
+                assert k > 2
+                return
+            assert any(isinstance(one, asyncio.CancelledError) for one in ended)
+
+    asyncio.run(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from minamo.shell.pacing import PACES, Meter, Pace, Pacer
+from minamo.shell.pacing import PACES, PAUSE_MAX_S, Meter, Pace, Pacer
 from minamo.shell.sender import Lost, PutOff, Rejected, Took
 from senders import virtually
 
@@ -194,3 +194,15 @@ def test_idle_channels_are_forgotten() -> None:
         assert pacer.remembered == 1
 
     virtually(story)
+
+
+def test_a_very_long_pause_is_asked_about_again() -> None:
+    async def main() -> None:
+        pacer = Pacer()
+        async with pacer.turn("create", 1) as turn:
+            turn.hear(PutOff("rate_limited", 3_600.0))
+        began = anyio.current_time()
+        async with pacer.turn("create", 1):
+            assert anyio.current_time() - began == pytest.approx(PAUSE_MAX_S, abs=0.1)
+
+    virtually(main)

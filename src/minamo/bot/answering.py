@@ -11,6 +11,7 @@ from attrs import define, field
 
 from minamo.bot.allowance import Allowance, Denied
 from minamo.bot.commands import Ask, read_ask, register_ask
+from minamo.bot.memory import direct_conversation
 from minamo.bot.phrases import too_much
 from minamo.bot.settings import PersonaSettings, Settings
 from minamo.errors import ClientClosed
@@ -74,8 +75,7 @@ class Answering:
                 if not verdict.told:
                     await self._calls.make(_respond(event.message, too_much(verdict)))
                 return
-            memory = Memory(messages_max=self.settings.bot.memory_messages)
-            said = await self._quietly(self.client.conversation(event, memory))
+            said = await self._conversation(event)
             if said:
                 in_guild = event.message.guild_id is not None
                 await self._answer(
@@ -132,6 +132,14 @@ class Answering:
         return {int(channel_id)} if thread is None else {int(channel_id), int(thread.parent_id)}
 
     # What is answered.
+
+    async def _conversation(self, event: hikari.MessageCreateEvent) -> list[Message] | None:
+        memory = Memory(messages_max=self.settings.bot.memory_messages)
+        me, message = self.bot.get_me(), event.message
+        if message.guild_id is None and message.message_reference is None and me is not None:
+            return await direct_conversation(self.bot.rest, int(me.id), message, memory)
+        said: list[Message] | None = await self._quietly(self.client.conversation(event, memory))
+        return said
 
     async def _answer(
         self, target: Any, said: Sequence[Message], persona: PersonaSettings | None

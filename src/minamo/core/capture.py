@@ -84,6 +84,7 @@ class Captures:
             text = self._without_summaries(text)
         self.blocks.append(Block(self._kind, text, self._trail))
         self._kind = ""
+        self._flowing = False
 
     def keep_open(self) -> list[tuple[str, int]]:
         """Keep a block that never closed; return what turned out to be text, and where it stood.

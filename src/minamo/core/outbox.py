@@ -46,6 +46,8 @@ class Given:
     said: Trail
     """Where they stand in what was said."""
     added: Added
+    since: int | None = None
+    """Where the message before it ends in what was said, or where the batch begins."""
 
 
 @frozen(slots=True)
@@ -233,16 +235,16 @@ class Outbox:
 
     def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
         messages = list(fitted.messages)
+        parts = _parts(batch, messages)
         limit = self.config.send_message_limit
         if limit and self.count + len(messages) > limit:
             self.limited = True
-            for message in messages[limit - self.count :]:
-                self._forget(_part(batch, message.pieces), "limit")
+            for given in parts[limit - self.count :]:
+                self._forget(given, "limit")
             messages = messages[: limit - self.count]
         for lost in fitted.dropped:
             self._suppress(batch.trail, lost.start, lost.end, lost.reason)
-        for message in messages:
-            given = _part(batch, message.pieces)
+        for given in parts[: len(messages)]:
             self.ledger.add(given.added)
             self._out[self.count] = given
             self.count += 1
@@ -257,8 +259,10 @@ class Outbox:
                 self.ledger.suppress(start, size, reason)
         said = [(start, start + size) for start, size in given.said if start != ADDED]
         if said:
-            # The whole stretch: what stood between its lines was dropped by fit, not said.
-            self._lost.append((said[0][0], said[-1][1]))
+            # The whole stretch: what stood in front of it and between its lines was dropped by
+            # fit or, as the header of a table is, told in other words.
+            since = said[0][0] if given.since is None else given.since
+            self._lost.append((since, said[-1][1]))
 
     def _suppress(self, trail: Trail, start: int, end: int, reason: str) -> None:
         for stood, size in cut(trail, start, end - start):
@@ -276,6 +280,17 @@ def _part(batch: Given, pieces: Iterable[Piece]) -> Given:
     return Given(
         through(batch.trail, pieces), through(batch.said, pieces), marked(batch.added, pieces)
     )
+
+
+def _parts(batch: Given, messages: Iterable[Message]) -> list[Given]:
+    """What each message of a batch holds."""
+    parts = []
+    since = next((at for at, _ in batch.said if at != ADDED), None)
+    for message in messages:
+        given = evolve(_part(batch, message.pieces), since=since)
+        since = max((at + size for at, size in given.said if at != ADDED), default=since)
+        parts.append(given)
+    return parts
 
 
 def _prefilled(trail: Trail) -> Added:

@@ -6,7 +6,7 @@ In a demonstration the local Discord fills it; with a real bot what was sent doe
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from attrs import define, field, frozen
@@ -14,6 +14,8 @@ from attrs import define, field, frozen
 # What a page shows of a channel, and of how many; the oldest go first.
 MESSAGES_MAX = 200
 CHANNELS_MAX = 32
+# People whose names are known; the oldest are forgotten.
+PEOPLE_MAX = 1_000
 # How long Discord shows somebody typing after the last sign of it.
 TYPING_S = 10.0
 
@@ -110,6 +112,8 @@ class Feed:
     """Gets every change, at once."""
     names: dict[str, str] = field(factory=dict)
     """What channels are called, by id."""
+    people: dict[str, str] = field(factory=dict, init=False)
+    """What people are called, by id; learnt from what they write."""
     me: Author = Author(id="0", name="bot", is_app=True)
     """Who speaks in `sent`."""
     _channels: OrderedDict[str, OrderedDict[str, Message]] = field(factory=OrderedDict, init=False)
@@ -159,7 +163,8 @@ class Feed:
 
     def gateway(self, name: str, data: Mapping[str, Any]) -> None:
         """A dispatch of Discord's gateway, such as the local Discord's `watch` gives."""
-        if name in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
+        if name in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and "author" in data:
+            self._learn((data["author"], *(data.get("mentions") or [])))
             self.put(_message(data))
         elif name == "MESSAGE_DELETE":
             self.drop(str(data["channel_id"]), str(data["id"]))
@@ -173,6 +178,15 @@ class Feed:
                     is_app=bool(user.get("bot", True)),
                 ),
             )
+
+    def _learn(self, users: Iterable[Mapping[str, Any]]) -> None:
+        found = {str(one["id"]): _name(one) for one in users}
+        new = {key: name for key, name in found.items() if self.people.get(key) != name}
+        self.people |= new
+        while len(self.people) > PEOPLE_MAX:
+            del self.people[next(iter(self.people))]
+        if new:
+            self.tell({"kind": "people", "names": new})
 
     def snapshot(self) -> list[Json]:
         """Every message there is, oldest first."""
@@ -198,8 +212,8 @@ def _message(data: Mapping[str, Any]) -> Message:
         id=str(data["id"]),
         channel=str(data["channel_id"]),
         author=Author(
-            id=f"{user['id']}/{user['username']}",  # personas share the id of their webhook
-            name=str(user.get("global_name") or user["username"]),
+            id=f"{user['id']}/{_name(user)}",  # personas share the id of their webhook
+            name=_name(user),
             is_app=bool(user.get("bot")) or data.get("webhook_id") is not None,
         ),
         text=str(data.get("content") or ""),
@@ -213,6 +227,10 @@ def _message(data: Mapping[str, Any]) -> Message:
             for one in data.get("attachments") or []
         ],
     )
+
+
+def _name(user: Mapping[str, Any]) -> str:
+    return str(user.get("global_name") or user.get("username") or "someone")
 
 
 def _embed(data: Mapping[str, Any]) -> Json:

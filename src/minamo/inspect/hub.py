@@ -159,6 +159,7 @@ class Hub:
         return {
             "kind": "hello",
             "channels": dict(self.feed.names),
+            "people": dict(self.feed.people),
             "messages": self.feed.snapshot(),
             "streams": [
                 {**one.summary(with_latest=one in recent), "age": now - one.began_at}

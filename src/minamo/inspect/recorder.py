@@ -81,7 +81,7 @@ class Recorder:
     tracks: Tracks = field(init=False, repr=False)
     latest: list[Json] = field(factory=list, init=False, repr=False)
     receipts: list[Json] = field(factory=list, init=False, repr=False)
-    lane: Json = field(factory=dict, init=False, repr=False)
+    lane: Json = field(factory=lambda: {"held": 0, "waiting": 0}, init=False, repr=False)
     ended_at: float | None = field(default=None, init=False)
     first_at: float | None = field(default=None, init=False)
     heard_at: float | None = field(default=None, init=False)
@@ -106,14 +106,15 @@ class Recorder:
         A driver takes this as its `watch`.  In a trace: ``chunk``, ``user`` (a stop, with the
         wish), ``follow_up``, ``kill``, ``delivery_lost``, ``end``.  For the page only:
         ``receipt``, ``full`` and ``room`` (the clocks stand still while the lane is full),
-        ``settled`` (the stream has its result), or any other word.
+        ``settled`` (the stream has its result) and ``cancelled`` (it never will), or any other
+        word.
         """
         self._now = max(at - self.began_at, self._now)
         if event == "receipt":
             self._receipt(payload)
             self._look_at_lane()
             return
-        if event == "settled":
+        if event in ("settled", "cancelled"):
             self._close()
             return
         told: Json = {"kind": "event", "event": event}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 import anyio
 import hikari
 
 from minamo.core.config import StreamConfig
-from minamo.core.result import StreamResult
+from minamo.core.result import Status, StopReason, StreamResult
 from minamo.errors import BadRequest, ClientClosed
 from minamo.machine.machine import Observer
-from minamo.shell.channel import QUEUE_MAX, Channels, Policy, Refused, Ticket
+from minamo.shell.channel import QUEUE_MAX, Channels, Job, Policy, Refused, Ticket
 from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.discord.stopping import StopWays
 from minamo.shell.discord.targets import read_target
@@ -44,7 +44,20 @@ from minamo.shell.wording import FALLBACK, Languages
 from minamo.wire.conversation import Message
 
 # Why a turn was not begun, as the words for somebody who waits for an answer.
-_APOLOGIES: Mapping[str, str] = {"queue_full": "queue_full", "busy": "busy", "closing": "closing"}
+_APOLOGIES: Mapping[str, str] = {
+    "queue_full": "busy",
+    "busy": "busy",
+    "unreachable": "busy",
+    "closing": "closing",
+}
+# ...and as an outcome, where it is not the system's own decision.
+_REFUSED: Mapping[str, tuple[Status, StopReason]] = {
+    "superseded": ("follow_up_interrupt", "follow_up"),
+    "killed": ("stopped_by_user", "killed"),
+    "stopped": ("stopped_by_user", "user_request"),
+}
+
+T = TypeVar("T")
 
 
 class Client:
@@ -78,6 +91,7 @@ class Client:
         self._bot = bot
         self.config = config or stream_config()
         self.stops: Stops = stops or MemoryStops()
+        self._policy, self._is_shared = policy, lease is not None
         self._telemetry = Several(StreamLog(), *telemetry)
         self._inspector = inspector(inspect)
         self._looker = self._inspector.looker
@@ -131,7 +145,7 @@ class Client:
             await reply.tell_thoughts(result)
             return result
 
-        outcome = await self._channels.run(reply.target.channel_id, job, reply.options.policy)
+        outcome = await self._in_turn(reply, job)
         if isinstance(outcome, Refused):
             return await self._refused(reply, outcome)
         return outcome
@@ -175,7 +189,7 @@ class Client:
             await reply.tell_thoughts(result.as_stream_result())
             return result
 
-        outcome = await self._channels.run(reply.target.channel_id, job, reply.options.policy)
+        outcome = await self._in_turn(reply, job)
         if isinstance(outcome, Refused):
             refused = await self._refused(reply, outcome)
             return TurnResult(
@@ -218,8 +232,10 @@ class Client:
         return await self.stops.request_follow_up(channel_id=channel_id, stream_id=stream_id)
 
     async def kill(self, *, channel_id: int | None = None, stream_id: str | None = None) -> Reach:
-        """End a reply at once; what was not sent is dropped."""
-        return await self.stops.kill(channel_id=channel_id, stream_id=stream_id)
+        """End a reply at once; what was not sent is dropped, and who waits in line is sent away."""
+        here = channel_id is not None and self._channels.kill(channel_id)
+        reached = await self.stops.kill(channel_id=channel_id, stream_id=stream_id)
+        return Reach.YES if here else reached
 
     async def has_stop_request(
         self, *, channel_id: int | None = None, stream_id: str | None = None
@@ -311,14 +327,19 @@ class Client:
         await reply.prepare()
         return reply
 
+    async def _in_turn(self, reply: Reply, job: Job[T]) -> T | Refused:
+        policy = reply.options.policy or self._policy
+        if self._is_shared and policy == "interrupt":
+            # What runs in the channel may run in another process.
+            await self.stops.request_follow_up(channel_id=reply.channel_id)
+        return await self._channels.run(reply.channel_id, job, policy)
+
     async def _refused(self, reply: Reply, refused: Refused) -> StreamResult:
         phrase = _APOLOGIES.get(refused.reason)
         if phrase is not None and reply.target.interaction is not None:
             await reply.apologise(phrase)
-        if refused.reason == "superseded":
-            return StreamResult(status="follow_up_interrupt", stop_reason="follow_up", data=refused)
-        reason = "killed" if refused.reason == "killed" else "system_request"
-        return StreamResult(status="stopped_by_user", stop_reason=reason, data=refused)  # type: ignore[arg-type]
+        status, reason = _REFUSED.get(refused.reason, ("stopped_by_user", "system_request"))
+        return StreamResult(status=status, stop_reason=reason, data=refused)
 
     def _observer(self, chart: str, channel_id: int) -> Observer | None:
         return None if self._looker is None else self._looker.observer(chart, channel_id)

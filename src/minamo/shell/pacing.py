@@ -43,6 +43,9 @@ PACES: Mapping[str, tuple[Pace, ...]] = {
     "webhook": (WEBHOOK, WEBHOOK_HIDDEN),
 }
 
+# A longer pause is not waited for in silence: the next message asks, is put off again, and its
+# receipt says so.
+PAUSE_MAX_S = 60.0
 # A call this long was held up by a limit that we did not know of: the bucket is empty.
 SURPRISE_S = 2.0
 # A first call that hangs must not hold up every channel: so much later a second one tries.
@@ -98,7 +101,7 @@ class Turn:
         """Learn from what Discord said."""
         self.answered = isinstance(answer, _ANSWERS)
         if isinstance(answer, PutOff) and math.isfinite(answer.wait_s):
-            self.wait_s = answer.wait_s
+            self.wait_s = min(answer.wait_s, PAUSE_MAX_S)
 
 
 @define

@@ -20,12 +20,9 @@ def documented(docstring: str) -> Documented:
     if not docstring:
         return Documented()
     # Imported late, as jsonschema is: many bots have no tools.
-    from docstring_parser import ParseError, parse
+    from docstring_parser import parse
 
-    try:
-        found = parse(docstring)
-    except ParseError:
-        return Documented(docstring.partition("\n\n")[0])
+    found = parse(docstring)
     prose = (found.short_description, found.long_description)
     lines = {
         name.strip(): " ".join((one.description or "").split())

@@ -107,7 +107,7 @@ def _hints(function: Callable[..., Any], name: str) -> Mapping[str, Any]:
             f"tool {name!r}: its annotations name {error.name!r}, which its module does not have; "
             "define or import it at the top of the module"
         ) from None
-    except (TypeError, SyntaxError) as error:
+    except Exception as error:  # noqa: BLE001 - annotations are code, and may raise anything
         raise BadRequest(f"tool {name!r}: its annotations are no types ({error})") from None
 
 

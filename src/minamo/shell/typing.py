@@ -56,7 +56,7 @@ class Typing:
 
     async def run(self) -> None:
         """Show it again and again until `hide`."""
-        # A task of its own, and shielded: the call in it must end by itself (see shell/lanes.py).
+        # A task of its own, and shielded: the call in it must end by itself (see shell/lane.py).
         with self._scope:
             while not self._over:
                 if self._held:

@@ -20,6 +20,7 @@ let current = null;
 export function begin() {
   on("hello", hello);
   on("message", put);
+  on("people", (one) => Object.assign(names, one.names));
   on("deleted", ({ id }) => {
     messages.delete(id);
     redraw();
@@ -43,11 +44,11 @@ export function begin() {
 export const messageOf = (element) => messages.get(element.closest("[data-message]")?.dataset.message);
 
 function hello(one) {
-  names = one.channels;
+  names = { ...one.channels, ...one.people };
   messages.clear();
   elements.clear();
   $("messages").replaceChildren();
-  const known = new Set([...Object.keys(names), ...one.messages.map((m) => m.channel)]);
+  const known = new Set([...Object.keys(one.channels), ...one.messages.map((m) => m.channel)]);
   $("channels").replaceChildren(...[...known].map((id) => h("option", { value: id }, `# ${names[id] || id}`)));
   $("channels").hidden = known.size < 2;
   if (!known.has(current)) current = [...known][0] || null;

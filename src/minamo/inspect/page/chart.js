@@ -29,14 +29,10 @@ export function begin() {
   $("fit").addEventListener("click", () => size("fit"));
   $("read").addEventListener("click", () => size("read"));
   new ResizeObserver(() => charts.get(shown)?.svg && arrange($("picture"), charts.get(shown).svg)).observe($("picture"));
-  on("selected", (stream) => {
+  on("selected", () => {
     if (state.travel) return;
-    queue.length = 0;
-    way = [];
-    if (stream) {
-      for (const one of stream.latest) if (one.kind === "moves") one.moves.forEach(remember);
-      light("stream", stream.state, []);
-    } else light("stream", null, []);
+    lightNow();
+    dwell(); // a state that is left at once was there all the same
   });
   on("happened", (one) => {
     if (one.kind === "moves" && !state.travel) queue.push(...one.moves);
@@ -86,11 +82,16 @@ function follow() {
 
 function play() {
   if (busy || !queue.length) return;
-  busy = true;
   if (queue.length > SKIP) queue.splice(0, queue.length - HURRY).forEach(remember);
   const move = queue.shift();
   remember(move);
   light("stream", move[2], [move[3]]);
+  dwell();
+}
+
+function dwell() {
+  if (busy) return;
+  busy = true;
   const next = () => {
     busy = false;
     play();

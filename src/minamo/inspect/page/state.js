@@ -16,7 +16,11 @@ export const on = (name, ear) => ears.set(name, [...(ears.get(name) || []), ear]
 export const emit = (name, data) => (ears.get(name) || []).forEach((ear) => ear(data));
 
 export const selected = () => state.streams.get(state.selected) || null;
-export const running = () => [...state.streams.values()].some((one) => one.status === null && one.ended_at === null);
+// A channel has one stream at a time, so an older one that never ended was given up.
+export const running = () => {
+  const latest = new Map([...state.streams.values()].map((one) => [one.channel, one]));
+  return [...latest.values()].some((one) => one.status === null && one.ended_at === null);
+};
 
 export function select(id, { follow = false } = {}) {
   state.following = follow;
@@ -52,7 +56,7 @@ const streamTook = {
     stream.lane = one;
   },
   ended(stream, one) {
-    Object.assign(stream, one, { kind: undefined, ended_at: one.t });
+    Object.assign(stream, one, { kind: undefined, ended_at: one.t, status: one.status || "cancelled" });
   },
 };
 

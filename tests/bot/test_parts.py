@@ -1,0 +1,239 @@
+"""The small parts: how much one may ask for, the tools, the providers, the script."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from minamo.bot.allowance import PEOPLE_MAX, Allowance, Denied, Granted
+from minamo.bot.phrases import too_much
+from minamo.bot.pieces import PIECES
+from minamo.bot.providers import make_providers
+from minamo.bot.settings import LimitSettings, ProviderSettings
+from minamo.bot.showing import Showing
+from minamo.bot.toolbox import now, roll, toolbox
+from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.errors import BadSetting
+from minamo.shell.tool_context import ToolError
+from minamo.wire.conversation import assistant, tool, user
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def ask(allowance: Allowance, who: int = 1) -> Granted | Denied:
+    with allowance.asked(who) as verdict:
+        return verdict
+
+
+def test_so_many_replies_a_minute() -> None:
+    clock = Clock()
+    allowance = Allowance(LimitSettings(replies_per_minute=2, at_once=0), clock)
+    assert ask(allowance) == Granted()
+    clock.now += 10
+    assert ask(allowance) == Granted()
+    assert ask(allowance) == Denied(wait_s=50.0, told=False)
+    assert ask(allowance) == Denied(wait_s=50.0, told=True)
+    assert ask(allowance, who=2) == Granted()
+    clock.now += 50
+    assert ask(allowance) == Granted()
+
+
+def test_so_many_at_a_time() -> None:
+    allowance = Allowance(LimitSettings(replies_per_minute=0, at_once=1), Clock())
+    with allowance.asked(1) as first:
+        assert first == Granted()
+        assert ask(allowance) == Denied(wait_s=None, told=False)
+        assert ask(allowance, who=2) == Granted()
+    assert ask(allowance) == Granted()
+
+
+def test_what_is_refused_does_not_count() -> None:
+    clock = Clock()
+    allowance = Allowance(LimitSettings(replies_per_minute=1, at_once=0), clock)
+    ask(allowance)
+    for _ in range(10):
+        clock.now += 5
+        ask(allowance)
+    clock.now = 160.0
+    assert ask(allowance) == Granted()
+
+
+def test_a_reply_that_fails_is_over_too() -> None:
+    allowance = Allowance(LimitSettings(replies_per_minute=0, at_once=1), Clock())
+    with pytest.raises(RuntimeError), allowance.asked(1):
+        raise RuntimeError
+    assert ask(allowance) == Granted()
+
+
+def test_the_memory_is_bounded() -> None:
+    allowance = Allowance(LimitSettings(), Clock())
+    for number in range(PEOPLE_MAX + 50):
+        ask(allowance, who=number)
+    assert len(allowance) == PEOPLE_MAX
+
+
+def test_the_words_of_a_refusal() -> None:
+    assert "again in 12 s" in too_much(Denied(11.2, told=False))
+    assert "still answering" in too_much(Denied(None, told=False))
+
+
+async def test_roll() -> None:
+    found = await roll(sides=6, count=100)
+    rolled = found["rolled"]
+    assert isinstance(rolled, list)
+    assert set(rolled) <= set(range(1, 7))
+    assert len(rolled) == 100
+    assert found["total"] == sum(rolled)
+    with pytest.raises(ToolError):
+        await roll(sides=1)
+    with pytest.raises(ToolError):
+        await roll(count=101)
+
+
+async def test_now() -> None:
+    assert re.fullmatch(r"\w+day, \d{4}-\d\d-\d\d \d\d:\d\d UTC", await now())
+    for zone in ("Nowhere/At all", "../../etc/passwd", ""):
+        with pytest.raises(ToolError):
+            await now(zone)
+
+
+def test_only_the_tools_that_are_named() -> None:
+    assert list(toolbox(["now"])) == ["now"]
+    assert list(toolbox([])) == []
+    with pytest.raises(BadSetting, match="there is no 'shell'; there are roll, now"):
+        toolbox(["shell"])
+
+
+OWN = """
+from __future__ import annotations
+from dataclasses import dataclass
+from asyncio import sleep
+async def greet(name: str) -> str:
+    "Greet somebody."
+    await sleep(0)
+    return f"Hello {name}"
+async def _hidden(): ...
+def plain(): ...
+"""
+
+
+def test_the_owners_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OWN)
+    assert list(toolbox(["roll"], file)) == ["roll", "greet"]
+    file.write_text(
+        "from minamo.shell.tools import Tools\ntools = Tools()\n@tools.add(name='other')\n"
+        "async def greet(name: str): ...\nasync def not_this(): ...\n"
+    )
+    assert list(toolbox([], file)) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\n", "no tools in it"),
+        ("x = (\n", "line 1: SyntaxError"),
+        ("\nx = 1 / 0\n", "line 2: ZeroDivisionError: division by zero"),
+        ("async def roll(): ...\n", "two tools 'roll'"),
+        ("async def bad(x): ...\n", "has no type"),
+    ],
+)
+def test_a_broken_file_of_the_owners(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(BadSetting, match=re.escape(said)):
+        toolbox(["roll"], file)
+
+
+def test_no_file_of_the_owners(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="there is no file"):
+        toolbox([], tmp_path / "none.py")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "no model to ask"),
+        ([ProviderSettings(api_key="k")], r"provider 1 \(openai\) has no model"),
+        ([ProviderSettings(model="m")], "has no key: set OPENAI_API_KEY"),
+        ([ProviderSettings(model="m", kind="gemini")], "set GEMINI_API_KEY"),
+        ([ProviderSettings(model="m", api_key_env="MINE")], "set MINE"),
+        ([ProviderSettings(model="m", api_key="k k")], "characters that no key has"),
+        ([ProviderSettings(model="m", api_key="k", base_url="http://far.example/v1")], "plain http"),
+    ],
+)  # fmt: skip
+def test_a_provider_that_cannot_be(given: list[ProviderSettings], said: str) -> None:
+    with pytest.raises(BadSetting, match=said):
+        make_providers(given)
+
+
+async def test_providers_of_every_kind() -> None:
+    local = "http://localhost:1"
+    made = make_providers(
+        [
+            ProviderSettings(model="m", kind="gemini", api_key="k"),
+            ProviderSettings(model="m", base_url=local),
+            ProviderSettings(model="m", kind="anthropic", base_url=local),
+        ]
+    )
+    assert [type(one).__name__ for one in made] == ["Gemini", "OpenAICompatible", "Anthropic"]
+    for one in made:
+        await one.aclose()
+
+
+async def said(source: object) -> list[Chunk]:
+    return [chunk async for chunk in source]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("piece", PIECES, ids=lambda one: one.name)
+def test_every_prompt_leads_to_its_piece(piece: object) -> None:
+    script = Showing()
+    assert script.find(piece.prompt) is piece  # type: ignore[attr-defined]
+    assert script.find(piece.name) is piece  # type: ignore[attr-defined]
+
+
+async def test_the_script_says_the_same_every_time() -> None:
+    script = Showing(pace=0)
+    once, twice = [await said(script.chat([user("Hey, some CODE please")])) for _ in range(2)]
+    assert once == twice
+    text = "".join(chunk.content for chunk in once if isinstance(chunk, Text))
+    assert "```python\nimport hikari" in text
+    assert isinstance(once[-1], Done)
+
+
+async def test_the_script_calls_a_tool_and_takes_its_answer() -> None:
+    script = Showing(pace=0)
+    asked = user("roll the dice")
+    *_, call = await said(script.chat([asked], tools=toolbox(["roll"]).specs))
+    assert isinstance(call, FunctionCall)
+    one = call.calls[0]
+    before = [asked, assistant("x", calls=[one])]
+    answer = await said(script.chat([*before, tool(one, '{"rolled": [3, 4], "total": 7}')]))
+    assert "**3, 4**, which makes **7**" in "".join(
+        chunk.content for chunk in answer if isinstance(chunk, Text)
+    )
+    failed = await said(script.chat([*before, tool(one, "no dice", failed=True)]))
+    assert any("no" in chunk.content for chunk in failed if isinstance(chunk, Text))
+    odd = await said(script.chat([*before, tool(Call("x"), "something")]))
+    assert odd
+
+
+async def test_the_script_without_tools_calls_none() -> None:
+    chunks = await said(Showing(pace=0).chat([user("roll")]))
+    assert not any(isinstance(chunk, FunctionCall) for chunk in chunks)
+
+
+async def test_the_script_fails_and_is_lost_on_purpose() -> None:
+    *_, last = await said(Showing(pace=0).chat([user("an error, please")]))
+    assert isinstance(last, Error)
+    lost = await said(Showing(pace=0).chat([user("qwertz")]))
+    assert "only a script" in "".join(c.content for c in lost if isinstance(c, Text))

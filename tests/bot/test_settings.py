@@ -1,0 +1,180 @@
+"""The settings file: what it gives, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from attrs import fields
+
+from minamo.bot import settings as tables
+from minamo.bot.reading import example, read_settings
+from minamo.bot.settings import BotSettings, ProviderSettings, Settings
+from minamo.errors import BadSetting
+
+CANARY = "sk-canary-0123456789"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "minamo.toml"
+
+
+def opened(text: str) -> str:
+    """The example with every # taken away that hides a setting."""
+    return re.sub(r"(?m)^# (?=[a-z_]+ = |\[\[)", "", text)
+
+
+def test_the_example_changes_nothing(file: Path) -> None:
+    file.write_text(example())
+    assert read_settings(file, {}) == Settings()
+
+
+def test_the_example_shows_the_defaults(file: Path) -> None:
+    file.write_text(opened(example()))
+    found = read_settings(file, {})
+    assert found.bot == BotSettings()
+    assert found.limits == Settings().limits
+    assert found.stream == Settings().stream
+    assert found.provider == (ProviderSettings(),)
+    assert [one.name for one in found.persona] == ["Nereid"]
+
+
+@pytest.mark.parametrize(
+    "table", ["DiscordSettings", "BotSettings", "LimitSettings", "ProviderSettings",
+              "PersonaSettings", "RedisSettings", "PageSettings"],
+)  # fmt: skip
+def test_the_example_has_every_setting(table: str) -> None:
+    for one in fields(getattr(tables, table)):
+        assert re.search(rf"(?m)^# {one.name} = ", example()), one.name
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[bot]\nmod = 'edit'", ":2: bot.mod: unknown setting; did you mean 'mode'?"),
+        ("\n[bto]\n", ":2: bto: unknown setting; did you mean 'bot'?"),
+        ("x = 1", ":1: x: unknown setting; known are discord, bot"),
+        ("[bot]\n\nmode = 'x'", ":3: bot.mode: must be one of 'messages', 'edit'"),
+        ("[bot]\nmode = edit", ":2: bot.mode: Invalid value"),
+        ("[bot\n", ":1: Expected ']'"),
+        ("bot = 1", ":1: bot: it is a table: write it as [bot]"),
+        ("[[bot]]\n", ":1: bot: it is a table: write it as [bot]"),
+        ("[provider]\nkind = 'openai'", ":1: provider: write it as [[provider]]"),
+        ("[[provider]]\n[[provider]]\nkind = 'x'", ":3: provider.kind: must be one of 'openai'"),
+        ("[[persona]]\nprompt = 'x'", ":1: persona: it needs a name"),
+        ("[[persona]]\nname = 'A'\n[[persona]]\nname = 'A'", "two have the same name"),
+        ("[stream]\ndegree = 9", ":2: stream.degree: must be a whole number, 0 to 3; it is 9"),
+        ("[bot]\nguilds = [1, 'a']", ":2: bot.guilds: must be a list of ids"),
+        ("[bot]\nguilds = 5", ":2: bot.guilds: must be a list of ids"),
+        ("[bot]\nthoughts = 'log'", "bot.thoughts_channel: belongs to thoughts = \"log\""),
+        ("[bot]\nask_command = 'Ask me'", ":2: bot.ask_command: must be a command's name"),
+        ("[bot]\nmemory_messages = true", ":2: bot.memory_messages: must be a whole number"),
+        ("[bot]\nsystem_prompt = '''\nmode = 1\n'''\nmood = 1", ":5: bot.mood: unknown"),
+        ("[redis]\nurl = 'http://x'", ":2: redis.url: must be empty or an address that begins"),
+        ("[redis]\nurl = 'redis://[x'", ":2: redis.url: must be empty or an address"),
+        ("[page]\non = 'yes'", ":2: page.on: must be true or false"),
+        ("[bot]\ntools = ['roll', 1]", ":2: bot.tools: must be a list of names"),
+        ("[bot]\nlocale = ''", ":2: bot.locale: must be text of 1 to 35"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_line(file: Path, text: str, said: str) -> None:
+    file.write_text(text)
+    with pytest.raises(BadSetting) as caught:
+        read_settings(file, {})
+    assert str(caught.value).startswith(str(file))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="none.toml cannot be read: No such file"):
+        read_settings(tmp_path / "none.toml", {})
+
+
+def test_a_file_that_is_no_text(file: Path) -> None:
+    file.write_bytes(b"[bot]\n# \xff")
+    with pytest.raises(BadSetting, match=":2: this is not UTF-8"):
+        read_settings(file, {})
+    file.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(BadSetting, match="too large"):
+        read_settings(file, {})
+
+
+def test_a_file_of_windows_is_read(file: Path) -> None:
+    file.write_bytes("\ufeff[bot]\r\nmode = 'edit'\r\n".encode())
+    assert read_settings(file, {}).bot.mode == "edit"
+
+
+def test_ids_may_be_in_quotes(file: Path) -> None:
+    file.write_text("[bot]\nguilds = ['123456789012345678', 5]")
+    assert read_settings(file, {}).bot.guilds == (123456789012345678, 5)
+
+
+def test_secrets_come_from_the_environment_first(file: Path) -> None:
+    file.write_text(
+        "[discord]\ntoken = 'of the file'\n[[provider]]\napi_key = 'of the file'\nmodel = 'm'\n"
+        "[[provider]]\nkind = 'anthropic'\napi_key = 'of the file'\n"
+        "[[provider]]\napi_key_env = 'OTHER'\n"
+    )
+    environ = {"DISCORD_TOKEN": " abc\n", "OPENAI_API_KEY": CANARY, "OTHER": "second"}
+    found = read_settings(file, environ)
+    assert found.discord.token == "abc"
+    assert [one.api_key for one in found.provider] == [CANARY, "of the file", "second"]
+
+
+def test_no_secret_is_in_a_repr(file: Path) -> None:
+    file.write_text(
+        f"[redis]\nurl = 'redis://:{CANARY}@localhost'\n[[provider]]\napi_key = '{CANARY}'"
+    )
+    assert CANARY not in repr(read_settings(file, {"DISCORD_TOKEN": CANARY}))
+
+
+@pytest.mark.parametrize("table", ["discord", "redis", "bot"])
+def test_no_secret_is_in_a_complaint(file: Path, table: str) -> None:
+    file.write_text(f"[{table}]\nurl = '{CANARY}'\nmode = '{CANARY}'\n")
+    with pytest.raises(BadSetting) as caught:
+        read_settings(file, {})
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "kind", "base_url"),
+    [
+        ({"OPENAI_API_KEY": "k"}, "openai", ""),
+        ({"GEMINI_API_KEY": "k"}, "gemini", ""),
+        ({"ANTHROPIC_API_KEY": "k"}, "anthropic", ""),
+        ({"OPENAI_BASE_URL": "http://localhost:1/v1"}, "openai", "http://localhost:1/v1"),
+        ({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "MINAMO_MODEL": "claude-x"}, "anthropic", ""),
+        ({"OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "MINAMO_MODEL": "gemini-x"}, "gemini", ""),
+        ({"GEMINI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "MINAMO_MODEL": "other"}, "gemini", ""),
+    ],
+)  # fmt: skip
+def test_a_provider_from_the_environment(
+    environ: dict[str, str], kind: str, base_url: str
+) -> None:
+    (one,) = read_settings(None, environ).provider
+    assert (one.kind, one.base_url) == (kind, base_url)
+    assert one.model == environ.get("MINAMO_MODEL", "")
+
+
+def test_a_wrong_address_in_the_environment() -> None:
+    with pytest.raises(BadSetting, match="OPENAI_BASE_URL"):
+        read_settings(None, {"OPENAI_BASE_URL": "ftp://x"})
+
+
+def test_the_numbers_of_a_stream_come_from_the_environment_too(file: Path) -> None:
+    assert read_settings(None, {"MAX_MESSAGE_LENGTH": "500"}).stream.max_message_length == 500
+    file.write_text("[stream]\nmax_message_length = 600")
+    found = read_settings(file, {"MAX_MESSAGE_LENGTH": "500", "HUMANIZER_DEGREE": "2"}).stream
+    assert (found.max_message_length, found.degree) == (600, 2)
+
+
+def test_too_many_tables(file: Path) -> None:
+    file.write_text("[[provider]]\n" * 11)
+    with pytest.raises(BadSetting, match="at most 10"):
+        read_settings(file, {})
+    file.write_text("".join(f"[[persona]]\nname = 'P{n}'\n" for n in range(26)))
+    with pytest.raises(BadSetting, match="at most 25"):
+        read_settings(file, {})

@@ -1,0 +1,173 @@
+"""The page as an instrument: stepping back, asking why, saving, loading, comparing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from minamo.core.trace import read_trace
+from minamo.inspect.replay import replay
+from page_rig import TOUR, rig
+
+pytestmark = pytest.mark.anyio
+TOUR_TEXT = "Show me what you can do."
+
+
+async def toured(seen):
+    await seen.send(TOUR_TEXT)
+    assert await seen.outcome() == "completed"
+    await seen.page.wait_for_function("window.litStates.at(-1) === 'completed'")
+
+
+async def test_stepping_back_shows_an_earlier_state(look, shoot):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        await toured(seen)
+        page = seen.page
+        await page.click("#first")
+        await page.wait_for_selector("#picture #state-opening.lit")
+        assert (await page.inner_text("#step")).startswith("0 / ")
+        assert await page.locator("#past .message").count() == 0
+        last = int((await page.inner_text("#step")).split("/")[1])
+        await page.evaluate(
+            "n => { const s = document.querySelector('#slider'); s.value = n; s.dispatchEvent(new Event('input')); }",
+            5,
+        )
+        await page.wait_for_selector("#picture #state-in_think.lit")
+        assert await page.locator("#past .is-thought").count() == 1
+        while "in_code" not in await page.inner_text("#now-state"):
+            await page.keyboard.press("ArrowRight")
+            await page.wait_for_timeout(10)
+        assert "held" in await page.inner_text("#past .is-held")
+        shown = await page.locator("#past .message").count()
+        await shoot(page, "travel")
+        await page.keyboard.press("End")
+        await page.wait_for_function(
+            f"document.querySelector('#step').textContent === '{last} / {last}'"
+        )
+        assert await page.locator("#past .message").count() > shown
+        await page.keyboard.press("ArrowLeft")
+        await page.wait_for_selector("#picture #state-streaming.lit")
+        await page.keyboard.press("Escape")
+        await page.wait_for_selector("#picture #state-completed.lit")
+        assert await page.inner_text("#step") == "live"
+        assert await page.locator("#messages").is_visible()
+
+
+async def test_why_names_the_rule_of_a_hidden_character(look, shoot):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        await toured(seen)
+        page = seen.page
+        await page.click("#tab-raw")
+        await page.locator("#raw [data-reason=marker]").first.click()
+        told = await page.inner_text("#why")
+        assert "Not shown" in told
+        assert "marker" in told
+        await shoot(page, "why")
+        await page.keyboard.press("Escape")
+        assert await page.locator("#why").is_hidden()
+        await page.locator("#raw .fate-thought").first.click()
+        assert "never shown" in await page.inner_text("#why")
+        await page.locator("#raw [data-reason='clean.table']").first.click()
+        assert "redrawn" in await page.inner_text("#why")
+        # The whole text is there, hidden or not.
+        raw = await page.evaluate("document.querySelector('#raw').textContent")
+        assert raw.replace("↵", "") == TOUR
+
+
+async def test_why_of_characters_in_the_channel(look):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        await toured(seen)
+        page = seen.page
+        await page.locator("#messages strong", has_text="as it was").click(
+            position={"x": 3, "y": 8}
+        )
+        told = await page.inner_text("#why")
+        assert "“a”" in told
+        assert "message 1" in told
+        at = TOUR.index("as it was")
+        assert f"character {at + 1} of the stream" in told
+        await page.locator("#messages pre", has_text="ripples").first.click(
+            position={"x": 14, "y": 38}
+        )
+        assert "Part of the drawing of a table" in await page.inner_text("#why")
+        await (
+            page.locator("#messages .message", has_text="Show me what")
+            .locator(".text")
+            .first.click(position={"x": 10, "y": 8})
+        )
+        assert "ann wrote this" in await page.inner_text("#why")
+
+
+async def test_keys_are_enough_to_ask_why(look):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        await toured(seen)
+        page = seen.page
+        await page.focus("#tab-log")
+        await page.keyboard.press("ArrowRight")
+        assert await page.get_attribute("#tab-raw", "aria-selected") == "true"
+        await page.wait_for_selector("#raw .fate-thought")
+        await page.focus("#raw")
+        for _ in range(8):
+            await page.keyboard.press("ArrowRight")
+        await page.keyboard.press("Enter")
+        assert "never shown" in await page.inner_text("#why")
+        await page.keyboard.press("Escape")
+        assert await page.evaluate("document.activeElement.id") == "raw"
+
+
+async def test_a_spoiler_opens_when_pressed(look):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        await toured(seen)
+        spoiler = seen.page.locator("#messages .md-spoiler")
+        assert "open" not in (await spoiler.get_attribute("class")).split()
+        await spoiler.focus()
+        await seen.page.keyboard.press("Enter")
+        assert "open" in (await spoiler.get_attribute("class")).split()
+
+
+async def test_save_load_and_compare(look, tmp_path, shoot):
+    async with rig(quick=True) as made, look(made.served.address, accept_downloads=True) as seen:
+        await toured(seen)
+        page = seen.page
+        async with page.expect_download() as waiting:
+            await page.click("#save")
+        saved = tmp_path / "tour.jsonl"
+        await (await waiting.value).save_as(saved)
+        replayed = replay(read_trace(saved.read_text().split("\n")))
+        assert replayed.result.status == "completed"
+        other = tmp_path / "other.jsonl"
+        lines = [{"chunk": {"type": "text", "content": "Here is the lake tonight."}}, {"end": True}]
+        other.write_text("".join(json.dumps(one) + "\n" for one in lines))
+        await page.set_input_files("#file", [saved, other])
+        await page.wait_for_function(
+            "document.querySelector('#streams').value === 'file:other.jsonl'"
+        )
+        assert await page.locator("#past .message").count() == 1
+        await page.click("#tab-compare")
+        await page.select_option("#compare-a", "file:tour.jsonl")
+        await page.select_option("#compare-b", "1")
+        await page.wait_for_selector("#compared .same.yes")
+        await page.select_option("#compare-b", "file:other.jsonl")
+        await page.wait_for_selector("#compared .same.no")
+        assert "messages" in await page.inner_text("#compared .same")
+        assert "this morning" in " ".join(await page.locator("#compared mark").all_inner_texts())
+        await shoot(page, "compare")
+        broken = tmp_path / "broken.jsonl"
+        broken.write_text('{"what": 1}\n')
+        await page.set_input_files("#file", broken)
+        await page.wait_for_function(
+            "document.querySelector('#toast').textContent.includes('line 1')"
+        )
+        seen.complaints.clear()  # the browser notes the refusal by itself
+
+
+async def test_the_hidden_text_is_kept_in_sight(look):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        await toured(seen)
+        await seen.page.click("#tab-thoughts")
+        await seen.page.wait_for_selector("#thoughts .is-thought")
+        told = await seen.page.inner_text("#thoughts")
+        assert "Nothing secret." in told
+        assert "Ann likes lakes." in told
+        assert "marker" in told

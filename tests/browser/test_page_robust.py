@@ -1,0 +1,141 @@
+"""The page under strain and in other shapes: hostile replies, dark, small, by keyboard."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from minamo.shell.scripted import Scripted
+from page_rig import HOSTILE, rig
+
+pytestmark = pytest.mark.anyio
+
+FRAME = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+
+
+async def slowest_frame(page, count=15) -> float:
+    worst = 0.0
+    for _ in range(count):
+        began = time.perf_counter()
+        await page.evaluate(FRAME)
+        worst = max(worst, time.perf_counter() - began)
+    return worst
+
+
+async def test_a_hostile_reply_does_nothing_and_freezes_nothing(look, figure, shoot):
+    assert len(HOSTILE) > 95_000
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        page = seen.page
+        await seen.send("Be hostile.")
+        assert await seen.outcome() == "completed"
+        await slowest_frame(page, 3)  # what was still on its way
+        answers = []
+        for tab in ("#tab-log", "#tab-raw", "#tab-thoughts"):
+            await page.click(tab)
+            await page.wait_for_timeout(600)
+            answers.append(await slowest_frame(page))
+        figure(
+            f"page: answers within {max(answers) * 1000:.0f} ms after 100,000 hostile characters"
+        )
+        assert min(answers) < 0.1
+        assert await page.evaluate("window.pwned") is None
+        assert await page.locator("#messages script, #messages img, #messages iframe").count() == 0
+        assert await page.locator("#messages a[href^='javascript']").count() == 0
+        assert await page.locator("#messages [onload], #messages [onerror]").count() == 0
+        assert "<script>" in await page.inner_text("#messages")
+        assert await page.locator("#log .line").count() <= 300
+        assert await page.locator("#messages .message").count() <= 200
+        await page.click("#tab-raw")
+        await page.wait_for_selector("#raw-pages:not([hidden])")
+        assert await page.locator("#raw span").count() < 7_000
+        await page.click("#raw-next")
+        assert "6000 to 12000" in await page.inner_text("#raw-where")
+        await shoot(page, "hostile")
+
+
+async def test_a_flood_of_chunks_does_not_freeze_it(look):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        made.scripts["Flood."] = Scripted([f"w{n} <think>x</think>" for n in range(3_000)])
+        await seen.send("Flood.")
+        assert await seen.outcome() == "completed"
+        assert await slowest_frame(seen.page) < 0.5
+        await seen.page.wait_for_function("window.litStates.at(-1) === 'completed'")
+        assert await seen.page.locator("#log .line").count() <= 300
+
+
+async def test_dark_follows_the_system_and_the_switch(look, shoot):
+    async with rig(quick=True) as made, look(made.served.address, color_scheme="dark") as seen:
+        page = seen.page
+        assert await page.get_attribute("html", "data-theme") == "dark"
+        await seen.send("Show me what you can do.")
+        await seen.outcome()
+        await page.wait_for_timeout(1_200)
+        await shoot(page, "dark")
+        ground = "getComputedStyle(document.querySelector('.card')).backgroundColor"
+        dark = await page.evaluate(ground)
+        await page.click("#theme")
+        assert await page.get_attribute("html", "data-theme") == "light"
+        assert await page.evaluate(ground) != dark
+        await page.reload()
+        await page.wait_for_selector("html[data-ready=yes]")
+        assert await page.get_attribute("html", "data-theme") == "light"
+        assert await page.get_attribute("#theme", "aria-pressed") == "false"
+
+
+async def test_on_a_phone_it_is_one_column(look, shoot):
+    async with (
+        rig(quick=True) as made,
+        look(
+            made.served.address, viewport={"width": 375, "height": 800}, device_scale_factor=2
+        ) as seen,
+    ):
+        page = seen.page
+        await seen.send("Show me what you can do.")
+        await seen.outcome()
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 375
+        boxes = [
+            await page.locator(one).bounding_box() for one in (".channel", ".machine", ".side")
+        ]
+        assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
+        assert all(one["width"] > 330 for one in boxes)
+        await shoot(page, "phone")
+        await page.locator(".machine").scroll_into_view_if_needed()
+        await shoot(page, "phone-chart")
+
+
+async def test_everything_can_be_reached_by_key(look):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        page = seen.page
+        await seen.send("Hello?")
+        await seen.outcome()
+        met = set()
+        for _ in range(60):
+            await page.keyboard.press("Tab")
+            met.add(await page.evaluate("document.activeElement.id"))
+        wanted = {"streams", "save", "load", "theme", "messages", "box", "send", "chart-stream"}
+        assert wanted | {"fit", "read", "picture", "first", "slider", "tab-log", "log"} <= met
+        await page.focus("#box")
+        await page.keyboard.press("Tab")
+        outline = "getComputedStyle(document.activeElement).outlineStyle"
+        assert await page.evaluate(outline) != "none"
+
+
+async def test_controls_have_names(look):
+    async with rig(quick=True) as made, look(made.served.address) as seen:
+        nameless = await seen.page.evaluate(
+            """() => [...document.querySelectorAll('button, select, input, textarea, [role=tab]')]
+              .filter(e => !e.hidden && !(e.getAttribute('aria-label') || e.innerText.trim() || e.title
+                || e.closest('label')?.innerText.trim()))
+              .map(e => e.outerHTML)"""
+        )
+        assert nameless == []
+
+
+async def test_without_the_key_there_is_only_a_hint(browser):
+    async with rig(quick=True) as made:
+        context = await browser.new_context()
+        page = await context.new_page()
+        await page.goto(made.served.address.split("?")[0])
+        assert "key" in await page.inner_text("body")
+        await context.close()
