@@ -14,15 +14,36 @@ if TYPE_CHECKING:
     from minamo.errors import BadSetting as BadSetting
     from minamo.errors import BadTrace as BadTrace
     from minamo.errors import ChartError as ChartError
+    from minamo.errors import ClientClosed as ClientClosed
     from minamo.errors import MinamoError as MinamoError
     from minamo.shell.adapters import Anthropic as Anthropic
     from minamo.shell.adapters import Gemini as Gemini
     from minamo.shell.adapters import OpenAICompatible as OpenAICompatible
+    from minamo.shell.client import Client as Client
+    from minamo.shell.context import StreamContext as StreamContext
+    from minamo.shell.discord.history import Memory as Memory
+    from minamo.shell.environment import stream_config as stream_config
     from minamo.shell.http import Deadlines as Deadlines
+    from minamo.shell.lease_redis import RedisLease as RedisLease
+    from minamo.shell.notices import NoticeSettings as NoticeSettings
+    from minamo.shell.options import Persona as Persona
+    from minamo.shell.orchestrator import StreamOrchestrator as StreamOrchestrator
+    from minamo.shell.otel import OpenTelemetry as OpenTelemetry
+    from minamo.shell.overflow import Overflow as Overflow
     from minamo.shell.retry import fallback as fallback
     from minamo.shell.retry import retry as retry
     from minamo.shell.scripted import Scripted as Scripted
     from minamo.shell.scripted import as_chunks as as_chunks
+    from minamo.shell.sender import Ping as Ping
+    from minamo.shell.stops import MemoryStops as MemoryStops
+    from minamo.shell.stops_redis import RedisStops as RedisStops
+    from minamo.shell.thoughts import Thoughts as Thoughts
+    from minamo.shell.tool_context import ToolContext as ToolContext
+    from minamo.shell.tool_context import ToolError as ToolError
+    from minamo.shell.tools import Tools as Tools
+    from minamo.shell.tools import as_tool as as_tool
+    from minamo.shell.turn_result import TurnResult as TurnResult
+    from minamo.shell.turn_settings import TurnSettings as TurnSettings
     from minamo.wire.conversation import Message as Message
     from minamo.wire.conversation import assistant as assistant
     from minamo.wire.conversation import system as system
@@ -40,22 +61,43 @@ _HOMES = {
     "BadSetting": "minamo.errors",
     "BadTrace": "minamo.errors",
     "ChartError": "minamo.errors",
+    "Client": "minamo.shell.client",
+    "ClientClosed": "minamo.errors",
     "Deadlines": "minamo.shell.http",
     "Gemini": "minamo.shell.adapters",
     "HumanizerDegree": "minamo.core.config",
     "Image": "minamo.wire.images",
+    "Memory": "minamo.shell.discord.history",
+    "MemoryStops": "minamo.shell.stops",
     "Message": "minamo.wire.conversation",
     "MinamoError": "minamo.errors",
+    "NoticeSettings": "minamo.shell.notices",
     "OpenAICompatible": "minamo.shell.adapters",
+    "OpenTelemetry": "minamo.shell.otel",
+    "Overflow": "minamo.shell.overflow",
+    "Persona": "minamo.shell.options",
+    "Ping": "minamo.shell.sender",
+    "RedisLease": "minamo.shell.lease_redis",
+    "RedisStops": "minamo.shell.stops_redis",
     "Scripted": "minamo.shell.scripted",
     "StreamConfig": "minamo.core.config",
+    "StreamContext": "minamo.shell.context",
+    "StreamOrchestrator": "minamo.shell.orchestrator",
     "StreamResult": "minamo.core.result",
+    "Thoughts": "minamo.shell.thoughts",
     "Tool": "minamo.wire.tools",
+    "ToolContext": "minamo.shell.tool_context",
+    "ToolError": "minamo.shell.tool_context",
+    "Tools": "minamo.shell.tools",
+    "TurnResult": "minamo.shell.turn_result",
+    "TurnSettings": "minamo.shell.turn_settings",
     "WireLimits": "minamo.wire.limits",
     "as_chunks": "minamo.shell.scripted",
+    "as_tool": "minamo.shell.tools",
     "assistant": "minamo.wire.conversation",
     "fallback": "minamo.shell.retry",
     "retry": "minamo.shell.retry",
+    "stream_config": "minamo.shell.environment",
     "system": "minamo.wire.conversation",
     "tool": "minamo.wire.conversation",
     "user": "minamo.wire.conversation",
@@ -67,23 +109,44 @@ __all__ = [
     "BadSetting",
     "BadTrace",
     "ChartError",
+    "Client",
+    "ClientClosed",
     "Deadlines",
     "Gemini",
     "HumanizerDegree",
     "Image",
+    "Memory",
+    "MemoryStops",
     "Message",
     "MinamoError",
+    "NoticeSettings",
     "OpenAICompatible",
+    "OpenTelemetry",
+    "Overflow",
+    "Persona",
+    "Ping",
+    "RedisLease",
+    "RedisStops",
     "Scripted",
     "StreamConfig",
+    "StreamContext",
+    "StreamOrchestrator",
     "StreamResult",
+    "Thoughts",
     "Tool",
+    "ToolContext",
+    "ToolError",
+    "Tools",
+    "TurnResult",
+    "TurnSettings",
     "WireLimits",
     "__version__",
     "as_chunks",
+    "as_tool",
     "assistant",
     "fallback",
     "retry",
+    "stream_config",
     "system",
     "tool",
     "user",

@@ -90,7 +90,8 @@ async def test_a_stop_is_decided_in_the_other_process(
 ) -> None:
     decided: list[float] = []
     answered: list[float] = []
-    async with RedisStops(redis_server.url, prefix=prefix) as stops:
+    # Patient, so that a slow answer is measured instead of missed.
+    async with RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=10_000) as stops:
         for number in range(1, SAMPLES + 1):
             await child.do("start", f"s{number}", number)
             address: Any = f"s{number}" if by == "stream_id" else number
@@ -116,14 +117,10 @@ async def test_a_process_that_hangs_is_said_to_be_unreachable(
     async with RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=1000) as stops:
         await child.do("start", "s1", 7)
         await child.do("start", "s2", 8)
-        with anyio.fail_after(10):
-            keys = [f"{prefix}:stream:s1", f"{prefix}:channel:8"]
-            while await stops._link.client.exists(*keys) < 2:  # noqa: ASYNC110
-                await anyio.sleep(0.01)
         child.signal(signal.SIGSTOP)
         assert await stops.request_stop(stream_id="s1") is Reach.UNREACHABLE
         assert await stops.request_stop(channel_id=8) is Reach.UNREACHABLE
-        assert await stops.request_stop(channel_id=9) is Reach.NO, "it never had anything there"
+        assert await stops.running(8) == []
         # It goes on, with a new stream in the channel: only the stop for s1 itself comes through.
         child.signal(signal.SIGCONT)
         child.tell("end", "s2")

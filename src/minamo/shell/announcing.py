@@ -1,7 +1,7 @@
 """Announcing what runs here, under keys of Redis that expire by themselves.
 
-Requests do not need them: they ask every process.  The keys tell a process that does not answer,
-because it hangs or its connection is broken, from one that does not exist.
+Requests do not need them: they ask every process that listens.  The keys tell of one that does
+not listen just then, because its connection broke and is being made anew.
 """
 
 from __future__ import annotations

@@ -42,9 +42,14 @@ class Asked:
             self.streams.extend(answer.streams)
             self._changed.set()
 
+    @property
+    def by_all(self) -> bool:
+        """Whether everybody who heard it has answered."""
+        return self.heard_by is not None and len(self.answered) >= self.heard_by
+
     async def until(self, enough: int | None) -> None:
         """Wait for so many streams, or for everybody."""
-        while self.heard_by is None or len(self.answered) < self.heard_by:
+        while not self.by_all:
             if enough is not None and len(self.streams) >= enough:
                 return
             await self._changed.wait()
@@ -74,7 +79,7 @@ class Asking:
         channel_id: int | None = None,
         streams: Sequence[str] = (),
         wish: Wish | None = None,
-        within_s: float,
+        until: float,
     ) -> Asked | None:
         """Ask everybody; what was answered in time, or None if nobody could be asked."""
         question = Question(
@@ -90,7 +95,7 @@ class Asking:
         )
         asked = self._asked[question.id] = Asked()
         try:
-            with anyio.move_on_after(within_s):
+            with anyio.CancelScope(deadline=until):
                 await self.link.up()
                 asked.heard_by = await self.link.publish(self._everybody, encoded(question))
                 await asked.until(len(streams) or None)

@@ -186,7 +186,10 @@ class Client:
                     progress=reply.show_progress,
                     watch=self._observer("turn", reply.channel_id),
                 )
-            await reply.tell_thoughts(result.as_stream_result())
+            whole = result.as_stream_result()
+            if result.error_unshown:
+                await reply.tell_error(whole)
+            await reply.tell_thoughts(whole)
             return result
 
         outcome = await self._in_turn(reply, job)

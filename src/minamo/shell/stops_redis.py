@@ -35,9 +35,10 @@ ANSWER_TIMEOUT_MS = 100
 _OPEN_S = 1.0
 # Taking back the announcements is a courtesy, for they expire.
 _FAREWELL_S = 0.5
-# Of that time, for each of two questions: one process that hangs must not keep the wish from the
-# others.  The rest is for looking up whether it is one that matters.
-_SHARE = 0.4
+# Of that time: so much has passed when what runs in a channel must be known, and when it must
+# have been told; one process that hangs must not keep the wish from the others.
+_FIND_SHARE = 0.6
+_DO_SHARE = 0.9
 
 
 class RedisStops:
@@ -158,9 +159,8 @@ class RedisStops:
         """The ids of the streams that run in a channel; of this process alone if not `healthy`."""
         address = Address(None, checked_channel_id(channel_id))
         here = self._board.find(address)
-        told = await self._asking.ask(
-            "find", channel_id=address.channel_id, within_s=self._answer_s
-        )
+        until = anyio.current_time() + self._answer_s
+        told = await self._asking.ask("find", channel_id=address.channel_id, until=until)
         return sorted({*here, *(told.streams if told is not None else ())})
 
     async def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
@@ -173,24 +173,29 @@ class RedisStops:
         return Reach.YES if done else elsewhere
 
     async def _do_elsewhere(self, op: Op, address: Address, wish: Wish | None) -> Reach:
-        ask, share_s = self._asking.ask, self._answer_s * _SHARE
+        ask, now = self._asking.ask, anyio.current_time()
+        found_by, done_by = now + self._answer_s * _FIND_SHARE, now + self._answer_s * _DO_SHARE
         if address.stream_id is not None:
-            told = await ask(op, streams=[address.stream_id], wish=wish, within_s=2 * share_s)
+            told = await ask(op, streams=[address.stream_id], wish=wish, until=done_by)
         else:
-            told = await ask("find", channel_id=address.channel_id, within_s=share_s)
+            told = await ask("find", channel_id=address.channel_id, until=found_by)
             if told is not None and told.streams:
-                told = await ask(op, streams=told.streams, wish=wish, within_s=share_s)
-        if told is None:
+                told = await ask(op, streams=told.streams, wish=wish, until=done_by)
+        if told is not None and told.streams:
+            return Reach.YES
+        if told is None or not told.by_all:
             return Reach.UNREACHABLE
-        return Reach.YES if told.streams else await self._unless_silent(address, told.answered)
+        # Everybody who listens said no.  But somebody may not listen, while Redis is found again.
+        owner = await self._owner(address, now + self._answer_s)
+        return Reach.NO if owner in {"", self._asking.me, *told.answered} else Reach.UNREACHABLE
 
-    async def _unless_silent(self, address: Address, answered: set[str]) -> Reach:
-        """No, unless a process that did not answer has announced something there."""
+    async def _owner(self, address: Address, until: float) -> str:
+        """Who has announced something at an address; "?" if that cannot be found out."""
+        client, key = self._link.client, self._announcer.key(address)
         try:
-            with anyio.fail_after(self._answer_s * (1 - 2 * _SHARE)):
-                client, key = self._link.client, self._announcer.key(address)
+            with anyio.CancelScope(deadline=until):
                 owner = await asked(client, lambda: client.get(key))
-        except Exception:  # noqa: BLE001  (the link warns of an outage, once)
-            return Reach.UNREACHABLE
-        known = {None, self._asking.me.encode(), *(name.encode() for name in answered)}
-        return Reach.NO if owner in known else Reach.UNREACHABLE
+                return owner.decode() if isinstance(owner, bytes) else ""
+        except Exception as error:  # noqa: BLE001  (the link warns of an outage, once)
+            _LOG.debug("an announcement could not be read: %s", type(error).__name__)
+        return "?"

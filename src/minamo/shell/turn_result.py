@@ -10,6 +10,7 @@ from attrs import asdict, field, frozen
 
 from minamo.core.chunks import Call, Usage, as_count, as_length
 from minamo.core.result import Status, StopReason, StreamResult
+from minamo.shell.metrics import together
 from minamo.shell.tool_calls import Answer
 from minamo.wire.conversation import Message
 
@@ -98,10 +99,5 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _metrics(results: tuple[StreamResult, ...], answers: tuple[Answer, ...]) -> dict[str, float]:
-    """Totals are added up; everything else, such as times to first text, is the first reply's."""
-    metrics: dict[str, float] = dict(results[0].metrics) if results else {}
-    for one in results[1:]:
-        for name, value in one.metrics.items():
-            if name.startswith("total_"):
-                metrics[name] = metrics.get(name, 0) + value
-    return {**metrics, "replies": len(results), "tool_calls": len(answers)}
+    figures = together(one.metrics for one in results)
+    return {**figures, "replies": len(results), "tool_calls": len(answers)}

@@ -20,6 +20,7 @@ from minamo.shell.discord.stopping import BUTTON
 from minamo.shell.discord.targets import Target
 from minamo.shell.drive import Source
 from minamo.shell.discord.hosting import Home
+from minamo.shell.notices import notice_for, send_notice
 from minamo.shell.options import Options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took
@@ -100,6 +101,16 @@ class Reply:
             wording=self.wording,
             threads=_Threads(self._bot_in(self.target.channel_id)),
         )
+
+    async def tell_error(self, result: StreamResult) -> None:
+        """Say what ended a turn, where no pass of it did."""
+        if self.options.suppress_user_errors:
+            return
+        embed = notice_for(result, self.wording, self.orchestrator.notices)
+        if embed is not None:
+            await send_notice(
+                self.home.lanes, self.sender, self.channel_id, embed, stream_id=self.stream_id
+            )
 
     def show_progress(self, progress: Progress) -> None:
         """Let a running tool say a line; nobody waits for it."""
