@@ -53,6 +53,14 @@ class Seen:
         found: str = await lines.nth(count - 1).locator(".pill").inner_text()
         return found
 
+    async def until(self, true: str, timeout_s: float = 30.0) -> None:
+        """Wait until a script says so; the page itself allows nobody to evaluate text."""
+        for _ in range(int(timeout_s / 0.02)):
+            if await self.page.evaluate(true):
+                return
+            await self.page.wait_for_timeout(20)
+        raise TimeoutError(f"waited {timeout_s} s in vain for {true}")
+
     async def texts(self) -> list[str]:
         found: list[str] = await self.page.locator("#messages .message .text").all_inner_texts()
         return found

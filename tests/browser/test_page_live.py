@@ -18,7 +18,7 @@ async def test_a_reply_streams_in_and_its_states_are_lit(look, shoot):
         assert texts[1] == "Here is the lake this morning, as it was:"
         assert texts[-1] == "That is all for today."
         assert not [one for one in texts if "Nothing secret" in one or "Ann likes" in one]
-        await seen.page.wait_for_function("window.litStates.at(-1) === 'completed'")
+        await seen.until("window.litStates.at(-1) === 'completed'")
         lit = await seen.lit()
         at = -1
         for state in (
@@ -70,18 +70,16 @@ async def test_prompts_typing_clocks_and_failures(look):
     settings = {"inactivity_timeout_ms": 900}
     async with rig(**settings) as made, look(made.served.address) as seen:
         await seen.page.click("text=Fall silent")
-        await seen.page.wait_for_function(
+        await seen.until(
             "document.querySelector('#clock-inactivity .left').textContent.startsWith('0.')"
         )
-        await seen.page.wait_for_function(
-            "document.querySelector('#typing').textContent.includes('is typing')"
-        )
+        await seen.until("document.querySelector('#typing').textContent.includes('is typing')")
         assert await seen.outcome() == "timeout"
         await seen.page.click("text=Break in the middle")
         assert await seen.outcome(2) == "error"
         await seen.page.click("text=Say nothing")
         assert await seen.outcome(3) == "empty response"
-        await seen.page.wait_for_function("window.litStates.at(-1) === 'empty_response'")
+        await seen.until("window.litStates.at(-1) === 'empty_response'")
         assert "took" in await seen.page.inner_text("#clock-deadline")
 
 

@@ -60,7 +60,7 @@ async def test_a_flood_of_chunks_does_not_freeze_it(look):
         await seen.send("Flood.")
         assert await seen.outcome() == "completed"
         assert await slowest_frame(seen.page) < 0.5
-        await seen.page.wait_for_function("window.litStates.at(-1) === 'completed'")
+        await seen.until("window.litStates.at(-1) === 'completed'")
         assert await seen.page.locator("#log .line").count() <= 300
 
 

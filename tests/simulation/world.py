@@ -89,7 +89,9 @@ class Channel:
         world.write(self.who, "send", nonce, len(post.text), ranges(post.text))
         assert 0 < len(post.text) <= 2000
         assert post.text.strip()
-        await anyio.sleep(world.random.choice([0.0, 0.05, 0.2, self.slow_s]) * world.random.random())
+        await anyio.sleep(
+            world.random.choice([0.0, 0.05, 0.2, self.slow_s]) * world.random.random()
+        )
         answer = self._answer(nonce)
         if isinstance(answer, Took | Vanished) or (isinstance(answer, Lost) and world.chance(0.5)):
             self._show(nonce, post)

@@ -241,6 +241,9 @@ class StreamActions:
         self.ledger.suppress(start, len(held), reason)
         self.front.discard(reason)
         for segment in self.buffer.rest():
+            if self.outbox.shown:  # some of it may stand in the channel, in a reply that grows
+                self.outbox.put(segment)
+                continue
             for stood, size in segment.trail:
                 if stood != ADDED:
                     self.ledger.suppress(stood, size, reason)

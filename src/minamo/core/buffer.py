@@ -85,6 +85,11 @@ class Buffer:
         return self._boundaries.at - self._base
 
     @property
+    def pending(self) -> tuple[str, bool]:
+        """The text that is held, and whether it begins inside a fence."""
+        return "".join(self._parts), self._opened_in
+
+    @property
     def in_code(self) -> bool:
         """Whether a fence is open."""
         return self._code

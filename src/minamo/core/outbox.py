@@ -77,6 +77,8 @@ class Outbox:
     """Some segment had something to say."""
     waiting: int = field(default=0, init=False)
     """How many characters wait."""
+    shown: int = field(default=0, init=False)
+    """How many of what waits stand in the channel already, in a reply that grows in place."""
     _waiting: list[Waiting] = field(factory=list)
     _said: list[str] = field(factory=list)
     _said_size: int = 0
@@ -98,16 +100,7 @@ class Outbox:
 
     def put(self, segment: Segment) -> None:
         """Take a segment; it is cleaned at once and fitted when it is its turn."""
-        config = self.config
-        cleaned = clean(
-            segment.text,
-            off=config.clean_off,
-            bot_name=config.bot_name,
-            mentions=config.mentions,
-            first=not self.spoke,
-            in_code=segment.in_code,
-            uncensor_unicode_space=config.uncensor_unicode_space,
-        )
+        cleaned = self._clean(segment.text, segment.in_code)
         stood = segment.trail
         for lost in cleaned.dropped:
             self._suppress(stood, lost.start, lost.end, lost.reason)
@@ -116,6 +109,11 @@ class Outbox:
         added = marked(_prefilled(stood), cleaned.pieces)
         self._waiting.append(Waiting(segment, cleaned, trail, added))
         self.waiting += len(segment.text)
+
+    def preview(self, pending: str, *, in_code: bool) -> str:
+        """How what waits reads with *pending* behind it; for a reply that grows in place."""
+        waiting = [one.cleaned.text for one in self._waiting]
+        return "".join([*waiting, self._clean(pending, in_code).text])
 
     def take(self, most: int | None = None, room: int | None = None) -> list[Message]:
         """The messages of what waits, or of the first *most* segments of it.
@@ -183,6 +181,7 @@ class Outbox:
     def withdraw(self, reason: str) -> None:
         """Suppress everything that waits; a lane's own reasons are all one to the books."""
         booked = reason if reason in _WITHDRAWN else "undelivered"
+        self._keep(self.shown)
         for one in self._waiting:
             if one.said is not None:
                 self._forget(Given(one.trail, one.said, one.added), booked)
@@ -190,6 +189,32 @@ class Outbox:
                 self._suppress(one.trail, 0, len(one.cleaned.text), booked)
         self._waiting.clear()
         self.waiting = 0
+
+    def _keep(self, characters: int) -> None:
+        """What stands in the channel cannot be withdrawn: it was delivered."""
+        self.shown = 0
+        while characters > 0 and self._waiting:
+            one = self._waiting.pop(0)
+            text = one.cleaned.text
+            self._said.append(text[:characters])
+            self._said_size += min(len(text), characters)
+            rest = text[characters:]
+            if rest:
+                trail = cut(one.trail, characters, len(rest))
+                self._waiting.insert(0, evolve(one, cleaned=whole(rest), trail=trail, added=[]))
+            characters -= len(text)
+
+    def _clean(self, text: str, in_code: bool) -> Shaped:
+        config = self.config
+        return clean(
+            text,
+            off=config.clean_off,
+            bot_name=config.bot_name,
+            mentions=config.mentions,
+            first=not self.spoke,
+            in_code=in_code,
+            uncensor_unicode_space=config.uncensor_unicode_space,
+        )
 
     def _put_back(self, segment: Segment, given: Given) -> None:
         """Have what was taken wait again, in front of everything."""

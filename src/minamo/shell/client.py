@@ -15,11 +15,12 @@ from minamo.errors import BadRequest, ClientClosed
 from minamo.machine.machine import Observer
 from minamo.shell.channel import QUEUE_MAX, Channels, Job, Policy, Refused, Ticket
 from minamo.shell.discord.history import Chain, Memory
+from minamo.shell.discord.hosting import Host
+from minamo.shell.discord.replying import Reply
 from minamo.shell.discord.stopping import StopWays
 from minamo.shell.discord.targets import read_target
 from minamo.shell.drive import Source
 from minamo.shell.environment import stream_config
-from minamo.shell.discord.hosting import Host
 from minamo.shell.hushing import hush
 from minamo.shell.inspector import inspector
 from minamo.shell.lanes import DRAIN_S
@@ -30,7 +31,6 @@ from minamo.shell.options import How, options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.pacing import Pacer
 from minamo.shell.receipts import Receipt
-from minamo.shell.discord.replying import Reply
 from minamo.shell.running import Running
 from minamo.shell.stops import MemoryStops, Reach, Stops
 from minamo.shell.stream_log import StreamLog

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from minamo.shell.overflow import Overflow
 from minamo.shell.sender import Sender
 from minamo.shell.source import Manner
 from minamo.shell.wishes import Wishes
@@ -34,13 +33,12 @@ class StreamContext:
     stream_id: str = field(factory=new_stream_id)
     """What stops are addressed to; never used twice within minutes."""
     manner: Manner = field(factory=Manner, repr=False)
-    """What it replies to, whom it may ring for, the button."""
+    """What it replies to, whom it may ring for, the button, what to do with too long a reply."""
     typing: bool = True
     edit: bool = False
     """One message grows in place instead of several being sent."""
     fresh: bool = False
     """At the end of an edited reply send it anew, so that the channel shows unread."""
-    overflow: Overflow | None = None
     wishes: Wishes = field(factory=Wishes, repr=False)
     requester: str | None = None
     """Who asked for the reply; they may stop it."""

@@ -74,6 +74,8 @@ class Driver:
         call_timeout_ms: int | None = None,
         watch: Iterable[Watch] = (),
     ) -> None:
+        self.touched: Callable[[], object] | None = None
+        """Called whenever the text may have changed; for a reply that grows in place."""
         self.stream = stream
         self.wishes = wishes or Wishes()
         self.clocks: Clocks | None = None
@@ -188,6 +190,8 @@ class Driver:
                     clocks.heard(anyio.current_time())
                     self._tell("chunk", chunk)
                     stream.chunk(chunk)
+                    if self.touched is not None:
+                        self.touched()
                     self._make_progress()
                 self._perform()
 
@@ -224,6 +228,8 @@ class Driver:
         while effects := self.stream.take_effects():
             for effect in effects:
                 if effect is Effect.DELIVER:
+                    if self.touched is not None:
+                        self.touched()
                     outlet.deliver()
                 elif effect is Effect.WITHDRAW:
                     outlet.withdraw(self.stream.actions.withdrawn)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from attrs import define, field, frozen
 
-from minamo.core.fit import fit
+from minamo.core.fit import Message, fit
 from minamo.core.limits import MESSAGE_LENGTH
 from minamo.shell.receipts import Receipt
 from minamo.shell.sender import Kind
@@ -35,12 +35,16 @@ class Pages:
     tables: str = "code"
     fresh: bool = False
     """At the end send the text anew, if it was ever changed in place, and remove what grew."""
+    most: int = 0
+    """The most messages it may take; 0: as many as it needs."""
     limited: bool = field(default=False, init=False)
     broken: str = field(default="", init=False)
     """Why no page is changed any more; empty if all is well."""
     _text: str = field(default="", init=False, repr=False)
     _fitted: str | None = field(default=None, init=False, repr=False)
     _wanted: tuple[str, ...] = field(default=(), init=False, repr=False)
+    _ends: tuple[int, ...] = field(default=(), init=False, repr=False)
+    """Where in the text each wanted page ends."""
     _shown: list[str] = field(factory=list, init=False, repr=False)
     _ids: list[int] = field(factory=list, init=False)
     _edited: bool = field(default=False, init=False)
@@ -64,6 +68,18 @@ class Pages:
     def ids(self) -> tuple[int, ...]:
         """The messages there are."""
         return tuple(self._ids)
+
+    @property
+    def reach(self) -> int:
+        """How many characters of the text last fitted stand in the channel, or are on their way."""
+        standing = 0
+        for shown, wanted in zip(self._shown, self._wanted, strict=False):
+            if shown != wanted:
+                break
+            standing += 1
+        if standing == len(self._wanted) and not self.limited:
+            return len(self._fitted or "")  # what fit dropped at the end is nobody's loss
+        return self._ends[standing - 1] if standing else 0
 
     @property
     def waiting(self) -> int:
@@ -160,6 +176,15 @@ class Pages:
         # Fitted when asked for, not when said: of many texts between two calls only one counts.
         if self._fitted != self._text:
             fitted = fit(self._text, limit=self.limit, tables=self.tables)
-            self._wanted = tuple(message.text for message in fitted.messages)
+            self.limited = bool(self.most) and len(fitted.messages) > self.most
+            messages = fitted.messages[: self.most] if self.limited else fitted.messages
+            self._wanted = tuple(message.text for message in messages)
+            self._ends = tuple(_end(message) for message in messages)
             self._fitted = self._text
         return self._wanted
+
+
+def _end(message: Message) -> int:
+    """Where in the text that was fitted the message ends."""
+    ends = [one.start + len(one.text) for one in message.pieces if one.start is not None]
+    return max(ends, default=0)

@@ -14,6 +14,7 @@ from typing import assert_never
 import anyio
 from attrs import define, field
 
+from minamo.shell.burst import Burst, fits_in, in_bursts
 from minamo.shell.delivery import Delivery
 from minamo.shell.dispatch import Dispatch
 from minamo.shell.pacing import Pacer, Turn
@@ -75,8 +76,15 @@ class Lane:
         if turn is None:
             return await self._wait_and_attempt(one, most)
         delivery = one.first or one.fit(most)
+        if (send := in_bursts(one.sender)) is not None and fits_in(one):
+            burst = Burst(self.pacer, one, turn)
+            await send(burst)
+            if burst.error is not None:
+                raise burst.error
+            return False
         if delivery is not None and one.typing is not None:
             await one.typing.before_message(last=one.is_last)
+            turn.began_at = anyio.current_time()
         if delivery is not None and not delivery.ended:
             self.pacer.learn(turn, await self._call(one, delivery, turn))
         if one.typing is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import anyio
 from attrs import evolve, field, frozen
 
@@ -10,6 +12,8 @@ from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.context import StreamContext
 from minamo.shell.drive import Driver, Source, Watch
+from minamo.shell.editing import Pages
+from minamo.shell.growing import Growing
 from minamo.shell.idle import Idle
 from minamo.shell.lanes import Lanes
 from minamo.shell.looking import Looker
@@ -100,18 +104,35 @@ class StreamOrchestrator:
         if config.suppress_text_output:
             await driver.run(provider, Idle(stream))
             return ()
-        manner = evolve(context.manner, pause_s=pause_for(HumanizerDegree(config.degree)))
+        growing = _growing(stream, context) if context.edit else None
+        if growing is None:
+            pause_s = pause_for(HumanizerDegree(config.degree))
+            manner = evolve(context.manner, pause_s=pause_s)
+        else:  # pages that change have no rest to put elsewhere
+            manner = evolve(context.manner, overflow=None)
+
+        def heard(receipt: Receipt) -> None:
+            if growing is not None:
+                growing.heard(receipt)
+                if dispatch.typing is not None:  # a message that grows says as much
+                    dispatch.typing.hide()
+            driver.heard(receipt)
+
         async with self.lanes.open(
             context.channel_id,
             context.sender,
-            stream.actions.outbox,
+            growing or stream.actions.outbox,
             stream_id=context.stream_id,
             manner=manner,
             typing=context.typing,
-            heard=driver.heard,
+            heard=heard,
             limit_reached=driver.limit_reached,
         ) as dispatch:
+            if growing is not None:
+                driver.touched = _then(growing.touch, dispatch.deliver)
             await driver.run(provider, dispatch)
+        if growing is not None:
+            growing.settle()
         return tuple(dispatch.receipts)
 
     async def _notify(self, result: StreamResult, context: StreamContext) -> StreamResult:
@@ -138,3 +159,22 @@ def _info(provider: object, context: StreamContext) -> StreamInfo:
         model=str(getattr(adapter, "model", "")),
         host=host,
     )
+
+
+def _growing(stream: Stream, context: StreamContext) -> Growing:
+    config = stream.actions.config
+    pages = Pages(
+        limit=config.max_message_length,
+        tables=config.tables,
+        fresh=context.fresh,
+        most=config.send_message_limit,
+    )
+    return Growing(stream, pages)
+
+
+def _then(*steps: Callable[[], object]) -> Callable[[], None]:
+    def every() -> None:
+        for step in steps:
+            step()
+
+    return every

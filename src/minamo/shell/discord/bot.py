@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 import hikari
 from attrs import define, field
 
-from minamo.shell.discord.calls import Calls, gone
+from minamo.shell.discord.calls import Calls, answer_of, gone
 from minamo.shell.discord.fields import creating, editing, given
 from minamo.shell.sender import Answer, Kind, Post
 
@@ -31,7 +34,20 @@ class BotSender:
 
     async def create(self, post: Post) -> Answer:
         """Send a new message."""
-        call = self._rest.create_message(
+        return await self.calls.make(self._create(post), creates=True)
+
+    async def create_all(self, after: Callable[[Answer | None], Post | None]) -> None:
+        """Send what *after* gives for the answer to the last, until it gives nothing."""
+
+        async def run() -> None:
+            answer: Answer | None = None
+            while (post := after(answer)) is not None:
+                answer = await answer_of(self._create(post), creates=True)
+
+        await self.calls.make(run())
+
+    def _create(self, post: Post) -> Coroutine[Any, Any, hikari.Message]:
+        return self._rest.create_message(
             post.channel_id,
             given(post.text),
             nonce=given(post.nonce),
@@ -41,7 +57,6 @@ class BotSender:
             mentions_reply=post.ping.reply,
             **creating(post),
         )
-        return await self.calls.make(call, creates=True)
 
     async def edit(self, post: Post, message_id: int) -> Answer:
         """Change a message that was sent."""

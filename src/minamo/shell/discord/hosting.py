@@ -76,9 +76,7 @@ class Host:
             async with AsyncExitStack() as stack:
                 webhooks = await stack.enter_async_context(webhook_client(self._url))
                 look = None if self._looker is None else self._looker.observer("delivery")
-                lanes = await stack.enter_async_context(
-                    open_lanes(pacer=self._pacer, watch=look)
-                )
+                lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer, watch=look))
                 if isinstance(self._bot, hikari.GatewayBotAware):
                     stack.callback(hear_echoes(self._bot, lanes.echoed))
                     if self._looker is not None:
@@ -91,4 +89,3 @@ class Host:
             if told.done():
                 raise
             told.set_exception(error)
-

@@ -15,11 +15,11 @@ from minamo.shell.beside import send_beside
 from minamo.shell.channel import Ticket
 from minamo.shell.context import StreamContext, new_stream_id
 from minamo.shell.discord import BotSender, InteractionSender
+from minamo.shell.discord.hosting import Home
 from minamo.shell.discord.personas import persona_sender
 from minamo.shell.discord.stopping import BUTTON
 from minamo.shell.discord.targets import Target
 from minamo.shell.drive import Source
-from minamo.shell.discord.hosting import Home
 from minamo.shell.notices import notice_for, send_notice
 from minamo.shell.options import Options
 from minamo.shell.orchestrator import StreamOrchestrator
@@ -147,7 +147,6 @@ class Reply:
             # Nonces are made of it, and each pass counts its messages from the start.
             stream_id=f"{self.stream_id}.{next(self._passes)}",
             manner=self._manner(ticket, first=first),
-            overflow=options.overflow,
             edit=options.edit,
             fresh=options.fresh,
             wishes=ticket.wishes,
@@ -168,6 +167,7 @@ class Reply:
             reply_to=reply_to,
             ping=options.ping,
             flags=0 if options.link_previews else SUPPRESS_EMBEDS,
+            overflow=options.overflow,
             button=button if options.button else None,
         )
 

@@ -1,0 +1,109 @@
+"""Replies that grow in place, and replies that are too long."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from minamo.core.config import StreamConfig
+from minamo.shell.overflow import Overflow
+from minamo.twin import CREATE, EDIT, TYPING, Twin
+from rigging import rigged, streaming
+
+pytestmark = pytest.mark.anyio
+
+WORDS = [f"word{number} " for number in range(60)]
+WHOLE = "".join(WORDS).strip()
+
+
+async def test_one_message_grows_to_the_exact_text(twin: Twin) -> None:
+    async with rigged(twin, streaming([(0.02, word) for word in WORDS], edit=True)) as rig:
+        result = await rig.ask()
+    assert rig.said() == [WHOLE]
+    assert twin.journal.count(CREATE) == 1
+    assert 1 <= twin.journal.count(EDIT) <= 4 + 1.2 / 1.05 + 2  # a burst, then its pace
+    assert twin.journal.count(TYPING) <= 2
+    assert twin.journal.count(status=429) == 0
+    assert (result.status, result.accumulated_text) == ("completed", WHOLE)
+
+
+async def test_it_is_seen_growing_before_a_paragraph_ends(twin: Twin) -> None:
+    script = ["The beginning", (60.0, " never")]
+    async with rigged(twin, streaming(script, edit=True)) as rig:
+        await twin.say("go")
+        await rig.until(lambda: rig.said() == ["The beginning"])
+        await rig.client.kill(channel_id=twin.channel("general").id)
+        await rig.until(lambda: bool(rig.results))
+    result = rig.results[0]
+    assert rig.said() == ["The beginning"]
+    assert result.stop_reason == "killed"
+    assert result.accumulated_text == "The beginning"  # it was seen, so it was said
+    assert not result.suppressed.get("killed")
+
+
+async def test_what_a_kill_finds_unseen_is_dropped(twin: Twin) -> None:
+    script = ["First", *[(0.0, f" w{number}") for number in range(200)], (60.0, "!")]
+    async with rigged(twin, streaming(script, edit=True)) as rig:
+        await twin.say("go")
+        await rig.until(lambda: bool(rig.said()))
+        await rig.client.kill(channel_id=twin.channel("general").id)
+        await rig.until(lambda: bool(rig.results))
+        await anyio.sleep(0.1)
+    result = rig.results[0]
+    (shown,) = rig.said()
+    assert result.accumulated_text == shown
+    total = sum(result.suppressed.values()) + len(shown)
+    assert total == result.metrics["total_characters"]
+
+
+async def test_a_long_one_rolls_over(twin: Twin) -> None:
+    text = "\n\n".join(f"Paragraph {number}. " + "x" * 80 for number in range(30))
+    script = [(0.01, text[at : at + 200]) for at in range(0, len(text), 200)]
+    async with rigged(twin, streaming(script, edit=True)) as rig:
+        result = await rig.ask()
+    assert "\n\n".join(rig.said()) == text
+    assert [one.kind for one in result.receipts].count("create") == len(rig.said()) == 2
+
+
+async def test_a_fresh_end(twin: Twin) -> None:
+    async with rigged(
+        twin, streaming([(0.02, word) for word in WORDS], edit=True, fresh=True)
+    ) as rig:
+        result = await rig.ask()
+    assert rig.said() == [WHOLE]
+    assert twin.journal.count(CREATE) == 2
+    assert result.status == "completed"
+
+
+async def test_thoughts_never_show_in_a_growing_reply(twin: Twin) -> None:
+    script = [(0.01, letter) for letter in "Say <think>secret</think>it."]
+    async with rigged(twin, streaming(script, edit=True)) as rig:
+        await rig.ask()
+    bodies = str([one.body for one in twin.journal.requests()])
+    assert "secret" not in bodies
+    assert "<th" not in bodies
+    assert rig.said() == ["Say it."]
+
+
+async def test_the_limit_of_messages_holds(twin: Twin) -> None:
+    config = StreamConfig(send_message_limit=1, max_message_length=100)
+    script = [(0.005, f"Sentence {number}. ") for number in range(40)]
+    async with rigged(twin, streaming(script, edit=True, config=config)) as rig:
+        result = await rig.ask()
+    assert len(rig.said()) == 1
+    assert len(rig.said()[0]) <= 100
+    assert (result.status, result.stop_reason) == ("stopped_by_user", "send_message_limit")
+    assert result.suppressed["limit"] > 0
+
+
+async def test_the_rest_of_a_long_reply_is_a_file(twin: Twin) -> None:
+    text = "\n\n".join(f"Paragraph {number}." for number in range(8))
+    async with rigged(
+        twin, streaming([text], overflow=Overflow(after=2, to="file")), config=StreamConfig()
+    ) as rig:
+        result = await rig.ask()
+    (name, data) = next(iter(twin.messages()[-1].files.items()))
+    assert name == "reply.md"
+    told = "\n\n".join([text for text in rig.said() if text] + [data.decode().strip()])
+    assert told == text
+    assert result.status == "completed"

@@ -1,0 +1,94 @@
+"""The judge of histories can say no: one doctored history for each way to break a promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simulation.history import check, marks
+
+FINE = """
+0.0 a opens channel=1 drain=5.0
+0.5 b opens channel=1 drain=5.0
+1.0 a chunk 12 0-9
+1.0 a send a-0 10 0-9
+1.2 a shows a-0
+1.2 a answer a-0
+1.2 a receipt a-0 delivered
+1.5 a chunk 27 10-14,15-16
+2.0 a wish user
+2.0 a decided
+2.0 a send a-1 10 10-14
+2.0 b chunk 4 0-3
+2.3 a shows a-1
+2.3 a answer a-1
+2.3 a receipt a-1 delivered
+2.3 a settled stopped_by_user user_request
+2.3 a books characters=39 marker=15 seam=7 +fence=5 aside=2 aside_marks=15-16 said=0-14
+3.0 b send b-0 4 0-3
+3.1 b answer b-0
+3.5 b send b-0 4 0-3
+3.6 b shows b-0
+3.6 b answer b-0
+3.6 b receipt b-0 delivered
+4.0 b end
+4.0 b decided
+4.0 b settled completed -
+4.0 b books characters=4 aside=0 aside_marks=- said=0-3
+""".strip()
+
+# What is wrong, the line that is changed, and what it becomes.
+DOCTORED = [
+    ("one_outcome", "4.0 b settled completed -", ""),
+    ("one_outcome", "4.0 b settled completed -", "4.0 b settled completed -\n4.0 b settled error -"),
+    ("one_outcome", "2.0 a decided", "2.0 a decided\n2.0 a decided"),
+    ("one_outcome", "4.0 b decided", "4.0 b cancelled\n4.0 b decided"),
+    ("the_first_decides", "settled stopped_by_user user_request", "settled stopped_by_user killed"),
+    ("the_first_decides", "4.0 b end", "4.0 b failed\n4.0 b end"),
+    ("the_first_decides", "4.0 b end\n", ""),
+    ("quiet", "2.0 a wish user", "2.0 a wish kill"),
+    ("quiet", "2.0 a wish user", "2.0 a wish follow_up"),
+    ("quiet", "2.0 a decided", "2.0 a decided\n2.0 a wish user"),
+    ("quiet", "2.0 a decided", "2.0 a decided\n2.0 a chunk 0 -\n2.0 a chunk 0 -"),
+    ("at_once", "2.0 a wish user", "1.9 a wish user"),
+    ("in_order", "2.0 a send a-1 10 10-14", "2.0 a send a-1 10 14,10-13"),
+    ("in_order", "1.2 a shows a-0", "1.2 a shows a-1\n1.2 a shows a-0"),
+    ("once", "2.3 a shows a-1", "2.3 a shows a-1\n2.3 a shows a-1"),
+    ("once", "2.0 a send a-1 10 10-14", "2.0 a send a-1 10 9-14"),
+    ("once", "2.3 a receipt a-1 delivered", "2.3 a receipt a-1 refused"),
+    ("once", "2.3 a shows a-1\n", ""),
+    ("once", "1.2 a receipt a-0 delivered", "1.2 a receipt a-0 delivered\n1.2 a receipt a-0 unknown"),
+    ("drained", "0.0 a opens channel=1 drain=5.0", "0.0 a opens channel=1 drain=0.2"),
+    ("conserved", "seam=7", "seam=6"),
+    ("conserved", "seam=7", "seam=8"),
+    ("conserved", "a books characters=39", "a books characters=40"),
+    ("conserved", "said=0-14", "said=0-13"),
+    ("conserved", "aside_marks=15-16", "aside_marks=14-15"),
+    ("conserved", "aside_marks=15-16", "aside_marks=15-17"),
+    ("conserved", "4.0 b books characters=4 aside=0 aside_marks=- said=0-3", ""),
+    ("not_interleaved", "1.2 a answer a-0", "1.2 b send b-0 4 0-3\n1.2 a answer a-0"),
+    ("not_interleaved", "1.5 a chunk", "1.3 b send b-0 4 0-3\n1.3 b answer b-0\n1.5 a chunk"),
+]  # fmt: skip
+
+
+def test_a_fine_history_is_fine() -> None:
+    assert check(FINE.splitlines()) == []
+
+
+@pytest.mark.parametrize(("promise", "line", "instead"), DOCTORED)
+def test_a_doctored_history_is_found_out(promise: str, line: str, instead: str) -> None:
+    assert line in FINE
+    doctored = FINE.replace(line, instead, 1)
+    found = check([each for each in doctored.splitlines() if each])
+    assert any(promise in fault for fault in found), found
+
+
+def test_it_reads_marks() -> None:
+    assert marks("-") == []
+    assert marks("0-3,7") == [0, 1, 2, 3, 7]
+
+
+def test_it_knows_nothing_of_the_program() -> None:
+    source = (Path(__file__).parent / "history.py").read_text()
+    assert "minamo" not in source
