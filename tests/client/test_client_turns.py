@@ -139,10 +139,23 @@ async def test_a_whole_conversation(twin: Twin) -> None:
 
 async def test_a_persona_speaks(twin: Twin) -> None:
     async with rigged(twin, streaming(["Hello."], persona=Persona("Mira"), reply=True)) as rig:
-        await rig.ask()
-    told = twin.messages()[-1]
+        await rig.ask(user="ann {x}")
+    notice, told = twin.messages()[-2:]
     assert (told.content, told.author.name) == ("Hello.", "Mira")
     assert told.webhook_id is not None
+    assert notice.author.name == "Mira"
+    assert str(twin.messages()[0].id) in notice.content
+    assert "ann (x)" in notice.content.replace("\\", "")
+    assert [one.outcome for one in rig.results[0].receipts] == ["delivered"]
+
+
+async def test_a_persona_speaks_in_a_thread(twin: Twin) -> None:
+    async with rigged(twin, streaming(["Hello."], persona=Persona("Mira"))) as rig:
+        thread = twin.thread("aside")
+        await twin.say("hi", channel=thread, user="ann")
+        await rig.until(lambda: bool(rig.results))
+    told = twin.messages(thread)[-1]
+    assert (told.content, told.author.name) == ("Hello.", "Mira")
 
 
 async def test_thoughts_below_the_reply(twin: Twin) -> None:

@@ -71,7 +71,7 @@ async def end_one(lanes: Lanes, number: int) -> str:
             lanes,
             provider,
             plain(**how.get("settings", {})),
-            discord=Discord(0.0, how.get("script"), place=number % 7),
+            discord=Discord(0.0, how.get("script"), place=number % 50),
             wishes=wishes,
             stream_id=f"stream {number}",
             call_timeout_ms=how.get("call_timeout_ms"),
@@ -92,7 +92,7 @@ async def end_many(count: int, first: int = 0, together: int = 50) -> Counter[st
         async with anyio.create_task_group() as tasks:
             for start in range(first, first + together):
                 tasks.start_soon(some, start)
-        assert len(lanes) == 0
+    assert len(lanes) == 0
     return ended
 
 
@@ -202,10 +202,12 @@ def test_p13_no_socket_is_left_open(figure: Callable[[str], None]) -> None:
     async def story() -> None:
         async with serving(answer) as server:
             before = open_files()
-            async with minamo.OpenAICompatible(f"{server.url}/v1", model="m") as llm:
-                async with anyio.create_task_group() as tasks:
-                    for number in range(60):
-                        tasks.start_soon(one, llm, number)
+            async with (
+                minamo.OpenAICompatible(f"{server.url}/v1", model="m") as llm,
+                anyio.create_task_group() as tasks,
+            ):
+                for number in range(60):
+                    tasks.start_soon(one, llm, number)
             # The server notices a moment later than we let go.
             with anyio.move_on_after(5):
                 while open_files() > before:  # noqa: ASYNC110

@@ -40,7 +40,9 @@ class Child:
 
         said = b""
         while not said.endswith(b"\n"):  # unbuffered, so possibly in pieces
-            said += await anyio.to_thread.run_sync(read)
+            piece = await anyio.to_thread.run_sync(read)
+            assert piece, "the other process has ended"
+            said += piece
         return said.decode().split()
 
     def tell(self, *words: object) -> None:
@@ -57,8 +59,9 @@ class Child:
     async def close(self) -> int:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self.signal(signal.SIGCONT)  # in case a failed test left it stopped
         self._process.stdin.close()
-        code = await anyio.to_thread.run_sync(self._process.wait)
+        code = await anyio.to_thread.run_sync(lambda: self._process.wait(timeout=30))
         self._process.stdout.close()
         return code
 
@@ -73,8 +76,7 @@ async def child(redis_server: RedisServer, prefix: str) -> AsyncIterator[Child]:
         with anyio.fail_after(30):
             assert await child.line() == ["ready"]
         yield child
-        with anyio.fail_after(30):
-            assert await child.close() == 0, "it leaves nothing open, warnings are errors"
+        assert await child.close() == 0, "it leaves nothing open, warnings are errors"
     finally:
         child.kill()
 

@@ -36,7 +36,7 @@ HEADERS = {
 }
 _SHUT = "Open the address with its key, as it was printed in the terminal."
 _ENTERED = (
-    '<!doctype html><meta charset="utf-8"><title>minamo</title>'
+    '<!doctype html><meta charset="utf-8"><title>minamo</title><link rel="icon" href="data:,">'
     '<meta http-equiv="refresh" content="0;url=/"><p><a href="/">minamo</a></p>'
 )
 

@@ -324,7 +324,7 @@ class Client:
             self._languages.wording(wanted.locale or found.locale or self._locale),
             orchestrator,
             await self._host.home(),
-            self._bot.rest,
+            self._bot,
             self._thoughts,
         )
         await reply.prepare()

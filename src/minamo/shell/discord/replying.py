@@ -16,7 +16,7 @@ from minamo.shell.channel import Ticket
 from minamo.shell.context import StreamContext, new_stream_id
 from minamo.shell.discord import BotSender, InteractionSender
 from minamo.shell.discord.hosting import Home
-from minamo.shell.discord.personas import persona_sender
+from minamo.shell.discord.personas import Speaking
 from minamo.shell.discord.stopping import BUTTON
 from minamo.shell.discord.targets import Target
 from minamo.shell.drive import Source
@@ -43,7 +43,7 @@ class Reply:
     wording: Wording
     orchestrator: StreamOrchestrator = field(repr=False)
     home: Home = field(repr=False)
-    rest: hikari.api.RESTClient = field(repr=False)
+    bot: hikari.RESTAware = field(repr=False)
     thoughts: Thoughts
     stream_id: str = field(factory=new_stream_id)
     sender: Sender = field(init=False, repr=False)
@@ -175,7 +175,9 @@ class Reply:
         target, options = self.target, self.options
         bot = self._bot_in(target.channel_id)
         if options.persona is not None:
-            return persona_sender(self.rest, self.home.webhooks, bot, options.persona)
+            cache = getattr(self.bot, "cache", None)
+            speaking = Speaking(self.bot.rest, self.home.webhooks, self.wording, cache)
+            return speaking.sender(options.persona, bot, target)
         if target.interaction is None:
             return bot
         one = target.interaction
@@ -189,7 +191,7 @@ class Reply:
         )
 
     def _bot_in(self, channel_id: int) -> BotSender:
-        return BotSender(self.rest, channel_id)
+        return BotSender(self.bot.rest, channel_id)
 
 
 async def _deferred(defer: Callable[..., Any], flags: hikari.MessageFlag | None) -> None:
