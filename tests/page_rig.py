@@ -164,24 +164,30 @@ async def rig(
         **{"inactivity_timeout_ms": 4_000, "first_token_timeout_ms": 8_000, **settings}
     )  # type: ignore[arg-type]
     hub = Hub(recording=True)
-    async with Twin(rules=Rules(rate_limits=not quick)) as twin, anyio.create_task_group() as tasks:
+    async with Twin(rules=Rules(rate_limits=not quick)) as twin:
         hub.feed.names[str(twin.channel().id)] = "general"
         twin.watch(hub.feed.gateway)
         bot = hikari.GatewayBot(
-            twin.token, rest_url=twin.url, banner=None, logs=None,
-            suppress_optimization_warning=True, intents=hikari.Intents.ALL,
-        )  # fmt: skip
+            twin.token,
+            rest_url=twin.url,
+            banner=None,
+            logs=None,
+            suppress_optimization_warning=True,
+            intents=hikari.Intents.ALL,
+        )
         await bot.start(check_for_updates=False)
+        pacer = unpaced() if quick else None
         try:
-            async with open_lanes(
-                watch=hub.observer("delivery"), pacer=unpaced() if quick else None
-            ) as lanes:
+            async with (
+                open_lanes(watch=hub.observer("delivery"), pacer=pacer) as lanes,
+                anyio.create_task_group() as tasks,
+            ):
                 made = Rig(twin, hub, bot, lanes, config, tasks)
                 bot.event_manager.subscribe(hikari.GuildMessageCreateEvent, made.on_message)
                 async with serve(hub, port=port, actions=None if read_only else made) as served:
                     made.served = served
                     yield made
-                    tasks.cancel_scope.cancel()
+                tasks.cancel_scope.cancel()
         finally:
             await bot.close()
 

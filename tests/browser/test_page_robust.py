@@ -50,7 +50,9 @@ async def test_a_hostile_reply_does_nothing_and_freezes_nothing(look, figure, sh
         await page.wait_for_selector("#raw-pages:not([hidden])")
         assert await page.locator("#raw span").count() < 7_000
         await page.click("#raw-next")
-        assert "6000 to 12000" in await page.inner_text("#raw-where")
+        await seen.until(
+            "document.querySelector('#raw-where').textContent.includes('6000 to 12000')"
+        )
         await shoot(page, "hostile")
 
 
