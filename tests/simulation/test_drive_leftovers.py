@@ -38,7 +38,7 @@ ENDINGS: list[dict[str, Any]] = [
     {"then": [END]},
     {"then": [CALL]},
     {"then": [ERROR]},
-    {"then": [OSError()]},
+    {"then": [OSError]},
     {"settings": {"inactivity_timeout_ms": 2}},
     {"settings": {"stream_deadline_ms": 2}},
     {"call_timeout_ms": 2},
@@ -57,7 +57,9 @@ ENDINGS: list[dict[str, Any]] = [
 
 async def end_one(lanes: Lanes, number: int) -> str:
     how = ENDINGS[number % len(ENDINGS)]
-    provider = Provider(TEXT + [(0.0, what) for what in how.get("then", ())])
+    # An exception that is raised again and again would remember every time.
+    then = [what() if isinstance(what, type) else what for what in how.get("then", ())]
+    provider = Provider(TEXT + [(0.0, what) for what in then])
     wishes = Wishes()
     with anyio.CancelScope() as scope:
 

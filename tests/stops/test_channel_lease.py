@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 import anyio
 import pytest
 
+from cancelling import cancelled_at
 from minamo.shell.channel import Channels, Refused, Ticket
 from minamo.shell.lease_redis import RedisLease
 from redis_server import RedisServer
@@ -67,3 +68,22 @@ async def test_who_does_not_want_to_wait_is_refused_while_the_other_bot_is_busy(
 
         assert await here.run(1, slow) == Refused("busy")
         assert await floor.run(there, "impatient", "ignore") == "impatient"
+
+
+async def test_a_turn_cancelled_at_any_await_frees_the_channel_for_the_other_bot(
+    redis_server: RedisServer, prefix: str
+) -> None:
+    k = 0
+    fired = True
+    async with AsyncExitStack() as stack:
+        here, there = await two(stack, redis_server.url, prefix)
+        while fired:
+            k += 1
+            floor = Floor()
+            fired = await cancelled_at(k, floor.run(here, f"turn {k}"))
+            # Far sooner than a lease expires by itself.
+            with anyio.fail_after(2):
+                while await floor.run(there, "other", "ignore") != "other":  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+            assert (len(here), len(there)) == (0, 0)
+    assert k > 3

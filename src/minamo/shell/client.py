@@ -107,6 +107,7 @@ class Client:
             pacer=pacer,
             looker=self._looker,
             page=self._inspector.page,
+            services=(self.stops, lease),
         )
         self._running = Running(self.stops)
         self._drain_s = drain_s

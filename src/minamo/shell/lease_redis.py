@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import anyio
 from attrs import define, field
@@ -33,6 +33,7 @@ from minamo.shell.redis_link import (
 from minamo.shell.wishes import Wish, Wishes
 
 _LOG = logging.getLogger("minamo.redis")
+T = TypeVar("T")
 
 # So long a channel stays silent after its process died, and so long Redis may be away unnoticed.
 TTL_MS = 15_000
@@ -69,6 +70,8 @@ class _Held:
     """When it expires unless renewed, by our clock and counted from before we asked."""
     over: anyio.Event = field(factory=anyio.Event)
     """The block was left."""
+    taking: asyncio.Task[Any] | None = None
+    """The last attempt to take it."""
 
 
 class RedisLease:
@@ -95,6 +98,7 @@ class RedisLease:
         self._refuse = when_unreachable == "refuse"
         self._client = client_for(url)
         self._closed = False
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def __repr__(self) -> str:
         state = "healthy" if self.healthy else "unreachable"
@@ -114,6 +118,8 @@ class RedisLease:
     async def aclose(self) -> None:
         """Close every connection, for good.  What is still held expires."""
         self._closed = True
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
         await close_client(self._client)
 
     @asynccontextmanager
@@ -138,17 +144,30 @@ class RedisLease:
             yield leased
         finally:
             held.over.set()
-            with anyio.CancelScope(shield=True):
-                # Not cancelled: a renewal under way must not overtake the release.
-                if renewing is not None:
-                    await asyncio.wait([renewing])
             # Also when it was not granted: a lost answer, or a cancelled wait, may have left it.
-            await self._release(held)
+            with anyio.CancelScope(shield=True):
+                await self._apart(self._give_back(held, renewing))
+
+    async def _apart(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do *work* in a task that no cancellation of ours reaches, whatever kind it is."""
+        task = asyncio.get_running_loop().create_task(work)
+        # asyncio itself keeps no task alive.
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def _give_back(self, held: _Held, renewing: asyncio.Task[None] | None) -> None:
+        # A renewal or an attempt under way must not overtake the release.
+        under_way = [task for task in (renewing, held.taking) if task is not None]
+        if under_way:
+            await asyncio.wait(under_way)
+        await self._release(held)
 
     async def _acquire(self, held: _Held, wait_s: float) -> Leased:
         last = anyio.current_time() + wait_s
         while True:
-            leased = await self._take(held)
+            # redis-py can swallow a cancellation; in a task of its own it meets none.
+            leased = await self._apart(self._take(held))
             if leased is Leased.UNREACHABLE and not self._refuse:
                 return Leased.GRANTED
             if leased or anyio.current_time() + _ASK_EVERY_S > last:
@@ -169,6 +188,7 @@ class RedisLease:
         wishes.put(Wish(kind="kill", requester="lease", context={"lease": leased.value}))
 
     async def _take(self, held: _Held) -> Leased:
+        held.taking = asyncio.current_task()
         asked_at = anyio.current_time()
         if self._closed:  # the client would open again
             return Leased.UNREACHABLE

@@ -6,7 +6,7 @@ hikari runs every listener in a task that ends with it, so lanes cannot live in 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
@@ -41,8 +41,10 @@ class Host:
         pacer: Pacer | None = None,
         looker: Looker | None = None,
         page: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
+        services: Sequence[object] = (),
     ) -> None:
         self._bot = bot
+        self._services = services
         self._looker = looker
         self._page = page
         # A bot that talks to another Discord, such as the twin, must not have its webhooks talk to
@@ -74,6 +76,9 @@ class Host:
     async def _keep(self, told: asyncio.Future[Home], leave: asyncio.Event) -> None:
         try:
             async with AsyncExitStack() as stack:
+                for service in self._services:
+                    if isinstance(service, AbstractAsyncContextManager):
+                        await stack.enter_async_context(service)
                 webhooks = await stack.enter_async_context(webhook_client(self._url))
                 look = None if self._looker is None else self._looker.observer("delivery")
                 lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer, watch=look))

@@ -1,0 +1,101 @@
+"""Two bots of one name, each with a client, sharing a channel and a Redis."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from minamo.shell.client import Client
+from minamo.shell.lease_redis import RedisLease
+from minamo.shell.scripted import Scripted
+from minamo.shell.stops_redis import RedisStops
+from minamo.twin import Twin
+from redis_server import RedisServer
+from rigging import make_bot, until
+
+pytestmark = pytest.mark.anyio
+
+SLOW = Scripted([(0.0, "First.\n\n"), (0.02, "Second"), (60.0, " never")])
+
+
+@asynccontextmanager
+async def pair(twin: Twin, url: str, prefix: str) -> AsyncIterator[tuple[Client, Client]]:
+    clients = []
+    bots = [make_bot(twin) for _ in "ab"]
+    for bot in bots:
+        stops = RedisStops(url, prefix=prefix)
+        clients.append(Client(bot, stops=stops, lease=RedisLease(url, prefix=prefix)))
+        await bot.start(check_for_updates=False)
+    try:
+        yield clients[0], clients[1]
+    finally:
+        for bot in bots:
+            await bot.close()
+
+
+async def test_a_stop_reaches_the_other_bot(redis_server: RedisServer, prefix: str, figure: Any) -> None:
+    async with Twin() as twin, pair(twin, redis_server.url, prefix) as (here, there):
+        place = twin.channel("general").id
+        results: list[Any] = []
+
+        async def stream() -> None:
+            results.append(await here.stream(place, SLOW))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream)
+            await until(lambda: twin.texts() == ["First."])
+            asked_at = anyio.current_time()
+            assert await there.request_stop(channel_id=place, requester="7")
+            reached_ms = (anyio.current_time() - asked_at) * 1000
+        figure(f"a stop through the other bot: answered in {reached_ms:.1f} ms")
+        assert (results[0].status, results[0].stop_reason) == ("stopped_by_user", "user_request")
+        assert twin.texts() == ["First.", "Second"]
+
+
+async def test_a_newer_question_to_one_bot_interrupts_the_other(
+    redis_server: RedisServer, prefix: str
+) -> None:
+    async with Twin() as twin, pair(twin, redis_server.url, prefix) as (here, there):
+        place = twin.channel("general").id
+        results: list[Any] = []
+
+        async def stream() -> None:
+            results.append(await here.stream(place, SLOW))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream)
+            await until(lambda: twin.texts() == ["First."])
+            assert (await there.stream(place, Scripted(["new"]))).status == "completed"
+        assert results[0].status == "follow_up_interrupt"
+        assert twin.texts() == ["First.", "new"]
+
+
+async def test_redis_dies_and_comes_back(own_redis: RedisServer, prefix: str) -> None:
+    async with Twin() as twin, pair(twin, own_redis.url, prefix) as (here, there):
+        place = twin.channel("general").id
+        results: list[Any] = []
+
+        async def stream(source: Scripted) -> None:
+            results.append(await here.stream(place, source))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream, Scripted(["One.\n\n", (0.6, "Two."), (0.0, "")]))
+            await until(lambda: twin.texts() == ["One."])
+            own_redis.kill()
+            assert not await there.request_stop(channel_id=place, requester="7")
+        assert results[0].status == "completed"  # it does not need Redis to end
+        assert twin.texts() == ["One.", "Two."]
+
+        own_redis.start()
+        with anyio.fail_after(10):
+            while not (here.stops.healthy and there.stops.healthy):  # type: ignore[attr-defined]  # noqa: ASYNC110
+                await anyio.sleep(0.02)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream, SLOW)
+            await until(lambda: twin.texts()[-1] == "First.")
+            assert await there.request_stop(channel_id=place, requester="7")
+        assert results[1].status == "stopped_by_user"
