@@ -9,31 +9,54 @@ help:            ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
 install: $(VENV)/.done  ## Make .venv and install everything into it
-$(VENV)/.done: pyproject.toml
+$(VENV)/.done: $(VENV)/.ready
 ifdef UV
-	uv venv --quiet --allow-existing $(VENV)
 	uv pip install --quiet --python $(RUN)python -e . --group dev
 else
-	$(PYTHON) -m venv $(VENV)
 	$(RUN)python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(RUN)python -m pip install --quiet -e . --group dev
 endif
 	@touch $@
 
-run: install     ## See it: a recorded reply goes through the machine, in the terminal
-	@$(RUN)minamo replay docs/example.jsonl
-	@echo
-	@$(RUN)minamo charts
-	@echo "  pictures: diagrams/   a local Discord: minamo twin   more: minamo --help"
+# What a bot needs, without the tools to work on it.
+$(VENV)/.ready: pyproject.toml
+	@echo "installing into $(VENV) ..."
+ifdef UV
+	uv venv --quiet --allow-existing $(VENV)
+	uv pip install --quiet --python $(RUN)python -e .
+else
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)python -m pip install --quiet --disable-pip-version-check -e .
+endif
+	@touch $@
+
+run: $(VENV)/.ready  ## See it: a local Discord, the bot, the live page; with DISCORD_TOKEN set, the real one
+	@$(RUN)minamo run $(ARGS)
 
 # Measuring coverage makes a test several times slower, so only the tests of the pure code are
 # measured: they alone must reach every branch of it.
 test: check      ## Everything a change must pass: format, lint, types, charts, tests, coverage
-	$(RUN)pytest -q -n 2 -m "not slow" --ignore=tests/unit --ignore=tests/wire
+	$(RUN)pytest -q -n 2 -m "not slow" --ignore=tests/unit --ignore=tests/wire --ignore=tests/oldest
 	rm -f .coverage .coverage.*
 	$(RUN)coverage run -m pytest -q -n 2 -m "not slow" tests/unit tests/wire
 	$(RUN)coverage combine -q
 	$(RUN)coverage report --include="*/minamo/machine/*,*/minamo/core/*,*/minamo/wire/*" --fail-under=100
+
+# The oldest hikari that is promised, and lightbulb, which wants no newer one.
+OLDEST := .venv-oldest
+oldest: $(OLDEST)/.done  ## The tests of the Discord side once more, with the oldest hikari
+	$(OLDEST)/bin/pytest -q -n 2 -m "not slow" tests/oldest tests/discord tests/client \
+	  --ignore=tests/client/test_client_frameworks.py
+$(OLDEST)/.done: pyproject.toml
+ifdef UV
+	uv venv --quiet --allow-existing $(OLDEST)
+	uv pip install --quiet --python $(OLDEST)/bin/python -e . --group oldest
+else
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(OLDEST)/bin/python -m pip install --quiet -e . --group oldest
+endif
+	@touch $@
 
 check: install   ## The quick part of it: format, lint, types, imports, charts and diagrams
 	$(RUN)ruff format --check
@@ -46,16 +69,20 @@ fix: install     ## Format, and fix what can be fixed by itself
 	$(RUN)ruff format
 	$(RUN)ruff check --fix
 
+screenshots: install  ## Take the pictures of the live page anew, with a real browser
+	$(RUN)python tests/browser/screenshots.py docs/pictures
+
 diagrams: install  ## Draw diagrams/ anew from statecharts/
 	$(RUN)minamo charts --write
 
 promises: install  ## The slow suites: every promise with its full figure
-	$(RUN)pytest -q -n 2 -m "slow or not slow" --hypothesis-profile=promises
+	$(RUN)pytest -q -n 2 -m "slow or not slow" --hypothesis-profile=promises --ignore=tests/oldest
 
 bench: install   ## Measure
 	$(RUN)minamo bench machine
 	$(RUN)minamo bench text
 	$(RUN)minamo bench ingest
 	$(RUN)minamo bench delivery
+	$(RUN)minamo bench load
 
-.PHONY: help install run test check fix diagrams promises bench
+.PHONY: help install run test oldest check fix screenshots diagrams promises bench

@@ -7,11 +7,11 @@ from typing import Any
 
 import anyio
 import pytest
-from rigging import Rig, rigged, streaming
 
 from minamo.core.config import StreamConfig
 from minamo.shell.scripted import Scripted
 from minamo.twin import CREATE, Twin
+from rigging import Rig, rigged, streaming
 
 pytestmark = pytest.mark.anyio
 

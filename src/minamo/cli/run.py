@@ -110,9 +110,9 @@ def _write(path: Path) -> int:
     from minamo.bot.reading import example
 
     try:
-        # Not over what somebody has filled in.
-        with path.open("x", encoding="utf-8") as file:
-            file.write(example())
+        # Not over what somebody has filled in; and secrets may be filled in.
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(example(), encoding="utf-8")
     except FileExistsError:
         raise BadSetting(f"{path} is there already; name another file") from None
     except OSError as error:

@@ -6,6 +6,7 @@ loses what is in it and is told everything anew.
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from itertools import count
@@ -106,7 +107,7 @@ class Hub:
             return None
         number = str(next(self._numbers))
         began_at = self.clock() if at is None else at
-        recorder = Recorder(number, int(channel_id), stream, began_at, self.tell)
+        recorder = Recorder(number, int(channel_id), stream, began_at, self.tell, time.time())
         self._recorders[number] = recorder
         while len(self._recorders) > STREAMS_MAX:
             self._recorders.popitem(last=False)

@@ -7,17 +7,16 @@ here can make a stream fail.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from attrs import define, field, fields
+from attrs import define, field
 
 from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
-from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
-from minamo.core.trace import SETTINGS
 from minamo.core.trace_lines import chunk_record
 from minamo.inspect.looking import excerpt
+from minamo.inspect.settings_line import settings_of
 from minamo.inspect.steps import MOVES_MAX
 from minamo.inspect.tracks import Tracks
 
@@ -76,6 +75,8 @@ class Recorder:
     began_at: float
     tell: Tell = field(repr=False)
     """Gets every happening, at once."""
+    wall: float = 0.0
+    """When it began by the clock on the wall, to find its place among the messages."""
     cut: int = field(default=0, init=False)
     """How many happenings were not recorded, because there were too many."""
     tracks: Tracks = field(init=False, repr=False)
@@ -93,7 +94,7 @@ class Recorder:
 
     def __attrs_post_init__(self) -> None:
         self.tracks = Tracks.of(self.stream)
-        settings = _settings(self.stream.actions.config)
+        settings = settings_of(self.stream.actions.config)
         self._lines.append(json.dumps({"settings": settings}))
         # After the tracks, so that these have noted the row when it is passed on.
         self.stream.machine.subscribe(lambda _: self._moved())
@@ -157,7 +158,7 @@ class Recorder:
         return {
             "id": self.id,
             "channel": str(self.channel_id),
-            "began_at": self.began_at,
+            "wall": self.wall,
             "ended_at": self.ended_at,
             "first_at": self.first_at,
             "heard_at": self.heard_at,
@@ -267,22 +268,3 @@ def _asked(event: str, requester: str | None) -> Json:
 
 def _size(chunk: Chunk) -> int:
     return len(chunk.content) if isinstance(chunk, Text) else 0
-
-
-def _settings(config: StreamConfig) -> Json:
-    return dict(_changed(config, StreamConfig(humanize=False)))
-
-
-def _changed(config: StreamConfig, usual: StreamConfig) -> Iterator[tuple[str, Any]]:
-    known = {one.name for one in fields(StreamConfig)} & set(SETTINGS)
-    # The wire has removed overlaps before a chunk came here; doing it twice would eat text.
-    for name in sorted(known - {"overlap_removal"}):
-        value = getattr(config, name)
-        if value != getattr(usual, name):
-            yield name, sorted(value) if isinstance(value, frozenset) else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, tuple) else value

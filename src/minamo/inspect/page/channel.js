@@ -1,6 +1,7 @@
 // The channel as Discord would show it.
 
 import { $, h, perFrame, plural } from "./dom.js";
+import { plain } from "./inline.js";
 import { markdown } from "./markdown.js";
 import { on, select, state } from "./state.js";
 import { postJson } from "./net.js";
@@ -152,7 +153,7 @@ function text(message) {
 
 function reply(id) {
   const to = messages.get(id);
-  const words = to ? to.text.replace(/\s+/g, " ").slice(0, 120) : "a message that is gone";
+  const words = to ? plain(to.text, names).slice(0, 120) : "a message that is gone";
   return h("p", { class: "reply" }, to ? avatar(to.author) : null, to ? h("strong", {}, to.author.name) : null, h("span", { dir: "auto" }, words));
 }
 
@@ -217,9 +218,17 @@ function outcomes(list) {
         h("span", { class: "pill" }, stream.status.replaceAll("_", " ")),
         ` ${plural(stream.messages, "message")} · ${hidden} left out`),
     );
-    if (last) elements.get(last.message).after(line);
-    else list.append(line);
+    const before = last ? elements.get(last.message) : lastBefore(stream.wall * 1000);
+    if (before) before.after(line);
+    else list.prepend(line);
   }
+}
+
+// A reply of which nothing was shown stands behind the message that was the latest when it began.
+function lastBefore(time) {
+  let found = null;
+  for (const [id, element] of elements) if (Date.parse(messages.get(id)?.at) <= time) found = element;
+  return found;
 }
 
 function drawTyping() {

@@ -92,6 +92,14 @@ function token(page, start, end) {
   return [made, start + found[0].length];
 }
 
+// A text in one line without its formatting, for a reply's little preview.
+export const plain = (text, names) =>
+  text
+    .replace(/<(@!?|@&|#)(\d+)>/g, (_, who, id) => (who === "#" ? "#" : "@") + (names[id] || "someone"))
+    .replace(/<a?(:\w+:)\d+>/g, "$1")
+    .replace(/```[\w+#.-]*\n?|\*\*|__|~~|\|\||`/g, "")
+    .replace(/\s+/g, " ");
+
 function moment(stamp, style) {
   const when = new Date(stamp * 1000);
   if (Number.isNaN(when.getTime())) return "invalid date";

@@ -1,0 +1,49 @@
+"""lightbulb, as it is, with the hikari it wants; `make oldest` runs this."""
+
+from __future__ import annotations
+
+import hikari
+import lightbulb
+import pytest
+
+from minamo.core.result import StreamResult
+from minamo.shell.client import Client
+from minamo.shell.scripted import Scripted
+from minamo.twin import CREATE, Twin
+from rigging import make_bot, until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def test_a_command_is_answered() -> None:
+    assert hikari.__version__.startswith("2.6.")
+    results: list[StreamResult] = []
+    async with Twin() as twin:
+        bot = make_bot(twin)
+        client = Client(bot)
+        framework = lightbulb.client_from_app(bot)
+        registry = framework.di.registry_for(lightbulb.di.Contexts.DEFAULT)
+        registry.register_value(Client, client)
+        bot.subscribe(hikari.StartingEvent, framework.start)
+
+        @framework.register
+        class Ask(lightbulb.SlashCommand, name="ask", description="Ask the model"):
+            q = lightbulb.string("q", "what")
+
+            @lightbulb.invoke
+            async def invoke(self, ctx: lightbulb.Context, minamo: Client) -> None:
+                results.append(await minamo.stream(ctx, Scripted(["One.\n\n", "Two: ", self.q])))
+
+        await bot.start(check_for_updates=False)
+        await until(lambda: bool(twin.world.commands))
+        await twin.slash("ask", {"q": "why?"})
+        await until(lambda: bool(results))
+        await bot.close()
+        assert results[0].status == "completed"
+        assert twin.texts() == ["One.", "Two: why?"]
+        assert twin.journal.count(CREATE) == 0
