@@ -159,7 +159,10 @@ async def test_the_next_provider_is_asked(twin: Twin, running: Bot) -> None:
 
 async def test_a_persona_by_command(twin: Twin, running: Bot) -> None:
     voice = Listening("Waves.")
-    personas = (PersonaSettings(name="Nereid", prompt="You are the sea."), PersonaSettings(name="B"))
+    personas = (
+        PersonaSettings(name="Nereid", prompt="You are the sea."),
+        PersonaSettings(name="B"),
+    )
     async with running(twin, Settings(persona=personas), voice) as one:
         (ask,) = [
             c for c in next(iter(twin.world.commands.values())).values() if c["name"] == "ask"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import socket
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import pytest
 from aiohttp import web
 
 from minamo.bot.reading import example
+from minamo.cli.main import main
 from minamo.twin import Rules, Twin
 from provider_server import refusing, serving, streamed
 
@@ -229,30 +229,31 @@ async def test_the_port_is_taken(run_command: Callable[..., Any]) -> None:
         (["--write-config", "{path}/x"], "", "cannot be written"),
     ],
 )
-async def test_mistakes_end_with_two(
-    run_command: Callable[..., Any],
+def test_mistakes_end_with_two(
     config: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
     arguments: list[str],
     text: str,
     said: str,
 ) -> None:
     path = config(text)
-    given = [one.format(path=path) for one in arguments]
-    code, _, err = await run_command("run", *given)
-    assert code == 2
-    assert said in one_line(err)
+    assert main(["run", *(one.format(path=path) for one in arguments)]) == 2
+    assert said in one_line(capsys.readouterr().err)
 
 
-async def test_a_token_without_a_model(run_command: Callable[..., Any]) -> None:
-    code, _, err = await run_command("run", DISCORD_TOKEN="MTAwMDAwMDAwMDAwMDAwMDAwMA.a.b")
-    assert code == 2
-    assert "no model to ask: set MINAMO_MODEL" in one_line(err)
+def test_a_token_without_a_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISCORD_TOKEN", "MTAwMDAwMDAwMDAwMDAwMDAwMA.a.b")
+    assert main(["run"]) == 2
+    assert "no model to ask: set MINAMO_MODEL" in one_line(capsys.readouterr().err)
 
 
-async def test_the_settings_are_written(run_command: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_settings_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "new.toml"
-    code, out, _ = await run_command("run", "--write-config", str(path))
-    assert code == 0
-    assert f"minamo run --config {path}" in out
+    assert main(["run", "--write-config", str(path)]) == 0
+    assert f"minamo run --config {path}" in capsys.readouterr().out
     assert path.read_text() == example()
-    assert os.stat(path).st_mode & 0o077 == 0
+    assert path.stat().st_mode & 0o077 == 0  # for a token may be written into it

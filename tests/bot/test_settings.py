@@ -89,7 +89,7 @@ def test_a_mistake_is_named_with_its_line(file: Path, text: str, said: str) -> N
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match="none.toml cannot be read: No such file"):
+    with pytest.raises(BadSetting, match=r"none\.toml cannot be read: No such file"):
         read_settings(tmp_path / "none.toml", {})
 
 
@@ -151,9 +151,7 @@ def test_no_secret_is_in_a_complaint(file: Path, table: str) -> None:
         ({"GEMINI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "MINAMO_MODEL": "other"}, "gemini", ""),
     ],
 )  # fmt: skip
-def test_a_provider_from_the_environment(
-    environ: dict[str, str], kind: str, base_url: str
-) -> None:
+def test_a_provider_from_the_environment(environ: dict[str, str], kind: str, base_url: str) -> None:
     (one,) = read_settings(None, environ).provider
     assert (one.kind, one.base_url) == (kind, base_url)
     assert one.model == environ.get("MINAMO_MODEL", "")

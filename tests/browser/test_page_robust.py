@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from statistics import median
 
 import pytest
 
@@ -14,13 +15,14 @@ pytestmark = pytest.mark.anyio
 FRAME = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 
 
-async def slowest_frame(page, count=15) -> float:
-    worst = 0.0
+async def frame(page, count=15) -> float:
+    """How long the page usually takes to answer; one slow answer may be the machine's."""
+    took = []
     for _ in range(count):
         began = time.perf_counter()
         await page.evaluate(FRAME)
-        worst = max(worst, time.perf_counter() - began)
-    return worst
+        took.append(time.perf_counter() - began)
+    return median(took)
 
 
 async def test_a_hostile_reply_does_nothing_and_freezes_nothing(look, figure, shoot):
@@ -29,16 +31,16 @@ async def test_a_hostile_reply_does_nothing_and_freezes_nothing(look, figure, sh
         page = seen.page
         await seen.send("Be hostile.")
         assert await seen.outcome() == "completed"
-        await slowest_frame(page, 3)  # what was still on its way
+        await frame(page, 3)  # what was still on its way
         answers = []
         for tab in ("#tab-log", "#tab-raw", "#tab-thoughts"):
             await page.click(tab)
             await page.wait_for_timeout(600)
-            answers.append(await slowest_frame(page))
+            answers.append(await frame(page))
         figure(
             f"page: answers within {max(answers) * 1000:.0f} ms after 100,000 hostile characters"
         )
-        assert min(answers) < 0.1
+        assert max(answers) < 0.1
         assert await page.evaluate("window.pwned") is None
         assert await page.locator("#messages script, #messages img, #messages iframe").count() == 0
         assert await page.locator("#messages a[href^='javascript']").count() == 0
@@ -61,7 +63,7 @@ async def test_a_flood_of_chunks_does_not_freeze_it(look):
         made.scripts["Flood."] = Scripted([f"w{n} <think>x</think>" for n in range(3_000)])
         await seen.send("Flood.")
         assert await seen.outcome() == "completed"
-        assert await slowest_frame(seen.page) < 0.5
+        assert await frame(seen.page) < 0.1
         await seen.until("window.litStates.at(-1) === 'completed'")
         assert await seen.page.locator("#log .line").count() <= 300
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import hikari
 import pytest
@@ -139,3 +140,19 @@ def test_the_public_names_are_pinned() -> None:
         "SlowedDown", "Style", "Twin", "TwinFailure", "User", "Webhook", "faster",
     ]  # fmt: skip
     assert all(hasattr(minamo.twin, name) for name in minamo.twin.__all__)
+
+
+@pytest.mark.anyio
+async def test_somebody_may_watch_what_happens(twin: Twin) -> None:
+    seen: list[tuple[str, Any]] = []
+    twin.user("ann")  # else the first thing seen is that she joins
+    end = twin.watch(lambda name, data: seen.append((name, data)))
+    said = await twin.say("hello")
+    await twin.edit(said, "hello there")
+    await twin.slash("ask")
+    assert [name for name, _ in seen] == ["MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE"]
+    assert seen[1][1]["content"] == "hello there"
+    assert seen[2][1]["token"] == "***"
+    end()
+    await twin.say("unseen")
+    assert len(seen) == 3

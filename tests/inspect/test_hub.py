@@ -196,3 +196,15 @@ def test_the_gateway_feeds_everything():
     feed.gateway("MESSAGE_UPDATE", {"id": "5", "channel_id": "3", "embeds": []})  # a link unfolded
     assert feed.snapshot() == []
     assert feed.people == {"9": "Mira"}
+
+
+def test_channels_are_called_by_their_names():
+    feed = Feed()
+    assert feed.names_now() == {}
+    feed.gateway(
+        "GUILD_CREATE", {"id": "1", "name": "Home", "channels": [{"id": "2", "name": "lake"}]}
+    )
+    feed.gateway("CHANNEL_CREATE", {"id": "3", "name": "reeds"})
+    assert feed.names_now() == {"2": "lake"}
+    feed.put(Message(id="9", channel="3", author=ANN))
+    assert feed.names_now() == {"3": "reeds"}

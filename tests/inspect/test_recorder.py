@@ -30,6 +30,7 @@ class Receipt:
     attempts: int = 1
     accepted_at: float = 1.0
     settled_at: float = 1.25
+    kind: str = "create"
 
 
 @frozen
@@ -99,10 +100,10 @@ def test_what_is_told():
     told = Told()
     told.chunk("<think>hm</think>Hi")
     told.end()
-    assert told.kinds() == ["event", "moves", "moves", "event", "moves", "lane", "moves", "ended"]
+    assert told.kinds() == ["event", "moves", "moves", "event", "moves", "moves", "lane", "ended"]
     assert told.events[0]["text"] == "<think>hm</think>Hi"
     assert told.events[0]["t"] == 0.1
-    assert told.events[1]["moves"] == [["think_opened", "opening", "in_think", 14]]
+    assert [one[:3] for one in told.events[1]["moves"]] == [["think_opened", "opening", "in_think"]]
     assert told.events[-1]["status"] == "completed"
     assert [one["n"] for one in told.events] == list(range(1, len(told.events) + 1))
 
@@ -167,3 +168,14 @@ def test_other_words_and_chunks():
         ("done", "stop"),
         ("text", "a thought"),
     ]
+
+
+def test_a_fault_of_the_recorder_does_not_reach_the_stream(caplog):
+    told = Told()
+    told.happen("receipt", object())
+    told.happen("receipt", object())
+    assert told.recorder.broken
+    assert len(caplog.records) == 1
+    told.chunk("Hi")
+    told.end()
+    assert told.messages == ["Hi"]

@@ -11,7 +11,7 @@ from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.core.trace import Moment, Trace
-from minamo.inspect.reasons import explain
+from minamo.inspect.reasons import HIDDEN
 from minamo.inspect.steps import step_through
 from minamo.inspect.tracks import Tracks
 from minamo.inspect.why import Books, Fate, fates, messages
@@ -109,7 +109,7 @@ def test_the_chunk_and_the_state():
 def test_hidden_characters_name_their_rule(text, found, settings, reason):
     fate = fate_of(text, found, **settings)
     assert (fate.place.kind, fate.place.reason) == ("suppressed", reason)
-    assert explain(fate.place.kind, reason) != f"Left out under the rule {reason!r}."
+    assert HIDDEN[reason]
 
 
 def test_nothing_is_shown_on_purpose():
@@ -148,3 +148,25 @@ def test_a_message_that_was_lost_is_not_shown():
     places = [one.place for one in fates(Books.of(tracks))]
     assert ("suppressed", "undelivered") in [(one.kind, one.reason) for one in places]
     assert not [one for one in places if one.kind == "message"]
+
+
+def test_a_message_that_came_back_is_followed_to_where_it_went_then():
+    stream = Stream(StreamConfig(degree=2))
+    tracks = Tracks.of(stream)
+    for content in ("one\n", "two\n", "three\n"):
+        tracks.heard(Text(content))
+        stream.chunk(Text(content))
+    outbox = stream.actions.outbox
+    assert [one.text for one in outbox.take(1)] == ["one"]
+    assert outbox.take_rest()
+    outbox.put_rest_back()
+    said = [one.text for one in outbox.take()]
+    books = Books.of(tracks)
+    assert len(messages(books.batches)) == 1 + len(said)
+    shown = [
+        (f.place.index, books.text[f.start : f.end])
+        for f in fates(books)
+        if f.place.kind == "message"
+    ]
+    assert shown[0] == (0, "one")
+    assert all(text in said[index - 1] for index, text in shown[1:])

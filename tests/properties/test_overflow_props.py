@@ -8,11 +8,12 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minamo.core.batches import Batch
 from minamo.core.buffer import Run, Segment
 from minamo.core.config import StreamConfig
 from minamo.core.fit import fit
 from minamo.core.ledger import Ledger
-from minamo.core.outbox import Batch, Outbox
+from minamo.core.outbox import Outbox
 from strategies import markdown_texts, texts
 
 WAYS = ("thread", "file", "file refused", "withdrawn")

@@ -52,7 +52,7 @@ def test_p10_each_ending_at_every_step(end: End) -> None:
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.name)
 def test_p10_each_ending_in_the_instant_of_a_chunk(end: End) -> None:
-    for step in filter(lambda step: possible(end, step), steps(end)[2::3]):
+    for step in filter(lambda step: possible(end, step), steps(end)[2::7]):
         plot = Plot()
         end.bring(plot, step * EVERY_S)
         run = plot.run()

@@ -157,10 +157,8 @@ class Answering:
                 **self._how(persona),
             )
         )
-        if result is None:
-            return
-        _LOG.info("a reply: %s", result.status, extra={"result": result})
-        self.told(result)
+        if result is not None:
+            self.told(result)
 
     def _how(self, persona: PersonaSettings | None) -> How:
         wants = self.settings.bot

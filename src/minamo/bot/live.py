@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -18,14 +17,11 @@ from minamo.bot.providers import make_providers
 from minamo.bot.settings import ProviderSettings, Settings
 from minamo.bot.toolbox import toolbox
 from minamo.bot.world import demo_world
-from minamo.errors import BadSetting
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
 from minamo.shell.lease import Lease
 from minamo.shell.stops import Stops
 from minamo.shell.turn import Chats
-
-_LOG = logging.getLogger("minamo.bot")
 
 Say = Callable[[str], object]
 
@@ -50,7 +46,7 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
                 "the token is not one of Discord's: it has three parts with dots between them; "
                 "copy it anew from the page Bot of your application"
             ) from None
-        stops, lease = await _shared(settings, stack)
+        stops, lease = _shared(settings)
         hub = Hub(recording=True) if settings.page.on else None
         client = make_client(bot, settings, looker=hub, stops=stops, lease=lease)
         voices = cast("list[Chats]", providers)
@@ -68,37 +64,30 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
         say("ending: replies that are being written come to their end; Ctrl-C again ends at once")
 
 
-async def run_demo(
-    say: Say, *, port: int, show: Callable[[str], object], served_on: str = "127.0.0.1"
-) -> None:
+async def run_demo(say: Say, *, port: int, show: Callable[[str], object]) -> None:
     """Run the demo until it is ended; *show* opens the page's address."""
     hub = Hub(recording=True)
     async with AsyncExitStack() as stack:
         ending = await stack.enter_async_context(signals())
         world = await stack.enter_async_context(demo_world(hub=hub))
-        served = await stack.enter_async_context(
-            serve(hub, host=served_on, port=port, actions=world)
-        )
-        say("This is the demo: a local Discord, a scripted model, and the real bot.")
+        served = await stack.enter_async_context(serve(hub, port=port, actions=world))
+        say("The demo: a local Discord, a scripted model, and the real bot between them.")
         say(f"page     {served.address}")
-        say("Ctrl-C ends it.")
+        say("Ctrl-C ends it.  With a DISCORD_TOKEN it is your own bot: minamo run --help")
         show(served.address)
         await ending.wait()
 
 
-async def _shared(settings: Settings, stack: AsyncExitStack) -> tuple[Stops | None, Lease | None]:
-    """What a bot of several processes shares."""
+def _shared(settings: Settings) -> tuple[Stops | None, Lease | None]:
+    """What a bot of several processes shares; the client opens and closes it."""
     url, prefix = settings.redis.url, settings.redis.prefix
     if not url:
         return None, None
-    try:
-        from minamo.shell.lease_redis import RedisLease
-        from minamo.shell.stops_redis import RedisStops
-    except ImportError:
-        raise BadSetting("redis.url needs the extra: pip install 'hikari-minamo[redis]'") from None
-    stops = await stack.enter_async_context(RedisStops(url, prefix=prefix))
-    lease = await stack.enter_async_context(RedisLease(url, prefix=prefix))
-    return stops, lease
+    # Here, so that a bot of one process needs no Redis.
+    from minamo.shell.lease_redis import RedisLease
+    from minamo.shell.stops_redis import RedisStops
+
+    return RedisStops(url, prefix=prefix), RedisLease(url, prefix=prefix)
 
 
 async def _check_providers(providers: Sequence[ProviderSettings], say: Say) -> None:

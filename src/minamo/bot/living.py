@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import hikari
 
@@ -109,9 +110,16 @@ async def close(bot: hikari.GatewayBot) -> None:
     """Close it; what hangs is left behind with the process."""
     if not bot.is_alive:
         return
+    asyncio.get_running_loop().set_exception_handler(_unless_told)
     closing = asyncio.ensure_future(bot.close())
     done, _ = await asyncio.wait({closing}, timeout=CLOSE_S)
     if not done:
         print("minamo: the bot did not close in time", file=sys.stderr)  # noqa: T201
         leave_now(1)
     await closing
+
+
+def _unless_told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Leave out what hikari says once more when it closes: why Discord closed the connection."""
+    if not isinstance(context.get("exception"), hikari.GatewayError):
+        loop.default_exception_handler(context)

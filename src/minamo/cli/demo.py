@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import signal
 import sys
 from contextlib import suppress
@@ -56,6 +57,7 @@ def _run(options: argparse.Namespace) -> int:
     if not text or len(text) > _TEXT_MAX:
         raise BadRequest(f"say 1 to {_TEXT_MAX} characters")
     said = next((one.prompt for one in PIECES if one.name == text), text)
+    logging.basicConfig(level=logging.ERROR)  # how replies end is shown already
     turn = asyncio.run(_show(said, _Printer(options.json)))
     return 0 if turn is not None and turn.status in _FINE else 1
 

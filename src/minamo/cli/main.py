@@ -16,12 +16,26 @@ from minamo.errors import BadRequest, BadSetting, MinamoError
 
 # Each module has `add(commands)`, which declares its arguments and the function to run.
 _COMMANDS = ("run", "demo", "doctor", "ask", "replay", "charts", "twin", "bench")
+_EPILOG = """\
+examples:
+
+  minamo run                    see it in the browser: no token, no account
+  minamo demo code              see it in the terminal
+  minamo run --config FILE      run your own bot; first: minamo run --write-config FILE
+  minamo COMMAND --help         more about one command
+
+exit codes: 0 it went well; 1 it ran and the answer is no; 2 it was asked for something that
+makes no sense
+"""
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line, every sub-command included."""
     top = argparse.ArgumentParser(
-        prog="minamo", description="Stream LLM replies into Discord through a state machine."
+        prog="minamo",
+        description="Stream LLM replies into Discord through a state machine.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"minamo {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
-from minamo.core.buffer import Run, Segment
+from minamo.core.batches import Batch, Given, Waiting, joined, part, parts, prefilled
+from minamo.core.buffer import Segment
 from minamo.core.clean import clean
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.edits import whole
@@ -18,47 +19,12 @@ from minamo.core.fit import NOTHING, Carry, Fitted, Message, fit
 from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
 from minamo.core.origins import ADDED
-from minamo.core.pieces import Piece, Shaped
-from minamo.core.provenance import Added, Trail, cut, marked, through
+from minamo.core.pieces import Dropped, Piece, Shaped
+from minamo.core.provenance import Origin, Trail, cut, marked, through
 from minamo.core.remainder import beginning, shortened
 
 # Why the stream itself takes text back.  A lane does too: it is closed, or was given up.
 _WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
-
-
-@frozen(slots=True)
-class Waiting:
-    """A segment, cleaned, with where every character of it stood, or who added it."""
-
-    segment: Segment
-    cleaned: Shaped
-    trail: Trail
-    added: Added
-    said: Trail | None = None
-    """Where it stands in what was said, if it was given out before and came back."""
-
-
-@frozen(slots=True)
-class Given:
-    """Where the characters of a text came from: of one that is fitted, or of a message."""
-
-    trail: Trail
-    said: Trail
-    """Where they stand in what was said."""
-    added: Added
-    since: int | None = None
-    """Where the message before it ends in what was said, or where the batch begins."""
-
-
-@frozen(slots=True)
-class Batch:
-    """What was fitted together and what came of it; for looking at where characters went."""
-
-    trail: Trail
-    """Of the text that was fitted."""
-    fitted: Fitted
-    sent: int
-    """How many of the messages were given out; the limit may have cut off the rest."""
 
 
 @define
@@ -102,11 +68,10 @@ class Outbox:
         """Take a segment; it is cleaned at once and fitted when it is its turn."""
         cleaned = self._clean(segment.text, segment.in_code)
         stood = segment.trail
-        for lost in cleaned.dropped:
-            self._suppress(stood, lost.start, lost.end, lost.reason)
+        self._drop(stood, cleaned.dropped)
         self.spoke = self.spoke or bool(cleaned.text.strip())
         trail = through(stood, cleaned.pieces)
-        added = marked(_prefilled(stood), cleaned.pieces)
+        added = marked(prefilled(stood), cleaned.pieces)
         self._waiting.append(Waiting(segment, cleaned, trail, added))
         self.waiting += len(segment.text)
 
@@ -135,10 +100,10 @@ class Outbox:
             start = beginning(text, fitted, room)
             front = self._fit(text[:start], last=False, mid_line=first.mid_line)
             mid_line = text[start - 1] != "\n"
-            rest = _joined(text[start:], front.carry.fence is not None, last.torn, mid_line)
-            self._put_back(rest, _part(batch, (Piece(text[start:], start),)))
+            rest = joined(text[start:], front.carry.fence is not None, last.torn, mid_line)
+            self._put_back(rest, part(batch, (Piece(text[start:], start),)))
             fitted = evolve(shortened(fitted, room, start), carry=front.carry)
-            batch = _part(batch, (Piece(text[:start], 0),))
+            batch = part(batch, (Piece(text[:start], 0),))
         self._carry = fitted.carry
         return self._account(batch, fitted)
 
@@ -150,10 +115,10 @@ class Outbox:
         if self.config.suppress_text_output:
             return ""
         if not text.strip():
-            self._suppress(batch.trail, 0, len(text), "blank")
+            self._drop(batch.trail, [Dropped(0, len(text), "blank")])
             return ""
         first, last = waiting[0].segment, waiting[-1].segment
-        rest = _joined(text, first.in_code, last.torn, first.mid_line)
+        rest = joined(text, first.in_code, last.torn, first.mid_line)
         self._rest = Waiting(rest, whole(text), batch.trail, batch.added, batch.said)
         # The limit may leave nothing of it.
         sent = self._account(batch, Fitted((Message((Piece(text, 0),)),), ()))
@@ -186,7 +151,7 @@ class Outbox:
             if one.said is not None:
                 self._forget(Given(one.trail, one.said, one.added), booked)
             else:
-                self._suppress(one.trail, 0, len(one.cleaned.text), booked)
+                self._drop(one.trail, [Dropped(0, len(one.cleaned.text), booked)])
         self._waiting.clear()
         self.waiting = 0
 
@@ -243,8 +208,7 @@ class Outbox:
             self._said.append(text)
             self._said_size += len(text)
         if shows:
-            for lost in made.dropped:
-                self._suppress(one.trail, lost.start, lost.end, lost.reason)
+            self._drop(one.trail, made.dropped)
             size = sum(length for _, length in batch.trail)
             batch.trail.extend(through(one.trail, made.pieces))
             batch.said.extend(through(said, made.pieces))
@@ -260,16 +224,15 @@ class Outbox:
 
     def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
         messages = list(fitted.messages)
-        parts = _parts(batch, messages)
+        held = parts(batch, messages)
         limit = self.config.send_message_limit
         if limit and self.count + len(messages) > limit:
             self.limited = True
-            for given in parts[limit - self.count :]:
+            for given in held[limit - self.count :]:
                 self._forget(given, "limit")
             messages = messages[: limit - self.count]
-        for lost in fitted.dropped:
-            self._suppress(batch.trail, lost.start, lost.end, lost.reason)
-        for given in parts[: len(messages)]:
+        self._drop(batch.trail, fitted.dropped)
+        for given in held[: len(messages)]:
             self.ledger.add(given.added)
             self._out[self.count] = given
             self.count += 1
@@ -289,40 +252,9 @@ class Outbox:
             since = said[0][0] if given.since is None else given.since
             self._lost.append((since, said[-1][1]))
 
-    def _suppress(self, trail: Trail, start: int, end: int, reason: str) -> None:
-        for stood, size in cut(trail, start, end - start):
-            if stood != ADDED:
-                self.ledger.suppress(stood, size, reason)
-
-
-def _joined(text: str, in_code: bool, torn: bool, mid_line: bool) -> Segment:
-    """A segment made of others, which know where its characters stood."""
-    return Segment(text, (Run(0, 0),), in_code, torn, mid_line)
-
-
-def _part(batch: Given, pieces: Iterable[Piece]) -> Given:
-    """What one message of a batch holds."""
-    return Given(
-        through(batch.trail, pieces), through(batch.said, pieces), marked(batch.added, pieces)
-    )
-
-
-def _parts(batch: Given, messages: Iterable[Message]) -> list[Given]:
-    """What each message of a batch holds."""
-    parts = []
-    since = next((at for at, _ in batch.said if at != ADDED), None)
-    for message in messages:
-        given = evolve(_part(batch, message.pieces), since=since)
-        since = max((at + size for at, size in given.said if at != ADDED), default=since)
-        parts.append(given)
-    return parts
-
-
-def _prefilled(trail: Trail) -> Added:
-    """What a segment has that the model did not write: it can only be the prefill."""
-    runs, at = [], 0
-    for start, size in trail:
-        if start == ADDED:
-            runs.append((at, size, "prefill"))
-        at += size
-    return runs
+    def _drop(self, trail: Trail, dropped: Iterable[Dropped]) -> None:
+        origin = Origin(trail)
+        for lost in dropped:
+            for stood, size in origin.cut(lost.start, lost.end - lost.start):
+                if stood != ADDED:
+                    self.ledger.suppress(stood, size, lost.reason)

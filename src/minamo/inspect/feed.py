@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import define, field
 
+from minamo.inspect.deliveries import Embed, Post, Receipt
 from minamo.inspect.feed_model import Author, Message
 from minamo.inspect.feed_reading import message_of, name_of
 
 # What a page shows of a channel, and of how many; the oldest go first.
 MESSAGES_MAX = 200
 CHANNELS_MAX = 32
+# Channels whose names are known; a large bot sees more, and then some show their number.
+NAMES_MAX = 10_000
 # People whose names are known; the oldest are forgotten.
 PEOPLE_MAX = 1_000
 # How long Discord shows somebody typing after the last sign of it.
@@ -26,39 +29,7 @@ Json = dict[str, Any]
 Tell = Callable[[Json], object]
 
 
-class Embed(Protocol):
-    """A notice; `minamo.shell.sender.Embed` is one."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def colour(self) -> int | None: ...
-
-
-class Post(Protocol):
-    """A message as it goes out; `minamo.shell.sender.Post` is one."""
-
-    @property
-    def channel_id(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def reply_to(self) -> int | None: ...
-    @property
-    def embed(self) -> Any: ...
-
-
-class Receipt(Protocol):
-    """What became of it."""
-
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def message_id(self) -> int | None: ...
-    @property
-    def kind(self) -> str: ...
+_NOBODY = Author(id="0", name="bot", is_app=True)
 
 
 @define(eq=False)
@@ -71,7 +42,7 @@ class Feed:
     """What channels are called, by id."""
     people: dict[str, str] = field(factory=dict, init=False)
     """What people are called, by id; learnt from what they write."""
-    me: Author = Author(id="0", name="bot", is_app=True)
+    me: Author = _NOBODY
     """Who speaks in `sent`."""
     _channels: OrderedDict[str, OrderedDict[str, Message]] = field(factory=OrderedDict, init=False)
 
@@ -81,7 +52,8 @@ class Feed:
         shelf[message.id] = message
         while len(shelf) > MESSAGES_MAX:
             shelf.popitem(last=False)
-        self.tell({"kind": "message", **message.record()})
+        called = self.names.get(message.channel)
+        self.tell({"kind": "message", **message.record(), "channel_name": called})
 
     def drop(self, channel: str, message_id: str) -> None:
         """A message was deleted."""
@@ -123,6 +95,10 @@ class Feed:
         if name in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and "author" in data:
             self._learn((data["author"], *(data.get("mentions") or [])))
             self.put(message_of(data))
+        elif name in ("CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE"):
+            self._call([data])
+        elif name == "GUILD_CREATE":
+            self._call([*(data.get("channels") or []), *(data.get("threads") or [])])
         elif name == "MESSAGE_DELETE":
             self.drop(str(data["channel_id"]), str(data["id"]))
         elif name == "TYPING_START":
@@ -136,6 +112,12 @@ class Feed:
                 ),
             )
 
+    def _call(self, channels: Iterable[Mapping[str, Any]]) -> None:
+        for one in channels:
+            self.names[str(one["id"])] = str(one.get("name") or "")
+        while len(self.names) > NAMES_MAX:
+            del self.names[next(iter(self.names))]
+
     def _learn(self, users: Iterable[Mapping[str, Any]]) -> None:
         found = {str(one["id"]): name_of(one) for one in users}
         new = {key: name for key, name in found.items() if self.people.get(key) != name}
@@ -144,6 +126,11 @@ class Feed:
             del self.people[next(iter(self.people))]
         if new:
             self.tell({"kind": "people", "names": new})
+
+    def names_now(self) -> dict[str, str]:
+        """The names of channels in which something was said, or of one if nothing was."""
+        heard = {key: self.names[key] for key in self._channels if key in self.names}
+        return heard or dict([*self.names.items()][:1])
 
     def snapshot(self) -> list[Json]:
         """Every message there is, oldest first."""

@@ -159,7 +159,7 @@ class Hub:
         recent = records[-RECENT:]
         return {
             "kind": "hello",
-            "channels": dict(self.feed.names),
+            "channels": self.feed.names_now(),
             "people": dict(self.feed.people),
             "messages": self.feed.snapshot(),
             "streams": [

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from minamo.core.batches import Batch
 from minamo.core.capture import Block
 from minamo.core.chunks import Chunk
-from minamo.core.outbox import Batch
 from minamo.core.trace import Trace, read_trace
 from minamo.inspect import why
-from minamo.inspect.reasons import ADDED, HIDDEN
+from minamo.inspect.reasons import ADDED, HIDDEN, PLACES
 from minamo.inspect.steps import Step, step_through
 
 # One line of the log; the whole text is in the raw view.
@@ -52,7 +52,7 @@ def of_books(books: why.Books) -> Json:
 
 def words() -> Json:
     """The sentences for every reason; the page fetches them once."""
-    return {"hidden": dict(HIDDEN), "added": dict(ADDED)}
+    return {"hidden": dict(HIDDEN), "added": dict(ADDED), "places": dict(PLACES)}
 
 
 def excerpt(chunk: Chunk) -> str:

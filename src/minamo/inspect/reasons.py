@@ -50,19 +50,12 @@ ADDED: Mapping[str, str] = {
     "clean.mention": "A real mention, from the map of names.",
 }
 
-
-def explain(kind: str, reason: str) -> str:
-    """Why a character in such a place is shown or not, as a sentence."""
-    match kind:
-        case "message":
-            return "Shown: it is part of the reply."
-        case "thought":
-            return "Kept as a thought; thoughts are never shown in the channel."
-        case "details":
-            return "Kept as details, for memory; they are not shown in the channel."
-        case "held":
-            return "Not decided yet: it waits for the characters that follow."
-        case "added":
-            return f"Added: {ADDED.get(reason, reason)}"
-        case _:
-            return HIDDEN.get(reason, f"Left out under the rule {reason!r}.")
+#: What it means to be in a place that needs no further reason.
+PLACES: Mapping[str, str] = {
+    "message": "It is part of the reply.",
+    "thought": "Kept as a thought; thoughts are never shown in the channel.",
+    "details": "Kept as details, for memory; they are not shown in the channel.",
+    "held": "Not decided yet: it waits for the characters that follow.",
+    "open": "Inside a block that is still open.",
+    "future": "It had not come yet at this step.",
+}

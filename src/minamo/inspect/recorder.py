@@ -7,18 +7,22 @@ here can make a stream fail.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import define, field
 
 from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
 from minamo.core.stream import Stream
 from minamo.core.trace_lines import chunk_record
+from minamo.inspect.deliveries import Receipt
 from minamo.inspect.looking import excerpt
 from minamo.inspect.settings_line import settings_of
 from minamo.inspect.steps import MOVES_MAX
 from minamo.inspect.tracks import Tracks
+
+_LOG = logging.getLogger("minamo.page")
 
 # A long reply has a few thousand chunks.  A trace without its beginning cannot be replayed, so
 # past this the end is left out, and said.
@@ -44,27 +48,6 @@ _IN_TRACE: Mapping[str, Json] = {
 _WISHES = ("user", "follow_up", "kill")
 
 
-class Receipt(Protocol):
-    """What became of one message; `minamo.shell.receipts.Receipt` is one."""
-
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def characters(self) -> int: ...
-    @property
-    def message_id(self) -> int | None: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def accepted_at(self) -> float: ...
-    @property
-    def settled_at(self) -> float: ...
-
-
 @define(eq=False)
 class Recorder:
     """The record of one stream; `Hub.open_stream` makes it."""
@@ -83,6 +66,8 @@ class Recorder:
     latest: list[Json] = field(factory=list, init=False, repr=False)
     receipts: list[Json] = field(factory=list, init=False, repr=False)
     lane: Json = field(factory=lambda: {"held": 0, "waiting": 0}, init=False, repr=False)
+    broken: bool = field(default=False, init=False)
+    """Something could not be recorded; that is a fault of ours, and is in the log."""
     ended_at: float | None = field(default=None, init=False)
     first_at: float | None = field(default=None, init=False)
     heard_at: float | None = field(default=None, init=False)
@@ -110,6 +95,14 @@ class Recorder:
         ``settled`` (the stream has its result) and ``cancelled`` (it never will), or any other
         word.
         """
+        try:
+            self._happened(at, event, payload)
+        except Exception:  # noqa: BLE001 - whoever looks must not be able to harm what is looked at
+            if not self.broken:
+                _LOG.exception("recording a stream failed; its record has gaps")
+            self.broken = True
+
+    def _happened(self, at: float, event: str, payload: object) -> None:
         self._now = max(at - self.began_at, self._now)
         if event == "receipt":
             self._receipt(payload)
@@ -253,7 +246,8 @@ class Recorder:
             "message": str(receipt.message_id) if receipt.message_id is not None else None,
             "took": round(max(receipt.settled_at - receipt.accepted_at, 0.0), 3),
         }
-        self.tracks.given.pop(receipt.index, None)
+        if receipt.kind == "create":
+            self.tracks.given.pop(receipt.index, None)
         if len(self.receipts) < RECEIPTS_MAX:
             self.receipts.append(told)
         self._tell({"kind": "receipt", **told})

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from attrs import define, field, frozen
 
+from minamo.core.batches import Batch
 from minamo.core.chunks import Chunk, Text
 from minamo.core.ledger import Ledger
 from minamo.core.markers import Token
-from minamo.core.outbox import Batch
 from minamo.core.stream import Stream
 from minamo.core.surrogates import REPLACEMENT, Surrogates
 from minamo.machine import Taken
@@ -67,6 +67,7 @@ class Tracks:
         def batch(one: Batch) -> None:
             if before is not None:
                 before(one)
+            tracks.forget_from(outbox.count - one.sent)
             for message in one.fitted.messages[: one.sent]:
                 tracks.given[tracks.count] = len(message.text)
                 tracks.count += 1
@@ -89,6 +90,11 @@ class Tracks:
         text = "".join(self._parts)
         alone = not self.full and self.stream.actions.lexer.at > len(text)
         return text + REPLACEMENT if alone else text
+
+    def forget_from(self, number: int) -> None:
+        """The messages from *number* on were taken back and are given out anew."""
+        while self.count > number and self.batches and not self.full:
+            self.count -= self.batches.pop().sent
 
     def heard(self, chunk: Chunk) -> None:
         """Note a chunk."""

@@ -13,10 +13,10 @@ from typing import Literal, TypeVar
 
 from attrs import frozen
 
+from minamo.core.batches import Batch
 from minamo.core.capture import Block
 from minamo.core.limits import SPANS_MAX
 from minamo.core.origins import ADDED
-from minamo.core.outbox import Batch
 from minamo.core.pieces import Dropped
 from minamo.core.provenance import Trail
 from minamo.inspect.tracks import Read, Tracks

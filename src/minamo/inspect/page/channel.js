@@ -15,6 +15,7 @@ const messages = new Map(); // by id, in order
 const elements = new Map();
 const changed = new Set();
 const typing = new Map(); // author id to [name, until]
+const known = new Set(); // channels to choose from
 let names = {};
 let current = null;
 
@@ -31,6 +32,9 @@ export function begin() {
     drawTyping();
   });
   on("ended", () => redraw());
+  on("selected", (stream) => {
+    if (stream && stream.channel !== current) show(stream.channel);
+  });
   $("channels").addEventListener("change", (event) => show(event.target.value));
   $("messages").addEventListener("click", pressed);
   for (const place of [$("messages"), $("past")]) {
@@ -49,22 +53,33 @@ function hello(one) {
   messages.clear();
   elements.clear();
   $("messages").replaceChildren();
-  const known = new Set([...Object.keys(one.channels), ...one.messages.map((m) => m.channel)]);
-  $("channels").replaceChildren(...[...known].map((id) => h("option", { value: id }, `# ${names[id] || id}`)));
-  $("channels").hidden = known.size < 2;
-  if (!known.has(current)) current = [...known][0] || null;
-  $("channel-title").textContent = names[current] || current || "channel";
+  known.clear();
+  $("channels").replaceChildren();
+  // A bot may be in thousands of channels; those count in which something happens.
+  for (const { channel } of [...one.messages, ...one.streams]) know(channel);
+  if (!known.size) Object.keys(one.channels).slice(0, 1).forEach(know);
   for (const message of one.messages) messages.set(message.id, message);
-  redraw();
+  show(known.has(current) ? current : [...known][0] || null);
+}
+
+function know(channel) {
+  if (known.has(channel)) return;
+  known.add(channel);
+  $("channels").append(h("option", { value: channel }, `# ${names[channel] || channel}`));
+  $("channels").hidden = known.size < 2;
 }
 
 function show(channel) {
+  if (channel) know(channel);
   current = channel;
-  $("channel-title").textContent = names[channel] || channel;
+  $("channels").value = channel || "";
+  $("channel-title").textContent = names[channel] || channel || "channel";
   redraw();
 }
 
 function put(message) {
+  if (message.channel_name) names[message.channel] = message.channel_name;
+  know(message.channel);
   if (current === null) show(message.channel);
   messages.set(message.id, message);
   if (messages.size > SHOWN_MAX * 4) messages.delete(messages.keys().next().value);

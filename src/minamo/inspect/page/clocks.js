@@ -66,7 +66,7 @@ function lane() {
     h(
       "ol",
       { class: "receipts", "aria-label": "Receipts" },
-      ...stream.receipts.slice(-40).map((one) =>
+      ...stream.receipts.slice(-24).map((one) =>
         h("li", { class: `is-${one.outcome}`, title: `message ${one.index + 1}: ${one.outcome}${one.reason ? ` (${one.reason})` : ""}, ${one.characters} characters, ${seconds(one.took)}` }, h("span", { class: "sr" }, one.outcome)),
       ),
     ),

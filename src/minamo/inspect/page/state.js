@@ -1,6 +1,7 @@
 // What the page knows, and who wants to hear when it changes.
 
 const LATEST_MAX = 400; // happenings kept per stream
+const STREAMS_MAX = 64; // a page may stay open for days
 
 export const state = {
   about: null, // charts, reasons, prompts
@@ -32,6 +33,7 @@ function keep(stream) {
   // Ages come from the server's clock; from here on ours is as good.
   stream.began = performance.now() - stream.age * 1000;
   state.streams.set(stream.id, stream);
+  if (state.streams.size > STREAMS_MAX) state.streams.delete([...state.streams.keys()].find((id) => id !== state.selected));
 }
 
 const streamTook = {

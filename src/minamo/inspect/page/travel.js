@@ -106,10 +106,18 @@ function draw() {
   $("slider").setAttribute("aria-valuetext", `step ${step} of ${last}: ${now.event}, ${now.state}`);
   $("step").textContent = `${step} / ${last}`;
   $("back-words").textContent = `${travel.file ? `${travel.file}: ` : ""}step ${step} of ${last}, ${seconds(now.t)}, ${now.event.replaceAll("_", " ")}`;
+  $("back-words").textContent += merged(travel, step === last);
   $("back-live").hidden = Boolean(travel.file) && !state.streams.size;
   light("stream", now.state, now.moves.map((move) => move[3]), wayTo(look, step));
   past(look, now, step);
   emit("travelled");
+}
+
+// A replay has a lane that is always idle.  One that was behind sends the same text in fewer messages.
+function merged({ id, look }, atEnd) {
+  const sent = state.streams.get(id)?.messages;
+  const differs = atEnd && sent !== undefined && state.streams.get(id).status && sent !== look.messages.length;
+  return differs ? ` · the channel has ${plural(sent, "message")}: its lane was behind and merged some` : "";
 }
 
 function wayTo(look, step) {

@@ -43,12 +43,10 @@ function open(point, ...children) {
 }
 
 function sentence(fate, future) {
-  if (future) return "It had not come yet at this step.";
-  if (fate.kind === "message") return "It is part of the reply.";
-  if (fate.kind === "thought") return "Kept as a thought; thoughts are never shown in the channel.";
-  if (fate.kind === "details") return "Kept as details, for memory; they are not shown in the channel.";
-  if (fate.kind === "held") return fate.state.startsWith("in_") ? "Inside a block that is still open." : "Not decided yet: it waits for the characters that follow.";
-  return state.about.reasons.hidden[fate.reason] || `Left out under the rule ${fate.reason}.`;
+  const { places, hidden } = state.about.reasons;
+  if (future) return places.future;
+  if (fate.kind === "held" && /^in_(think|details)$/.test(fate.state)) return places.open;
+  return places[fate.kind] || hidden[fate.reason] || `Left out under the rule ${fate.reason}.`;
 }
 
 function where(books, fate) {

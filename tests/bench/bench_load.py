@@ -1,0 +1,186 @@
+"""Measure the driver under load: what a chunk costs, how late it is among many, and idle memory.
+
+The input is a reply of words, 24 characters a chunk with a paragraph every fifth, made by the
+process itself; delivery is null (`Idle`), so nothing but the way from source to segments counts.
+CPU is of the whole process (its source is measured apart and named); latency is from the time a
+chunk was due to the moment the stream has it, so it holds the delay of the event loop too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import statistics
+import time
+import tracemalloc
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+
+from minamo.core.stream import Stream
+from minamo.shell.drive import Driver
+from minamo.shell.idle import Idle
+
+CPU_CHUNKS = 20_000
+CPU_STREAMS = 20
+RATE = 20  # chunks per second and stream
+LOADS = (400, 1_000)  # streams at once
+SECONDS = 5.0
+IDLE = 1_000
+
+PIECES = ["so the water is still at", " dawn, and then the wind ", "comes over the hill and ",
+          "every reed bends to it, ", "as they always do.\n\n"]  # fmt: skip
+GOALS = {"cpu_us_per_chunk": 40.0, "p99_ms": 50.0, "idle_bytes": 32 * 1024}
+
+
+async def _said(chunks: int) -> AsyncIterator[str]:
+    for number in range(chunks):
+        yield PIECES[number % len(PIECES)]
+
+
+async def _alone(chunks: int) -> None:
+    async for _ in _said(chunks):
+        pass
+
+
+async def _driven(chunks: int) -> None:
+    stream = Stream()
+    await Driver(stream).run(_said(chunks), Idle(stream))
+    assert stream.result().status == "completed"
+
+
+async def _cpu(chunks: int) -> dict[str, float]:
+    each = chunks // CPU_STREAMS
+    took: dict[str, float] = {}
+    for name, run in (("source", _alone), ("driven", _driven)):
+        rounds = []
+        for _ in range(3):
+            gc.collect()
+            began = time.process_time()
+            async with anyio.create_task_group() as tasks:
+                for _ in range(CPU_STREAMS):
+                    tasks.start_soon(run, each)
+            rounds.append(time.process_time() - began)
+        # Other work on the computer can only make it look slower.
+        took[name] = min(rounds) / (each * CPU_STREAMS) * 1e6
+    return {
+        "cpu_us_per_chunk": round(took["driven"], 2),
+        "of_it_source_us": round(took["source"], 2),
+    }
+
+
+async def _under_load(streams: int, seconds: float) -> dict[str, float]:
+    late: list[float] = []
+    count = int(seconds * RATE)
+
+    async def one(first: float) -> None:
+        stream = Stream()
+        mine: list[float] = []
+
+        async def source() -> AsyncIterator[str]:
+            for number in range(count):
+                due = first + number / RATE
+                if (wait := due - time.perf_counter()) > 0:
+                    await asyncio.sleep(wait)
+                mine.append(due)
+                yield PIECES[number % len(PIECES)]
+
+        def progress() -> None:
+            late.append(time.perf_counter() - mine[-1])
+
+        await Driver(stream, progress=progress).run(source(), Idle(stream))
+
+    cpu, began = time.process_time(), time.perf_counter()
+    start = began + 0.2
+    async with anyio.create_task_group() as tasks:
+        for number in range(streams):
+            # Spread over a period, as people's questions are.
+            tasks.start_soon(one, start + number / streams / RATE)
+    took = time.perf_counter() - began
+    cuts = statistics.quantiles(late, n=100)
+    return {
+        "streams": streams,
+        "chunks_per_s": round(len(late) / took),
+        "core_percent": round((time.process_time() - cpu) / took * 100, 1),
+        "p50_ms": round(cuts[49] * 1000, 3),
+        "p99_ms": round(cuts[98] * 1000, 3),
+    }
+
+
+async def _idle(streams: int) -> dict[str, float]:
+    """What a stream takes up while its provider thinks."""
+
+    async def silent() -> AsyncIterator[str]:
+        yield PIECES[0]
+        await anyio.sleep_forever()
+
+    async def wait() -> None:
+        stream = Stream()
+        await Driver(stream).run(silent(), Idle(stream))
+
+    async def measured(count: int) -> int:
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        async with anyio.create_task_group() as tasks:
+            for _ in range(count):
+                tasks.start_soon(wait)
+            await anyio.sleep(0.1 + count / 5_000)
+            gc.collect()
+            grown = tracemalloc.get_traced_memory()[0] - before
+            tasks.cancel_scope.cancel()
+        return grown
+
+    tracemalloc.start()
+    try:
+        await measured(10)
+        return {"streams": streams, "idle_bytes": round(await measured(streams) / streams)}
+    finally:
+        tracemalloc.stop()
+
+
+async def _measure(
+    chunks: int, loads: tuple[int, ...], seconds: float, idle: int
+) -> dict[str, Any]:
+    return {
+        "cpu": await _cpu(chunks),
+        "load": [await _under_load(streams, seconds) for streams in loads],
+        "idle": await _idle(idle),
+        "goals": GOALS,
+    }
+
+
+def measure(
+    chunks: int = CPU_CHUNKS,
+    loads: tuple[int, ...] = LOADS,
+    seconds: float = SECONDS,
+    idle: int = IDLE,
+) -> dict[str, Any]:
+    """Every figure, from one run."""
+    return asyncio.run(_measure(chunks, loads, seconds, idle))
+
+
+def main(*, as_json: bool = False) -> int:
+    """Measure and print."""
+    found = measure()
+    if as_json:
+        print(json.dumps(found))
+        return 0
+    cpu, idle = found["cpu"], found["idle"]
+    print("replies of 24-character chunks, a paragraph every fifth, through a driver to nowhere")
+    print(
+        f"  {cpu['cpu_us_per_chunk']:.1f} µs of CPU per chunk, {cpu['of_it_source_us']:.1f} of it the"
+        f" source's own (goal {GOALS['cpu_us_per_chunk']:.0f}); {CPU_CHUNKS:,} chunks, best of 3"
+    )
+    for one in found["load"]:
+        print(
+            f"  {one['streams']:>5,} streams x {RATE} chunks/s for {SECONDS:.0f} s:"
+            f" late by p50 {one['p50_ms']:.2f} ms, p99 {one['p99_ms']:.2f} ms,"
+            f" {one['core_percent']:.0f}% of a core"
+        )
+    print(
+        f"  {idle['idle_bytes']:,} bytes per stream that waits, of {idle['streams']:,}"
+        f" (goal {GOALS['idle_bytes']:,})"
+    )
+    return 0
