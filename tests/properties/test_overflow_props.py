@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from minamo.core.batches import Batch
 from minamo.core.buffer import Run, Segment
+from minamo.core.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.fit import fit
 from minamo.core.ledger import Ledger
@@ -33,7 +34,8 @@ def positions(batches: list[Batch]) -> list[tuple[int, str]]:
 
 
 def waiting_outbox(text: str, batches: list[Batch]) -> Outbox:
-    config = StreamConfig(max_message_length=100, humanize=False)
+    # What cleaning changes is not what this is about.
+    config = StreamConfig(max_message_length=100, humanize=False, clean_off=frozenset(RULES))
     made = Outbox(config, Ledger(), batches.append)
     for found in re.finditer(r"[^\n]*\n*", text):
         if found.group():

@@ -50,3 +50,16 @@ class Receipt(Protocol):
     def accepted_at(self) -> float: ...
     @property
     def settled_at(self) -> float: ...
+
+
+def receipt_record(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as JSON."""
+    return {
+        "index": receipt.index,
+        "outcome": receipt.outcome,
+        "reason": receipt.reason,
+        "characters": receipt.characters,
+        "attempts": receipt.attempts,
+        "message": str(receipt.message_id) if receipt.message_id is not None else None,
+        "took": round(max(receipt.settled_at - receipt.accepted_at, 0.0), 3),
+    }

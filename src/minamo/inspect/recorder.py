@@ -16,7 +16,7 @@ from attrs import define, field
 from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
 from minamo.core.stream import Stream
 from minamo.core.trace_lines import chunk_record
-from minamo.inspect.deliveries import Receipt
+from minamo.inspect.deliveries import Receipt, receipt_record
 from minamo.inspect.looking import excerpt
 from minamo.inspect.settings_line import settings_of
 from minamo.inspect.steps import MOVES_MAX
@@ -237,15 +237,7 @@ class Recorder:
 
     def _receipt(self, payload: Any) -> None:
         receipt: Receipt = payload
-        told = {
-            "index": receipt.index,
-            "outcome": receipt.outcome,
-            "reason": receipt.reason,
-            "characters": receipt.characters,
-            "attempts": receipt.attempts,
-            "message": str(receipt.message_id) if receipt.message_id is not None else None,
-            "took": round(max(receipt.settled_at - receipt.accepted_at, 0.0), 3),
-        }
+        told = receipt_record(receipt)
         if receipt.kind == "create":
             self.tracks.given.pop(receipt.index, None)
         if len(self.receipts) < RECEIPTS_MAX:
