@@ -168,3 +168,19 @@ async def test_the_hidden_text_is_kept_in_sight(look):
         assert "Nothing secret." in told
         assert "Ann likes lakes." in told
         assert "marker" in told
+
+
+async def test_looking_back_while_it_runs(look):
+    async with rig() as made, look(made.served.address) as seen:
+        await seen.send("Tell me a long story.")
+        await seen.page.locator("#messages .message").nth(1).wait_for()
+        await seen.page.click("#last")
+        await seen.page.wait_for_selector("#picture #state-streaming.lit")
+        assert await seen.page.locator("#past .is-held").count() == 1
+        before = await seen.page.inner_text("#step")
+        await seen.page.wait_for_timeout(300)
+        assert await seen.page.inner_text("#step") == before  # what comes meanwhile waits
+        await seen.page.click("#back-live")
+        await seen.page.click("#stop")
+        assert await seen.outcome() == "stopped by user"
+        await seen.until("window.litStates.at(-1) === 'stopped_by_user'")

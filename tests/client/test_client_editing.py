@@ -7,6 +7,7 @@ import pytest
 
 from minamo.core.config import StreamConfig
 from minamo.shell.overflow import Overflow
+from minamo.shell.scripted import Scripted
 from minamo.twin import CREATE, EDIT, TYPING, Twin
 from rigging import rigged, streaming
 
@@ -88,7 +89,8 @@ async def test_thoughts_never_show_in_a_growing_reply(twin: Twin) -> None:
 async def test_the_limit_of_messages_holds(twin: Twin) -> None:
     config = StreamConfig(send_message_limit=1, max_message_length=100)
     script = [(0.005, f"Sentence {number}. ") for number in range(40)]
-    async with rigged(twin, streaming(script, edit=True, config=config)) as rig:
+    endless = Scripted(script, hangs=True)
+    async with rigged(twin, streaming(lambda _: endless, edit=True, config=config)) as rig:
         result = await rig.ask()
     assert len(rig.said()) == 1
     assert len(rig.said()[0]) <= 100

@@ -231,7 +231,9 @@ async def test_a_stream_can_be_looked_at(visitor, hub):
     assert books["text"] == "<think>a</think>Hello"
     assert [one[4] for one in books["fates"]] == ["suppressed", "thought", "suppressed", "held"]
     look = json.loads((await visitor.get("/api/streams/1/look"))[2])
-    assert [one["event"] for one in look["steps"]] == ["begin", "chunk", "chunk", "silent"]
+    assert [one["event"] for one in look["steps"]] == ["begin", "chunk", "chunk"]
+    assert (look["summary"]["status"], look["summary"]["messages"]) == ("unfinished", [])
+    assert look["summary"]["states"] == ["opening", "in_think", "streaming"]
     status, headers, trace = await visitor.get("/api/streams/1/trace")
     assert (status, headers["Content-Disposition"]) == (
         200,

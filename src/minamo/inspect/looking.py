@@ -16,25 +16,40 @@ from minamo.inspect.steps import Step, step_through
 # One line of the log; the whole text is in the raw view.
 EXCERPT_MAX = 160
 
+# The steps that no line of a trace brings: a clock ran out.
+_CLOCKS = ("silent", "overran")
+# Closing and the outcome: the last states of every stream.
+_ENDING = 2
+
 Json = dict[str, Any]
 
 
-def look_at_lines(lines: Iterable[str]) -> Json:
+def look_at_lines(lines: Iterable[str], *, unfinished: bool = False) -> Json:
     """Everything about a trace.
 
     Raises:
         BadTrace: naming the line and what is wrong.
     """
-    return look_at(read_trace(lines))
+    return look_at(read_trace(lines), unfinished=unfinished)
 
 
-def look_at(trace: Trace) -> Json:
-    """Replay *trace* with an idle lane and tell everything about it."""
+def look_at(trace: Trace, *, unfinished: bool = False) -> Json:
+    """Replay *trace* with an idle lane and tell everything about it.
+
+    To a replay a trace without an end is a provider that fell silent.  *unfinished* says that it
+    is not: the stream still runs, or was cancelled.
+    """
     replayed, steps, tracks = step_through(trace)
-    books = why.Books.of(tracks)
+    summary = replayed.summary()
+    if unfinished and steps[-1].event in _CLOCKS:
+        steps.pop()
+        shown = summary["messages"][: steps[-1].messages]
+        states = summary["states"][:-_ENDING]
+        summary |= {"status": "unfinished", "stop_reason": None}
+        summary |= {"messages": shown, "states": states}
     return {
-        **of_books(books),
-        "summary": replayed.summary(),
+        **of_books(why.Books.of(tracks)),
+        "summary": summary,
         "steps": [_step(one) for one in steps],
         "said": said(trace),
     }

@@ -196,7 +196,7 @@ async def _trace(_: web.Request, recorder: Recorder) -> web.Response:
 
 async def _look(_: web.Request, recorder: Recorder) -> web.Response:
     """Replay what was recorded so far."""
-    return await _looked(recorder.trace())
+    return await _looked(recorder.trace(), unfinished=not recorder.stream.ended)
 
 
 async def _why(_: web.Request, recorder: Recorder) -> web.Response:
@@ -207,9 +207,12 @@ async def _why(_: web.Request, recorder: Recorder) -> web.Response:
     return web.Response(text=text, content_type="application/json")
 
 
-async def _looked(trace: str) -> web.Response:
+async def _looked(trace: str, *, unfinished: bool = False) -> web.Response:
+    def work() -> str:
+        return json.dumps(look_at_lines(trace.split("\n"), unfinished=unfinished))
+
     try:
-        text = await asyncio.to_thread(lambda: json.dumps(look_at_lines(trace.split("\n"))))
+        text = await asyncio.to_thread(work)
     except BadTrace as error:
         return told(400, str(error))
     return web.Response(text=text, content_type="application/json")

@@ -9,7 +9,7 @@ from minamo.twin.world import World
 _GRANTED = {1 << 1: 1 << 15, 1 << 8: 1 << 13, 1 << 15: 1 << 19}
 
 
-def application(world: World, privileged_intents: int) -> Json:
+def application(world: World, privileged_intents: int = 0) -> Json:
     """The bot's application."""
     granted = [flag for intent, flag in _GRANTED.items() if privileged_intents & intent]
     return {
