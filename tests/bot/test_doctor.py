@@ -156,10 +156,9 @@ async def test_nothing_answers_and_nobody_waits(config: Callable[..., str]) -> N
     ],
     ids=["fine", "401", "403", "400", "404", "500", "no list", "no model", "tag"],
 )  # fmt: skip
-async def test_a_provider(config: Callable[..., str], answer: Any, level: str, said: str) -> None:
+async def test_a_provider(answer: Any, level: str, said: str) -> None:
     async with serving(answer) as server:
-        path = config("[[provider]]\nmodel = 'm'\nbase_url = '{url}'\n", {"url": server.url})
-        found = await look(path, OPENAI_API_KEY=CANARY)
+        found = await look(OPENAI_BASE_URL=server.url, OPENAI_API_KEY=CANARY, MINAMO_MODEL="m")
         assert [one for one, _ in found["provider"]] == [level]
         assert said in found["provider"][0][1]
         assert server.requests[0]["headers"]["Authorization"] == f"Bearer {CANARY}"

@@ -154,6 +154,16 @@ def test_a_broken_file_of_the_owners(tmp_path: Path, text: str, said: str) -> No
         toolbox(["roll"], file)
 
 
+def test_the_tool_of_the_documentation(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "run.md"
+    (program,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    file = tmp_path / "my_tools.py"
+    file.write_text(program)
+    (spec,) = toolbox([], file).specs
+    assert (spec.name, spec.description) == ("weather", "What the weather is like.")
+    assert spec.parameters["properties"]["town"]["description"] == "The name of the town."
+
+
 def test_no_file_of_the_owners(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="there is no file"):
         toolbox([], tmp_path / "none.py")
@@ -167,6 +177,7 @@ def test_no_file_of_the_owners(tmp_path: Path) -> None:
         ([ProviderSettings(model="m")], "has no key: set OPENAI_API_KEY"),
         ([ProviderSettings(model="m", kind="gemini")], "set GEMINI_API_KEY"),
         ([ProviderSettings(model="m", api_key_env="MINE")], "set MINE"),
+        ([ProviderSettings(model="m", base_url="https://far.example")], 'such as api_key_env = "OPENAI'),
         ([ProviderSettings(model="m", api_key="k k")], "characters that no key has"),
         ([ProviderSettings(model="m", api_key="k", base_url="http://far.example/v1")], "plain http"),
     ],

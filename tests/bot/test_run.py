@@ -167,12 +167,14 @@ async def test_the_provider_refuses_the_key(
 ) -> None:
     body = json.dumps({"error": {"message": f"wrong key {CANARY}"}}).encode()
     async with Twin() as twin, serving(refusing(status, body)) as provider:
-        path = config(PLACES, {"discord": twin.url, "provider": provider.url})
+        text = PLACES + "api_key_env = 'MY_KEY'\n"
+        path = config(text, {"discord": twin.url, "provider": provider.url})
         code, _, err = await run_command(
-            "run", "--config", path, DISCORD_TOKEN=twin.token, OPENAI_API_KEY=CANARY
+            "run", "--config", path, DISCORD_TOKEN=twin.token, MY_KEY=CANARY
         )
         assert code == 1
         assert "does not accept the key" in one_line(err)
+        assert provider.requests[0]["headers"]["Authorization"] == f"Bearer {CANARY}"
         assert not twin.journal.events("IDENTIFY")
 
 

@@ -124,6 +124,22 @@ def test_secrets_come_from_the_environment_first(file: Path) -> None:
     assert [one.api_key for one in found.provider] == [CANARY, "of the file", "second"]
 
 
+def test_no_service_is_sent_the_key_of_another(file: Path) -> None:
+    file.write_text(
+        "[[provider]]\nbase_url = 'https://a.example/v1'\n"
+        "[[provider]]\nbase_url = 'https://b.example/v1'\napi_key = 'of b'\n"
+        "[[provider]]\nkind = 'anthropic'\nbase_url = 'https://c.example'\n"
+        "[[provider]]\nbase_url = 'https://d.example/v1'\napi_key_env = 'OF_D'\n"
+    )
+    environ = {"OPENAI_API_KEY": CANARY, "ANTHROPIC_API_KEY": CANARY, "OF_D": "of d"}
+    assert [one.api_key for one in read_settings(file, environ).provider] == [
+        "",
+        "of b",
+        "",
+        "of d",
+    ]
+
+
 def test_no_secret_is_in_a_repr(file: Path) -> None:
     file.write_text(
         f"[redis]\nurl = 'redis://:{CANARY}@localhost'\n[[provider]]\napi_key = '{CANARY}'"

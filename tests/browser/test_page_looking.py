@@ -175,8 +175,8 @@ async def test_looking_back_while_it_runs(look):
         await seen.send("Tell me a long story.")
         await seen.page.locator("#messages .message").nth(1).wait_for()
         await seen.page.click("#last")
+        await seen.page.wait_for_selector("#past .is-held")
         await seen.page.wait_for_selector("#picture #state-streaming.lit")
-        assert await seen.page.locator("#past .is-held").count() == 1
         before = await seen.page.inner_text("#step")
         await seen.page.wait_for_timeout(300)
         assert await seen.page.inner_text("#step") == before  # what comes meanwhile waits

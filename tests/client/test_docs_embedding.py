@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,12 @@ import minamo
 from minamo.core.result import Status
 from minamo.shell.options import How, Options
 from minamo.twin import Twin
-from provider_server import serving, streamed
+from provider_server import Server, serving, streamed
 from rigging import until
 
 pytestmark = pytest.mark.anyio
-PAGE = Path(__file__).parents[2] / "docs" / "embedding.md"
+README = Path(__file__).parents[2] / "README.md"
+PAGE = README.parent / "docs" / "embedding.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 PIECES = [
@@ -34,27 +37,62 @@ async def say(request: web.Request) -> web.StreamResponse:
     return await streamed(request, *PIECES, b"data: [DONE]\n\n")
 
 
+def programs(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def run(
+    blocks: list[str], twin: Twin, provider: Server, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """Run programs as they are printed, but for where Discord and the provider are."""
+    monkeypatch.setenv("DISCORD_TOKEN", twin.token)
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+    quiet = {"rest_url": twin.url, "logs": None, "suppress_optimization_warning": True}
+    monkeypatch.setattr(hikari, "GatewayBot", functools.partial(hikari.GatewayBot, **quiet))
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(compile("\n".join(blocks), "page", "exec"), names)
+    return names
+
+
+@asynccontextmanager
+async def started(names: dict[str, Any]) -> AsyncIterator[None]:
+    await names["bot"].start(check_for_updates=False)
+    try:
+        yield
+    finally:
+        await names["bot"].close()
+        await names["llm"].aclose()
+
+
+async def test_the_bot_of_the_readme_runs(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bot = programs(README)[0]
+    program, ends, rest = bot.partition("\nbot.run()\n")
+    assert ends
+    assert not rest
+    assert len([line for line in bot.splitlines() if line.strip()]) <= 20
+    async with serving(say) as provider:
+        names = run([program], twin, provider, monkeypatch)
+        async with started(names):
+            await twin.say("<@1000000000000000000> hi", user="ann")
+            await until(lambda: twin.texts() == ["Hello there."])
+            await until(lambda: "said: Hello there." in capsys.readouterr().out)
+
+
 async def test_the_programs_of_the_page_run(
     twin: Twin, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with serving(say) as provider:
-        monkeypatch.setenv("DISCORD_TOKEN", twin.token)
-        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
-        quiet = {"rest_url": twin.url, "logs": None, "suppress_optimization_warning": True}
-        monkeypatch.setattr(hikari, "GatewayBot", functools.partial(hikari.GatewayBot, **quiet))
-        names: dict[str, Any] = {"__name__": "page"}
-        blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-        exec(compile("\n".join(blocks), PAGE.name, "exec"), names)
+        names = run(programs(PAGE), twin, provider, monkeypatch)
 
-        await names["bot"].start(check_for_updates=False)
-        await until(lambda: any("ask" in str(shelf) for shelf in twin.world.commands.values()))
-        asked = await twin.say("<@1000000000000000000> hi", user="ann")
-        await until(lambda: twin.texts() == ["Hello there."])
-        assert twin.messages()[-1].reply_to == asked.id
-        await twin.slash("ask", {"prompt": "and you?"})
-        await until(lambda: twin.texts() == ["Hello there."] * 2)
-        await names["bot"].close()
-        await names["llm"].aclose()
+        async with started(names):
+            await until(lambda: any("ask" in str(shelf) for shelf in twin.world.commands.values()))
+            asked = await twin.say("<@1000000000000000000> hi", user="ann")
+            await until(lambda: twin.texts() == ["Hello there."])
+            assert twin.messages()[-1].reply_to == asked.id
+            await twin.slash("ask", {"prompt": "and you?"})
+            await until(lambda: twin.texts() == ["Hello there."] * 2)
     assert "completed 12" in capsys.readouterr().out
     assert b"and you?" in provider.requests[-1]["body"]
 

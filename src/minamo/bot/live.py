@@ -52,13 +52,13 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
         voices = cast("list[Chats]", providers)
         Answering(bot, client, settings, voices, tools).listen()
         ending = await stack.enter_async_context(signals())
+        if hub is not None:
+            served = await stack.enter_async_context(serve(hub, port=settings.page.port))
+            say(f"page     {served.address}")
         await _check_providers(settings.provider, say)
         stack.push_async_callback(close, bot)
         if not await start(bot, ending, settings.discord.url):
             return
-        if hub is not None:
-            served = await stack.enter_async_context(serve(hub, port=settings.page.port))
-            say(f"page     {served.address}")
         say(_greeting(bot.get_me(), settings))
         await until_the_end(bot, ending)
         say("ending: replies that are being written come to their end; Ctrl-C again ends at once")

@@ -41,7 +41,10 @@ def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
             f"provider {number} ({one.kind}) has no model: set MINAMO_MODEL or `model`"
         )
     if not one.api_key and not is_loopback(base_url) and not one.allow_http:
-        raise BadSetting(f"provider {number} ({one.kind}) has no key: set {variable}")
+        how = f"set {variable}"
+        if one.base_url and not one.api_key_env:
+            how = f'name the variable that holds it, such as api_key_env = "{variable}"'
+        raise BadSetting(f"provider {number} ({one.kind}) has no key: {how}")
     try:
         if one.kind == "openai":
             return OpenAICompatible(

@@ -196,9 +196,10 @@ def _providers(environ: Mapping[str, str]) -> tuple[ProviderSettings, ...]:
 
 
 def _with_key(one: ProviderSettings, environ: Mapping[str, str]) -> ProviderSettings:
-    name = one.api_key_env or KEY_VARIABLES[one.kind]
-    # A server of one's own must not be sent the key of somebody else's service by accident.
-    if one.base_url and one.kind != "openai" and not one.api_key_env:
+    # The key of one service must not be sent to another by accident: an address of its own gets
+    # the usual key only where the environment names both, and any other by name.
+    foreign = one.base_url and one.base_url != environ.get("OPENAI_BASE_URL", "").strip()
+    if foreign and not one.api_key_env:
         return one
-    key = environ.get(name, "").strip()
+    key = environ.get(one.api_key_env or KEY_VARIABLES[one.kind], "").strip()
     return evolve(one, api_key=key) if key else one
