@@ -12,13 +12,13 @@ from attrs import define
 
 from minamo.machine.machine import Observer
 from minamo.shell.discord import BotSender, BotWebhooks, WebhookSender, webhook_client
-from minamo.shell.dispatch import Dispatch
 from minamo.shell.hushing import hush
-from minamo.shell.lanes import Lanes, open_lanes
-from minamo.shell.pacing import PACES, Pace, Pacer
-from minamo.shell.persona import PersonaSender
-from minamo.shell.receipts import Receipt
-from minamo.shell.source import Manner, Texts
+from minamo.shell.sending.dispatch import Dispatch
+from minamo.shell.sending.lanes import Lanes, open_lanes
+from minamo.shell.sending.pacing import PACES, Pace, Pacer
+from minamo.shell.sending.persona import PersonaSender
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.source import Manner, Texts
 from minamo.twin import Twin
 
 _NUMBERS = count()

@@ -15,12 +15,12 @@ from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.drive import Driver
-from minamo.shell.lanes import Lanes, open_lanes
-from minamo.shell.pacing import PACES, Pace, Pacer
-from minamo.shell.receipts import Receipt
-from minamo.shell.sender import Answer, Kind, Post, Took
-from minamo.shell.source import Manner
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.sending.lanes import Lanes, open_lanes
+from minamo.shell.sending.pacing import PACES, Pace, Pacer
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Answer, Kind, Post, Took
+from minamo.shell.sending.source import Manner
+from minamo.shell.stopping.wishes import Wish, Wishes
 from senders import virtually
 
 CHANNEL = 7

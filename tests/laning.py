@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from minamo.shell.lanes import Lanes, open_lanes
-from minamo.shell.receipts import Receipt
-from minamo.shell.sender import Answer, Post
-from minamo.shell.source import Texts
+from minamo.shell.sending.lanes import Lanes, open_lanes
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Answer, Post
+from minamo.shell.sending.source import Texts
 from senders import FakeSender, virtually
 
 

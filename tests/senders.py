@@ -13,7 +13,7 @@ from minamo.core.buffer import Run, Segment
 from minamo.core.config import StreamConfig
 from minamo.core.ledger import Ledger
 from minamo.core.outbox import Outbox
-from minamo.shell.sender import Answer, Kind, Post, Took
+from minamo.shell.sending.sender import Answer, Kind, Post, Took
 
 Script = Callable[[int, Post], Answer | None]
 

@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.shell.channel import Channels, Refused, Ticket
-from minamo.shell.lease import Leased
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.stopping.lease import Leased
+from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.turns.channel import Channels, Refused, Ticket
 from senders import virtually
 
 CUT = "cut"

@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from minamo.errors import ChartError as ChartError
     from minamo.errors import ClientClosed as ClientClosed
     from minamo.errors import MinamoError as MinamoError
-    from minamo.shell.adapters import Anthropic as Anthropic
-    from minamo.shell.adapters import Gemini as Gemini
-    from minamo.shell.adapters import OpenAICompatible as OpenAICompatible
     from minamo.shell.client import Client as Client
     from minamo.shell.context import StreamContext as StreamContext
     from minamo.shell.discord.history import Memory as Memory
     from minamo.shell.environment import stream_config as stream_config
-    from minamo.shell.http import Deadlines as Deadlines
-    from minamo.shell.lease_redis import RedisLease as RedisLease
-    from minamo.shell.notices import NoticeSettings as NoticeSettings
+    from minamo.shell.measuring.otel import OpenTelemetry as OpenTelemetry
     from minamo.shell.options import Persona as Persona
     from minamo.shell.orchestrator import StreamOrchestrator as StreamOrchestrator
-    from minamo.shell.otel import OpenTelemetry as OpenTelemetry
-    from minamo.shell.overflow import Overflow as Overflow
-    from minamo.shell.retry import fallback as fallback
-    from minamo.shell.retry import retry as retry
-    from minamo.shell.scripted import Scripted as Scripted
-    from minamo.shell.scripted import as_chunks as as_chunks
-    from minamo.shell.sender import Ping as Ping
-    from minamo.shell.stops import MemoryStops as MemoryStops
-    from minamo.shell.stops_redis import RedisStops as RedisStops
-    from minamo.shell.thoughts import Thoughts as Thoughts
-    from minamo.shell.tool_context import ToolContext as ToolContext
-    from minamo.shell.tool_context import ToolError as ToolError
-    from minamo.shell.tools import Tools as Tools
-    from minamo.shell.tools import as_tool as as_tool
-    from minamo.shell.turn_result import TurnResult as TurnResult
-    from minamo.shell.turn_settings import TurnSettings as TurnSettings
+    from minamo.shell.providing.adapters import Anthropic as Anthropic
+    from minamo.shell.providing.adapters import Gemini as Gemini
+    from minamo.shell.providing.adapters import OpenAICompatible as OpenAICompatible
+    from minamo.shell.providing.http import Deadlines as Deadlines
+    from minamo.shell.providing.retry import fallback as fallback
+    from minamo.shell.providing.retry import retry as retry
+    from minamo.shell.providing.scripted import Scripted as Scripted
+    from minamo.shell.providing.scripted import as_chunks as as_chunks
+    from minamo.shell.sending.overflow import Overflow as Overflow
+    from minamo.shell.sending.sender import Ping as Ping
+    from minamo.shell.stopping.lease_redis import RedisLease as RedisLease
+    from minamo.shell.stopping.stops import MemoryStops as MemoryStops
+    from minamo.shell.stopping.stops_redis import RedisStops as RedisStops
+    from minamo.shell.telling.notices import NoticeSettings as NoticeSettings
+    from minamo.shell.telling.thoughts import Thoughts as Thoughts
+    from minamo.shell.turns.tool_context import ToolContext as ToolContext
+    from minamo.shell.turns.tool_context import ToolError as ToolError
+    from minamo.shell.turns.tools import Tools as Tools
+    from minamo.shell.turns.tools import as_tool as as_tool
+    from minamo.shell.turns.turn_result import TurnResult as TurnResult
+    from minamo.shell.turns.turn_settings import TurnSettings as TurnSettings
     from minamo.wire.conversation import Message as Message
     from minamo.wire.conversation import assistant as assistant
     from minamo.wire.conversation import system as system
@@ -56,47 +56,47 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Anthropic": "minamo.shell.adapters",
+    "Anthropic": "minamo.shell.providing.adapters",
     "BadRequest": "minamo.errors",
     "BadSetting": "minamo.errors",
     "BadTrace": "minamo.errors",
     "ChartError": "minamo.errors",
     "Client": "minamo.shell.client",
     "ClientClosed": "minamo.errors",
-    "Deadlines": "minamo.shell.http",
-    "Gemini": "minamo.shell.adapters",
+    "Deadlines": "minamo.shell.providing.http",
+    "Gemini": "minamo.shell.providing.adapters",
     "HumanizerDegree": "minamo.core.config",
     "Image": "minamo.wire.images",
     "Memory": "minamo.shell.discord.history",
-    "MemoryStops": "minamo.shell.stops",
+    "MemoryStops": "minamo.shell.stopping.stops",
     "Message": "minamo.wire.conversation",
     "MinamoError": "minamo.errors",
-    "NoticeSettings": "minamo.shell.notices",
-    "OpenAICompatible": "minamo.shell.adapters",
-    "OpenTelemetry": "minamo.shell.otel",
-    "Overflow": "minamo.shell.overflow",
+    "NoticeSettings": "minamo.shell.telling.notices",
+    "OpenAICompatible": "minamo.shell.providing.adapters",
+    "OpenTelemetry": "minamo.shell.measuring.otel",
+    "Overflow": "minamo.shell.sending.overflow",
     "Persona": "minamo.shell.options",
-    "Ping": "minamo.shell.sender",
-    "RedisLease": "minamo.shell.lease_redis",
-    "RedisStops": "minamo.shell.stops_redis",
-    "Scripted": "minamo.shell.scripted",
+    "Ping": "minamo.shell.sending.sender",
+    "RedisLease": "minamo.shell.stopping.lease_redis",
+    "RedisStops": "minamo.shell.stopping.stops_redis",
+    "Scripted": "minamo.shell.providing.scripted",
     "StreamConfig": "minamo.core.config",
     "StreamContext": "minamo.shell.context",
     "StreamOrchestrator": "minamo.shell.orchestrator",
     "StreamResult": "minamo.core.result",
-    "Thoughts": "minamo.shell.thoughts",
+    "Thoughts": "minamo.shell.telling.thoughts",
     "Tool": "minamo.wire.tools",
-    "ToolContext": "minamo.shell.tool_context",
-    "ToolError": "minamo.shell.tool_context",
-    "Tools": "minamo.shell.tools",
-    "TurnResult": "minamo.shell.turn_result",
-    "TurnSettings": "minamo.shell.turn_settings",
+    "ToolContext": "minamo.shell.turns.tool_context",
+    "ToolError": "minamo.shell.turns.tool_context",
+    "Tools": "minamo.shell.turns.tools",
+    "TurnResult": "minamo.shell.turns.turn_result",
+    "TurnSettings": "minamo.shell.turns.turn_settings",
     "WireLimits": "minamo.wire.limits",
-    "as_chunks": "minamo.shell.scripted",
-    "as_tool": "minamo.shell.tools",
+    "as_chunks": "minamo.shell.providing.scripted",
+    "as_tool": "minamo.shell.turns.tools",
     "assistant": "minamo.wire.conversation",
-    "fallback": "minamo.shell.retry",
-    "retry": "minamo.shell.retry",
+    "fallback": "minamo.shell.providing.retry",
+    "retry": "minamo.shell.providing.retry",
     "stream_config": "minamo.shell.environment",
     "system": "minamo.wire.conversation",
     "tool": "minamo.wire.conversation",

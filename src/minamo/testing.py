@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
-from minamo.shell.scripted import Scripted as Scripted
-from minamo.shell.scripted import as_chunks as as_chunks
+from minamo.shell.providing.scripted import Scripted as Scripted
+from minamo.shell.providing.scripted import as_chunks as as_chunks
 from minamo.wire.stream import Frame
 
 __all__ = ["Scripted", "as_chunks", "check_adapter"]

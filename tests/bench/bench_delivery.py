@@ -17,9 +17,9 @@ from typing import Any
 import hikari
 
 from minamo.shell.discord import BotSender
-from minamo.shell.lanes import Lanes, open_lanes
-from minamo.shell.pacing import PACES, Pace, Pacer
-from minamo.shell.source import Texts
+from minamo.shell.sending.lanes import Lanes, open_lanes
+from minamo.shell.sending.pacing import PACES, Pace, Pacer
+from minamo.shell.sending.source import Texts
 from minamo.twin import Rules, Twin
 
 ROUNDS = 10

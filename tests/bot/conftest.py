@@ -18,7 +18,7 @@ from minamo.bot.hosting import make_bot, make_client
 from minamo.bot.settings import Settings
 from minamo.bot.showing import Showing
 from minamo.bot.toolbox import toolbox
-from minamo.shell.turn_result import TurnResult
+from minamo.shell.turns.turn_result import TurnResult
 from minamo.twin import Twin
 from minamo.twin.fixture import pytest_runtest_makereport, twin, twin_rules
 

@@ -16,7 +16,7 @@ from minamo.bot.settings import (
     Settings,
 )
 from minamo.core.chunks import Error
-from minamo.shell.scripted import Scripted
+from minamo.shell.providing.scripted import Scripted
 from minamo.twin import Twin
 from minamo.wire.conversation import Message
 

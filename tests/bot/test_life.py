@@ -14,7 +14,7 @@ from aiohttp import web
 
 from minamo.bot import living
 from minamo.bot.failures import explained
-from minamo.shell.stops_redis import RedisStops
+from minamo.shell.stopping.stops_redis import RedisStops
 from minamo.twin import Twin
 from provider_server import serving, streamed
 from redis_server import RedisServer

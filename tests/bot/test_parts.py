@@ -16,7 +16,7 @@ from minamo.bot.showing import Showing
 from minamo.bot.toolbox import now, roll, toolbox
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
 from minamo.errors import BadSetting
-from minamo.shell.tool_context import ToolError
+from minamo.shell.turns.tool_context import ToolError
 from minamo.wire.conversation import assistant, tool, user
 
 pytestmark = pytest.mark.anyio
@@ -131,7 +131,7 @@ def test_the_owners_file(tmp_path: Path) -> None:
     file.write_text(OWN)
     assert list(toolbox(["roll"], file)) == ["roll", "greet"]
     file.write_text(
-        "from minamo.shell.tools import Tools\ntools = Tools()\n@tools.add(name='other')\n"
+        "from minamo.shell.turns.tools import Tools\ntools = Tools()\n@tools.add(name='other')\n"
         "async def greet(name: str): ...\nasync def not_this(): ...\n"
     )
     assert list(toolbox([], file)) == ["other"]

@@ -12,7 +12,7 @@ from minamo.bot.pieces import PIECES
 from minamo.bot.showing import Showing
 from minamo.bot.world import World, demo_world
 from minamo.inspect.hub import Hub
-from minamo.shell.turn_result import TurnResult
+from minamo.shell.turns.turn_result import TurnResult
 
 pytestmark = pytest.mark.anyio
 

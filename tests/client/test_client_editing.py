@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from minamo.core.config import StreamConfig
-from minamo.shell.overflow import Overflow
-from minamo.shell.scripted import Scripted
+from minamo.shell.providing.scripted import Scripted
+from minamo.shell.sending.overflow import Overflow
 from minamo.twin import CREATE, EDIT, TYPING, Twin
 from rigging import rigged, streaming
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from minamo.shell.discord.stopping import BUTTON
-from minamo.shell.scripted import Scripted
+from minamo.shell.providing.scripted import Scripted
 from minamo.twin import Permission, Twin
 from rigging import Rig, rigged, streaming
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from minamo.core.config import StreamConfig
-from minamo.shell.scripted import Scripted
+from minamo.shell.providing.scripted import Scripted
 from minamo.twin import CREATE, Twin
 from rigging import Rig, rigged, streaming
 

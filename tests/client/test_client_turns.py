@@ -14,10 +14,10 @@ from minamo.core.chunks import Call, Done, FunctionCall
 from minamo.core.stream import Stream
 from minamo.machine import Taken
 from minamo.shell.options import Persona
-from minamo.shell.scripted import Scripted
-from minamo.shell.thoughts import Thoughts
-from minamo.shell.tool_context import ToolContext
-from minamo.shell.tools import Tools
+from minamo.shell.providing.scripted import Scripted
+from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tools import Tools
 from minamo.twin import CREATE, Twin
 from minamo.wire.conversation import Message, user
 from rigging import Rig, rigged, streaming

@@ -11,12 +11,12 @@ from delivering import Post, posting, reasons, unpaced
 from minamo.core.chunks import Error
 from minamo.core.result import StreamResult
 from minamo.shell.discord import BotSender
-from minamo.shell.notices import notice_for, send_notice
-from minamo.shell.receipts import Receipt
-from minamo.shell.refusals import reason_for
-from minamo.shell.sender import Rejected, Took
-from minamo.shell.thoughts import Thoughts, tell_thoughts
-from minamo.shell.wording import Languages, Wording
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.refusals import reason_for
+from minamo.shell.sending.sender import Rejected, Took
+from minamo.shell.telling.notices import notice_for, send_notice
+from minamo.shell.telling.thoughts import Thoughts, tell_thoughts
+from minamo.shell.telling.wording import Languages, Wording
 from minamo.twin import CREATE, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

@@ -10,10 +10,10 @@ import pytest
 
 from delivering import persona, posting, reasons, unpaced
 from interacting import Clock, asked
-from minamo.shell.dispatch import Dispatch
-from minamo.shell.editing import Pages
-from minamo.shell.sender import Button
-from minamo.shell.source import Manner
+from minamo.shell.sending.dispatch import Dispatch
+from minamo.shell.sending.editing import Pages
+from minamo.shell.sending.sender import Button
+from minamo.shell.sending.source import Manner
 from minamo.twin import EDIT, Rules, Twin
 from minamo.twin.world import Message
 

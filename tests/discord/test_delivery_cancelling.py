@@ -15,14 +15,14 @@ from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.context import StreamContext
 from minamo.shell.discord import BotSender
-from minamo.shell.notices import send_notice
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.pacing import PACES, Pace, Pacer
-from minamo.shell.sender import Embed
-from minamo.shell.sender import Post as Message
-from minamo.shell.source import Texts
-from minamo.shell.thoughts import Thoughts, tell_thoughts
-from minamo.shell.wording import Wording
+from minamo.shell.sending.pacing import PACES, Pace, Pacer
+from minamo.shell.sending.sender import Embed
+from minamo.shell.sending.sender import Post as Message
+from minamo.shell.sending.source import Texts
+from minamo.shell.telling.notices import send_notice
+from minamo.shell.telling.thoughts import Thoughts, tell_thoughts
+from minamo.shell.telling.wording import Wording
 from minamo.twin import CREATE, Limit, Rules, Twin
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]

@@ -14,8 +14,8 @@ from attrs import define, field
 
 from delivering import Post, persona, posting, reasons
 from minamo.shell.discord import hear_echoes
-from minamo.shell.lanes import open_lanes
-from minamo.shell.receipts import Receipt
+from minamo.shell.sending.lanes import open_lanes
+from minamo.shell.sending.receipts import Receipt
 from minamo.twin import CREATE, TYPING, Twin
 
 pytestmark = pytest.mark.anyio

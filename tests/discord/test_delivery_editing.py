@@ -10,7 +10,7 @@ import pytest
 
 from delivering import posting
 from minamo.core.fit import fit
-from minamo.shell.editing import Pages
+from minamo.shell.sending.editing import Pages
 from minamo.twin import CREATE, EDIT, Twin
 
 pytestmark = pytest.mark.anyio

@@ -16,10 +16,10 @@ from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.shell.discord import BotSender
-from minamo.shell.pacing import PACES, Pace, Pacer
-from minamo.shell.receipts import Receipt
-from minamo.shell.sender import CLOSED, Lost
-from minamo.shell.sender import Post as Message
+from minamo.shell.sending.pacing import PACES, Pace, Pacer
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import CLOSED, Lost
+from minamo.shell.sending.sender import Post as Message
 from minamo.twin import CREATE, Limit, Rules, Twin
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,10 @@ import pytest
 from delivering import Post, persona, posting, reasons, unpaced
 from interacting import asked
 from minamo.errors import BadSetting
-from minamo.shell.dispatch import Dispatch
-from minamo.shell.editing import Pages
-from minamo.shell.overflow import Overflow
-from minamo.shell.source import Manner
+from minamo.shell.sending.dispatch import Dispatch
+from minamo.shell.sending.editing import Pages
+from minamo.shell.sending.overflow import Overflow
+from minamo.shell.sending.source import Manner
 from minamo.twin import CREATE, Permission, Rules, Twin
 from senders import outbox, segment
 

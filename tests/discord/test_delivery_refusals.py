@@ -16,9 +16,9 @@ from attrs import evolve
 
 from delivering import Manner, Post, persona, posting
 from minamo.shell.discord import BotSender
-from minamo.shell.receipts import Receipt
-from minamo.shell.sender import Embed
-from minamo.shell.source import Texts
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Embed
+from minamo.shell.sending.source import Texts
 from minamo.twin import CREATE, Channel, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from delivering import Manner, persona, posting, reasons, unpaced
-from minamo.shell.sender import SUPPRESS_EMBEDS, Embed, Ping, Took
-from minamo.shell.sender import Post as Message
+from minamo.shell.sending.sender import SUPPRESS_EMBEDS, Embed, Ping, Took
+from minamo.shell.sending.sender import Post as Message
 from minamo.twin import CREATE, EDIT, EXECUTE, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

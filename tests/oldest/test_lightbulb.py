@@ -8,7 +8,7 @@ import pytest
 
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.scripted import Scripted
+from minamo.shell.providing.scripted import Scripted
 from minamo.twin import CREATE, Twin
 from rigging import make_bot, until
 

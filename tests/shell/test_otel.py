@@ -19,11 +19,11 @@ from opentelemetry.trace import SpanKind, StatusCode
 from driving import END, USER, Discord, Provider, one, plain, unpaced
 from minamo.core.chunks import Done, Error, Usage
 from minamo.core.result import StreamResult
-from minamo.shell import otel
-from minamo.shell.metrics import Meter
-from minamo.shell.otel import OpenTelemetry
-from minamo.shell.sender import Rejected
-from minamo.shell.telemetry import StreamInfo
+from minamo.shell.measuring import otel
+from minamo.shell.measuring.metrics import Meter
+from minamo.shell.measuring.otel import OpenTelemetry
+from minamo.shell.measuring.telemetry import StreamInfo
+from minamo.shell.sending.sender import Rejected
 from senders import virtually
 
 INFO = StreamInfo(
@@ -239,7 +239,7 @@ def test_without_the_extra_the_error_names_it() -> None:
             sys.executable,
             "-c",
             "import sys; sys.modules['opentelemetry'] = None\n"
-            "from minamo.shell.otel import OpenTelemetry\n"
+            "from minamo.shell.measuring.otel import OpenTelemetry\n"
             "OpenTelemetry()",
         ],
         capture_output=True,
@@ -252,7 +252,7 @@ def test_without_the_extra_the_error_names_it() -> None:
 
 
 def test_importing_it_does_not_import_opentelemetry() -> None:
-    code = "import sys, minamo.shell.otel; print('opentelemetry' in sys.modules)"
+    code = "import sys, minamo.shell.measuring.otel; print('opentelemetry' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
     assert otel.OpenTelemetry is OpenTelemetry

@@ -12,8 +12,8 @@ import trio.testing
 
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
 from minamo.errors import BadRequest
-from minamo.shell.retry import fallback, retry
-from minamo.shell.scripted import Scripted
+from minamo.shell.providing.retry import fallback, retry
+from minamo.shell.providing.scripted import Scripted
 
 pytestmark = pytest.mark.anyio
 BUSY = Error("rate_limit", "slow down", retryable=True, retry_after=7.0)

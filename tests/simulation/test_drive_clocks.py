@@ -28,11 +28,11 @@ from driving import (
     tracers,
 )  # fmt: skip
 from minamo.core.chunks import Chunk, Text
-from minamo.shell.dispatch import HELD_MAX
-from minamo.shell.lanes import open_lanes
-from minamo.shell.prepared import PreparedConversation
-from minamo.shell.sender import Answer, Post, PutOff
-from minamo.shell.wishes import Wish
+from minamo.shell.providing.prepared import PreparedConversation
+from minamo.shell.sending.dispatch import HELD_MAX
+from minamo.shell.sending.lanes import open_lanes
+from minamo.shell.sending.sender import Answer, Post, PutOff
+from minamo.shell.stopping.wishes import Wish
 from senders import virtually
 
 WISHES = [USER, SYSTEM, FOLLOW_UP, KILL]

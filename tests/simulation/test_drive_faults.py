@@ -32,9 +32,9 @@ from minamo.core.chunks import Text
 from minamo.core.stream import Stream
 from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
-from minamo.shell.lanes import open_lanes
-from minamo.shell.sender import Answer, Lost, Post, PutOff, Rejected, Took, Vanished
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.sending.lanes import open_lanes
+from minamo.shell.sending.sender import Answer, Lost, Post, PutOff, Rejected, Took, Vanished
+from minamo.shell.stopping.wishes import Wish, Wishes
 from senders import virtually
 
 CALLS: dict[str, Callable[[int, Post], Answer | None]] = {

@@ -24,9 +24,9 @@ from endings import CALL, ERROR
 from minamo.core.stream import Stream
 from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
-from minamo.shell.lanes import Lanes, open_lanes
-from minamo.shell.sender import Lost, PutOff, Rejected
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.sending.lanes import Lanes, open_lanes
+from minamo.shell.sending.sender import Lost, PutOff, Rejected
+from minamo.shell.stopping.wishes import Wish, Wishes
 from provider_server import serving, streamed
 
 WARM = 300

@@ -19,9 +19,9 @@ from driving import Discord, Drive, Provider, drive, plain, unpaced
 from minamo.core.stream import Stream
 from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
-from minamo.shell.lanes import open_lanes
-from minamo.shell.sender import PutOff
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.sending.lanes import open_lanes
+from minamo.shell.sending.sender import PutOff
+from minamo.shell.stopping.wishes import Wish, Wishes
 from provider_server import serving, streamed
 
 REPEATS = 100

@@ -17,11 +17,11 @@ from minamo.core.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.shell.drive import Driver
-from minamo.shell.lanes import Lanes, open_lanes
-from minamo.shell.receipts import Receipt
-from minamo.shell.sender import Answer, Kind, Lost, Post, PutOff, Rejected, Took, Vanished
-from minamo.shell.source import Manner
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.sending.lanes import Lanes, open_lanes
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Answer, Kind, Lost, Post, PutOff, Rejected, Took, Vanished
+from minamo.shell.sending.source import Manner
+from minamo.shell.stopping.wishes import Wish, Wishes
 
 RUNS = [1, 1, 2, 3, 9, 9, 20, 20, 63, 64, 65, 130]
 GLUE = [" ", " ", ". ", "! ", "\n", "\n\n", "\n\n", "\n\n\n", ", ", "…", "    "]

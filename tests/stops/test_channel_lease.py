@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from cancelling import cancelled_at
-from minamo.shell.channel import Channels, Refused, Ticket
-from minamo.shell.lease_redis import RedisLease
+from minamo.shell.stopping.lease_redis import RedisLease
+from minamo.shell.turns.channel import Channels, Refused, Ticket
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio

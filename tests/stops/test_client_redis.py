@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from minamo.shell.client import Client
-from minamo.shell.lease_redis import RedisLease
-from minamo.shell.scripted import Scripted
-from minamo.shell.stops_redis import RedisStops
+from minamo.shell.providing.scripted import Scripted
+from minamo.shell.stopping.lease_redis import RedisLease
+from minamo.shell.stopping.stops_redis import RedisStops
 from minamo.twin import Twin
 from redis_server import RedisServer
 from rigging import make_bot, until
@@ -37,7 +37,9 @@ async def pair(twin: Twin, url: str, prefix: str) -> AsyncIterator[tuple[Client,
             await bot.close()
 
 
-async def test_a_stop_reaches_the_other_bot(redis_server: RedisServer, prefix: str, figure: Any) -> None:
+async def test_a_stop_reaches_the_other_bot(
+    redis_server: RedisServer, prefix: str, figure: Any
+) -> None:
     async with Twin() as twin, pair(twin, redis_server.url, prefix) as (here, there):
         place = twin.channel("general").id
         results: list[Any] = []

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from minamo.errors import BadRequest
-from minamo.shell.board import STREAMS_PER_CHANNEL_MAX
-from minamo.shell.stops import Reach
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.stopping.board import STREAMS_PER_CHANNEL_MAX
+from minamo.shell.stopping.stops import Reach
+from minamo.shell.stopping.wishes import Wish, Wishes
 
 pytestmark = pytest.mark.anyio
 

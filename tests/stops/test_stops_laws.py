@@ -12,9 +12,9 @@ from attrs import define
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minamo.shell.stops import MemoryStops, Reach
-from minamo.shell.stops_redis import RedisStops
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.stopping.stops import MemoryStops, Reach
+from minamo.shell.stopping.stops_redis import RedisStops
+from minamo.shell.stopping.wishes import Wish, Wishes
 from redis_server import RedisServer
 
 RANK = {None: 0, "follow_up": 1, "user": 2, "kill": 3}

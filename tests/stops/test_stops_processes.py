@@ -14,8 +14,8 @@ from typing import Any
 import anyio
 import pytest
 
-from minamo.shell.stops import Reach
-from minamo.shell.stops_redis import RedisStops
+from minamo.shell.stopping.stops import Reach
+from minamo.shell.stopping.stops_redis import RedisStops
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio

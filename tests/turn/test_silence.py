@@ -13,9 +13,9 @@ from minamo.core.chunks import Done, Error, Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.shell.idle import Idle
-from minamo.shell.silence import Hearing, Hush
-from minamo.shell.tools import Tools
-from minamo.shell.turn_settings import TurnSettings
+from minamo.shell.turns.silence import Hearing, Hush
+from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import assistant
 from turning import Dialogue, Stage, asks, calls, play, turn
 

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from minamo.core.chunks import Call
-from minamo.shell.tool_calls import Answer, Workshop
-from minamo.shell.tool_context import PROGRESS_CHARS_MAX, Progress, ToolContext, ToolError
-from minamo.shell.tools import Tools, as_tool
-from minamo.shell.turn_settings import TurnSettings
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.turns.tool_calls import Answer, Workshop
+from minamo.shell.turns.tool_context import PROGRESS_CHARS_MAX, Progress, ToolContext, ToolError
+from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.limits import CALLS_MAX
 from senders import virtually
 

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from minamo.errors import BadRequest
-from minamo.shell.tools import TOOLS_MAX, Tools, as_tool
+from minamo.shell.turns.tools import TOOLS_MAX, Tools, as_tool
 
 
 @attrs.define

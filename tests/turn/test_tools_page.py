@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from minamo.shell.turn_settings import TurnSettings
+from minamo.shell.turns.turn_settings import TurnSettings
 
 pytestmark = pytest.mark.anyio
 PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")

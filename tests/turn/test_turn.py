@@ -12,11 +12,11 @@ from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting
-from minamo.shell.adapters import OpenAICompatible
-from minamo.shell.scripted import Scripted
-from minamo.shell.tool_context import Progress, ToolContext, ToolError
-from minamo.shell.tools import Tools, as_tool
-from minamo.shell.turn_settings import TurnSettings
+from minamo.shell.providing.adapters import OpenAICompatible
+from minamo.shell.providing.scripted import Scripted
+from minamo.shell.turns.tool_context import Progress, ToolContext, ToolError
+from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import Message, assistant, system, tool, user
 from senders import virtually
 from turning import Dialogue, Stage, asks, calls, play, turn

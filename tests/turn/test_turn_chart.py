@@ -10,12 +10,12 @@ import anyio
 from minamo.core.chunks import Done, Error
 from minamo.core.result import StreamResult
 from minamo.machine import Coverage, verify
-from minamo.shell.scripted import Scripted
-from minamo.shell.tool_context import ToolError
-from minamo.shell.tools import Tools, as_tool
-from minamo.shell.turn_actions import CHART
-from minamo.shell.turn_settings import TurnSettings
-from minamo.shell.wishes import Wish
+from minamo.shell.providing.scripted import Scripted
+from minamo.shell.stopping.wishes import Wish
+from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.turn_actions import CHART
+from minamo.shell.turns.turn_settings import TurnSettings
 from turning import Dialogue, Stage, asks, at, play
 
 SEEN = Coverage(CHART)

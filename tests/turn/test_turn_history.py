@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from minamo.shell.tool_context import ToolError
-from minamo.shell.tools import Tools
-from minamo.shell.turn_result import TurnResult
+from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn_result import TurnResult
 from minamo.wire.conversation import system, user
 from provider_server import serving, streamed
 from recordings import adapter, recording

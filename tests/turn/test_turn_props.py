@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
 from minamo.core.result import Status, StreamResult
 from minamo.machine import Coverage
-from minamo.shell.scripted import Scripted
-from minamo.shell.tool_context import ToolError
-from minamo.shell.tools import Tools, as_tool
-from minamo.shell.turn_actions import CHART
-from minamo.shell.turn_result import TurnResult
-from minamo.shell.turn_settings import TurnSettings
-from minamo.shell.wishes import Wish
+from minamo.shell.providing.scripted import Scripted
+from minamo.shell.stopping.wishes import Wish
+from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.turn_actions import CHART
+from minamo.shell.turns.turn_result import TurnResult
+from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import paired, user
 from turning import Dialogue, Stage, at, play
 

@@ -9,10 +9,10 @@ import pytest
 
 from minamo.core.chunks import Done
 from minamo.core.result import StreamResult
-from minamo.shell.tool_context import ToolContext
-from minamo.shell.tools import Tools
-from minamo.shell.turn_result import TurnResult
-from minamo.shell.wishes import Wish
+from minamo.shell.stopping.wishes import Wish
+from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn_result import TurnResult
 from minamo.wire.conversation import paired
 from senders import virtually
 from turning import Dialogue, Stage, asks, at, calls, play

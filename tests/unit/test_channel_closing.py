@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from cancelling import CancelAt
-from minamo.shell.channel import Channels
-from minamo.shell.lease import Leased
-from minamo.shell.wishes import Wish
+from minamo.shell.stopping.lease import Leased
+from minamo.shell.stopping.wishes import Wish
+from minamo.shell.turns.channel import Channels
 from turns import CUT, Room, SlowLease, in_room, settle
 
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minamo.core.fit import fit
-from minamo.shell.editing import Pages
-from minamo.shell.lanes import open_lanes
-from minamo.shell.receipts import Receipt
-from minamo.shell.sender import Answer, Lost, Post, Rejected, Vanished
+from minamo.shell.sending.editing import Pages
+from minamo.shell.sending.lanes import open_lanes
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Answer, Lost, Post, Rejected, Vanished
 from senders import FakeSender, Script, virtually
 
 

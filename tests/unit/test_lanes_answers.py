@@ -6,11 +6,11 @@ import anyio
 import pytest
 
 from laning import answers, send, with_lanes
-from minamo.shell.delivery import ATTEMPTS_MAX
-from minamo.shell.lanes import Lanes
-from minamo.shell.receipts import NONCE_MAX, Receipt, nonce_for
-from minamo.shell.sender import CLOSED, Answer, Lost, PutOff, Rejected, Vanished
-from minamo.shell.source import Texts
+from minamo.shell.sending.delivery import ATTEMPTS_MAX
+from minamo.shell.sending.lanes import Lanes
+from minamo.shell.sending.receipts import NONCE_MAX, Receipt, nonce_for
+from minamo.shell.sending.sender import CLOSED, Answer, Lost, PutOff, Rejected, Vanished
+from minamo.shell.sending.source import Texts
 from senders import FakeSender
 
 

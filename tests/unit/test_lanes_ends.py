@@ -6,12 +6,12 @@ import anyio
 import pytest
 
 from laning import send, with_lanes
-from minamo.shell.dispatch import Dispatch
-from minamo.shell.lanes import Lanes, open_lanes
-from minamo.shell.pacing import Pacer
-from minamo.shell.receipts import Receipt
-from minamo.shell.sender import Took
-from minamo.shell.source import Texts
+from minamo.shell.sending.dispatch import Dispatch
+from minamo.shell.sending.lanes import Lanes, open_lanes
+from minamo.shell.sending.pacing import Pacer
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Took
+from minamo.shell.sending.source import Texts
 from senders import FakeSender, virtually
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from minamo.core.chunks import Error, ErrorKind
 from minamo.core.result import Status, StopReason, StreamResult
-from minamo.shell.lanes import Lanes, open_lanes
-from minamo.shell.notices import NOTICE_S, NoticeSettings, notice_for, quotable, send_notice
-from minamo.shell.phrases import PHRASES
-from minamo.shell.receipts import Receipt
-from minamo.shell.refusals import BY_CODE
-from minamo.shell.sender import NOBODY, Embed, Lost, PutOff, Rejected
-from minamo.shell.source import Texts
-from minamo.shell.wording import Languages, Wording
+from minamo.shell.sending.lanes import Lanes, open_lanes
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.refusals import BY_CODE
+from minamo.shell.sending.sender import NOBODY, Embed, Lost, PutOff, Rejected
+from minamo.shell.sending.source import Texts
+from minamo.shell.telling.notices import NOTICE_S, NoticeSettings, notice_for, quotable, send_notice
+from minamo.shell.telling.phrases import PHRASES
+from minamo.shell.telling.wording import Languages, Wording
 from senders import FakeSender, virtually
 
 EN = Wording()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from minamo.shell.pacing import PACES, PAUSE_MAX_S, Meter, Pace, Pacer
-from minamo.shell.sender import Lost, PutOff, Rejected, Took
+from minamo.shell.sending.pacing import PACES, PAUSE_MAX_S, Meter, Pace, Pacer
+from minamo.shell.sending.sender import Lost, PutOff, Rejected, Took
 from senders import virtually
 
 

@@ -13,12 +13,18 @@ from hypothesis import strategies as st
 
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.lanes import open_lanes
-from minamo.shell.receipts import Receipt
-from minamo.shell.sender import NOBODY, Rejected
-from minamo.shell.thought_texts import DESCRIPTION_MAX, MESSAGES_MAX, log_embeds, plainly, spoilers
-from minamo.shell.thoughts import TELL_S, Thoughts, tell_thoughts
-from minamo.shell.wording import Wording
+from minamo.shell.sending.lanes import open_lanes
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import NOBODY, Rejected
+from minamo.shell.telling.thought_texts import (
+    DESCRIPTION_MAX,
+    MESSAGES_MAX,
+    log_embeds,
+    plainly,
+    spoilers,
+)
+from minamo.shell.telling.thoughts import TELL_S, Thoughts, tell_thoughts
+from minamo.shell.telling.wording import Wording
 from senders import FakeSender, virtually
 from strategies import markdown_texts
 

@@ -20,10 +20,10 @@ from minamo.shell.discord.calls import Calls
 from minamo.shell.discord.history import Memory
 from minamo.shell.discord.targets import read_target
 from minamo.shell.options import How, Persona
-from minamo.shell.sender import Took
-from minamo.shell.tools import Tools
-from minamo.shell.turn import Chats
-from minamo.shell.turn_result import TurnResult
+from minamo.shell.sending.sender import Took
+from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn import Chats
+from minamo.shell.turns.turn_result import TurnResult
 from minamo.wire.conversation import Message, system, user
 
 _LOG = logging.getLogger("minamo.bot")

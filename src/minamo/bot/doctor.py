@@ -19,7 +19,7 @@ from minamo.bot.reading import read_settings
 from minamo.bot.settings import ProviderSettings, Settings
 from minamo.bot.toolbox import toolbox
 from minamo.errors import BadSetting, MinamoError
-from minamo.shell.redis_link import client_for, close_client
+from minamo.shell.stopping.redis_link import client_for, close_client
 
 # A check that takes longer has found something out: that it does not work.
 CHECK_S = 10.0

@@ -6,10 +6,10 @@ import hikari
 
 from minamo.bot.settings import Settings
 from minamo.shell.client import Client
-from minamo.shell.lease import Lease
-from minamo.shell.looking import Looker
-from minamo.shell.stops import Stops
-from minamo.shell.thoughts import Thoughts
+from minamo.shell.measuring.looking import Looker
+from minamo.shell.stopping.lease import Lease
+from minamo.shell.stopping.stops import Stops
+from minamo.shell.telling.thoughts import Thoughts
 
 # What is said to the bot comes with its words even without the privileged intent.  Channels and
 # threads are known through GUILDS.

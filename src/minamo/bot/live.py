@@ -19,9 +19,9 @@ from minamo.bot.toolbox import toolbox
 from minamo.bot.world import demo_world
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
-from minamo.shell.lease import Lease
-from minamo.shell.stops import Stops
-from minamo.shell.turn import Chats
+from minamo.shell.stopping.lease import Lease
+from minamo.shell.stopping.stops import Stops
+from minamo.shell.turns.turn import Chats
 
 Say = Callable[[str], object]
 
@@ -84,8 +84,8 @@ def _shared(settings: Settings) -> tuple[Stops | None, Lease | None]:
     if not url:
         return None, None
     # Here, so that a bot of one process needs no Redis.
-    from minamo.shell.lease_redis import RedisLease
-    from minamo.shell.stops_redis import RedisStops
+    from minamo.shell.stopping.lease_redis import RedisLease
+    from minamo.shell.stopping.stops_redis import RedisStops
 
     return RedisStops(url, prefix=prefix), RedisLease(url, prefix=prefix)
 

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define, field
 
 from minamo.inspect.hub import Hub, Page
-from minamo.shell.turn_result import TurnResult
+from minamo.shell.turns.turn_result import TurnResult
 
 Json = dict[str, Any]
 Tell = Callable[[Json], object]

@@ -13,7 +13,7 @@ from attrs import frozen
 from minamo.bot.providers import home_of
 from minamo.bot.settings import ProviderSettings
 from minamo.core.chunks import Error
-from minamo.shell.http import Deadlines, Http
+from minamo.shell.providing.http import Deadlines, Http
 from minamo.wire.request import Request
 
 # Whoever waits for a bot to start waits no longer than this for a provider.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from minamo.bot.reading import KEY_VARIABLES
 from minamo.bot.settings import ProviderSettings
 from minamo.errors import BadRequest, BadSetting
-from minamo.shell.adapters import Anthropic, Gemini, OpenAICompatible
-from minamo.shell.checks import is_loopback
+from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providing.checks import is_loopback
 
 Adapter = OpenAICompatible | Gemini | Anthropic
 

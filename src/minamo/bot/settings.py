@@ -12,8 +12,8 @@ from attrs import Attribute, Factory, field, frozen
 
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
-from minamo.shell.channel import Policy
-from minamo.shell.thoughts import Place
+from minamo.shell.telling.thoughts import Place
+from minamo.shell.turns.channel import Policy
 
 # More would not fit the list that Discord shows when somebody picks a persona.
 PERSONAS_MAX = 25

@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from minamo.bot.pieces import HELLO, LOST, PIECES, ROLLED, TOOL_FAILED, Piece
 from minamo.core.chunks import Done, FunctionCall, Usage
-from minamo.shell.scripted import Line, Scripted
+from minamo.shell.providing.scripted import Line, Scripted
 from minamo.wire.conversation import Message
 from minamo.wire.tools import Tool
 

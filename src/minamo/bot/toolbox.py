@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 from minamo.errors import BadRequest, BadSetting
-from minamo.shell.tool_context import ToolError
-from minamo.shell.tools import FunctionTool, ToolFunction, Tools
+from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tools import FunctionTool, ToolFunction, Tools
 
 # As many as anybody throws at a table.
 _DICE_MAX = 100

@@ -21,7 +21,7 @@ from minamo.inspect.hub import Hub
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.server import Prompt
 from minamo.machine.machine import Observer
-from minamo.shell.turn import Chats
+from minamo.shell.turns.turn import Chats
 from minamo.twin import Twin
 from minamo.twin.refusals import Refused
 from minamo.twin.world import User

@@ -15,7 +15,7 @@ from minamo.errors import BadRequest
 
 if TYPE_CHECKING:
     from minamo.core.stream import Stream
-    from minamo.shell.wishes import Wishes
+    from minamo.shell.stopping.wishes import Wishes
 
 _HOMES = {
     "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -68,8 +68,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _adapter(options: argparse.Namespace) -> Any:
-    from minamo.shell.adapters import Anthropic, Gemini, OpenAICompatible
-    from minamo.shell.checks import is_loopback
+    from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
+    from minamo.shell.providing.checks import is_loopback
 
     home, variable = _HOMES[options.provider]
     base_url = options.base_url or home
@@ -101,7 +101,7 @@ async def _interrupts(wishes: Wishes) -> None:
     """Ctrl-C is a stop: what was said stays."""
     import anyio
 
-    from minamo.shell.wishes import Wish
+    from minamo.shell.stopping.wishes import Wish
 
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         async for _ in signals:

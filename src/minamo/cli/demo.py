@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from minamo.errors import BadRequest
 
 if TYPE_CHECKING:
-    from minamo.shell.turn_result import TurnResult
+    from minamo.shell.turns.turn_result import TurnResult
 
 _FINE = ("completed", "stopped_by_user")
 # As long as a message of Discord's may be.

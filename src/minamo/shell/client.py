@@ -13,7 +13,6 @@ from minamo.core.config import StreamConfig
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.errors import BadRequest, ClientClosed
 from minamo.machine.machine import Observer
-from minamo.shell.channel import QUEUE_MAX, Channels, Job, Policy, Refused, Ticket
 from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.discord.hosting import Host
 from minamo.shell.discord.replying import Reply
@@ -22,25 +21,26 @@ from minamo.shell.discord.targets import read_target
 from minamo.shell.drive import Source
 from minamo.shell.environment import stream_config
 from minamo.shell.hushing import hush
-from minamo.shell.inspector import inspector
-from minamo.shell.lanes import DRAIN_S
-from minamo.shell.lease import Lease
-from minamo.shell.looking import Looker
-from minamo.shell.notices import NoticeSettings
+from minamo.shell.measuring.inspector import inspector
+from minamo.shell.measuring.looking import Looker
+from minamo.shell.measuring.stream_log import StreamLog
+from minamo.shell.measuring.telemetry import Several, Telemetry
 from minamo.shell.options import How, options
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.pacing import Pacer
-from minamo.shell.receipts import Receipt
 from minamo.shell.running import Running
-from minamo.shell.stops import MemoryStops, Reach, Stops
-from minamo.shell.stream_log import StreamLog
-from minamo.shell.telemetry import Several, Telemetry
-from minamo.shell.thoughts import Thoughts
-from minamo.shell.tools import Tools
-from minamo.shell.turn import Ask, Chats, run_turn
-from minamo.shell.turn_result import TurnResult
-from minamo.shell.turn_settings import TurnSettings
-from minamo.shell.wording import FALLBACK, Languages
+from minamo.shell.sending.lanes import DRAIN_S
+from minamo.shell.sending.pacing import Pacer
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.stopping.lease import Lease
+from minamo.shell.stopping.stops import MemoryStops, Reach, Stops
+from minamo.shell.telling.notices import NoticeSettings
+from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.telling.wording import FALLBACK, Languages
+from minamo.shell.turns.channel import QUEUE_MAX, Channels, Job, Policy, Refused, Ticket
+from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn import Ask, Chats, run_turn
+from minamo.shell.turns.turn_result import TurnResult
+from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import Message
 
 # Why a turn was not begun, as the words for somebody who waits for an answer.

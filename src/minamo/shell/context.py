@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from minamo.shell.sender import Sender
-from minamo.shell.source import Manner
-from minamo.shell.wishes import Wishes
-from minamo.shell.wording import Languages, Wording
+from minamo.shell.sending.sender import Sender
+from minamo.shell.sending.source import Manner
+from minamo.shell.stopping.wishes import Wishes
+from minamo.shell.telling.wording import Languages, Wording
 
 if TYPE_CHECKING:
     from minamo.shell.orchestrator import StreamOrchestrator

@@ -20,11 +20,11 @@ from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, Error
 from minamo.core.stream import Stream
 from minamo.shell.clocks import Clocks
-from minamo.shell.dispatch import HELD_MAX
-from minamo.shell.prepared import closing
-from minamo.shell.receipts import Receipt
-from minamo.shell.scripted import as_chunks
-from minamo.shell.wishes import Wish, Wishes
+from minamo.shell.providing.prepared import closing
+from minamo.shell.providing.scripted import as_chunks
+from minamo.shell.sending.dispatch import HELD_MAX
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.stopping.wishes import Wish, Wishes
 
 _LOG = logging.getLogger("minamo.stream")
 

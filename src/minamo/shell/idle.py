@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minamo.core.stream import Stream
-from minamo.shell.receipts import Receipt
+from minamo.shell.sending.receipts import Receipt
 
 
 class Idle:

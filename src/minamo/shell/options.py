@@ -9,10 +9,10 @@ from attrs import Attribute, field, fields, frozen
 
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
-from minamo.shell.channel import Policy
-from minamo.shell.overflow import Overflow
-from minamo.shell.sender import NOBODY, Ping
-from minamo.shell.thoughts import Thoughts
+from minamo.shell.sending.overflow import Overflow
+from minamo.shell.sending.sender import NOBODY, Ping
+from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.turns.channel import Policy
 
 Reply = bool | Literal["auto"]
 

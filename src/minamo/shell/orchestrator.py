@@ -12,18 +12,18 @@ from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.context import StreamContext
 from minamo.shell.drive import Driver, Source, Watch
-from minamo.shell.editing import Pages
-from minamo.shell.growing import Growing
 from minamo.shell.idle import Idle
-from minamo.shell.lanes import Lanes
-from minamo.shell.looking import Looker
-from minamo.shell.metrics import Meter
-from minamo.shell.notices import NoticeSettings, notice_for, send_notice
-from minamo.shell.receipts import Receipt
-from minamo.shell.stops import MemoryStops, Stops
-from minamo.shell.stream_log import StreamLog
-from minamo.shell.telemetry import StreamInfo, Telemetry, provider_name
-from minamo.shell.typing import pause_for
+from minamo.shell.measuring.looking import Looker
+from minamo.shell.measuring.metrics import Meter
+from minamo.shell.measuring.stream_log import StreamLog
+from minamo.shell.measuring.telemetry import StreamInfo, Telemetry, provider_name
+from minamo.shell.sending.editing import Pages
+from minamo.shell.sending.growing import Growing
+from minamo.shell.sending.lanes import Lanes
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.typing import pause_for
+from minamo.shell.stopping.stops import MemoryStops, Stops
+from minamo.shell.telling.notices import NoticeSettings, notice_for, send_notice
 
 
 @frozen

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from attrs import define, field
 
-from minamo.shell.stops import Stops
-from minamo.shell.wishes import Wishes
+from minamo.shell.stopping.stops import Stops
+from minamo.shell.stopping.wishes import Wishes
 
 
 class Asked(Protocol):

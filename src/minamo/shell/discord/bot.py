@@ -10,7 +10,7 @@ from attrs import define, field
 
 from minamo.shell.discord.calls import Calls, answer_of, gone
 from minamo.shell.discord.fields import creating, editing, given
-from minamo.shell.sender import Answer, Kind, Post
+from minamo.shell.sending.sender import Answer, Kind, Post
 
 # What Discord says when a message has a thread; a repetition of a lost call hears it.
 _HAS_A_THREAD = 160004

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import hikari
 
-from minamo.shell.looking import Looker
+from minamo.shell.measuring.looking import Looker
 
 _SHOWN = frozenset({"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "TYPING_START"})
 

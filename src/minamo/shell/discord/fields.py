@@ -6,7 +6,7 @@ from typing import Any
 
 import hikari
 
-from minamo.shell.sender import Button, Post
+from minamo.shell.sending.sender import Button, Post
 
 
 def given(value: Any) -> Any:

@@ -15,10 +15,10 @@ from attrs import define, field
 
 from minamo.shell.discord import hear_echoes, webhook_client
 from minamo.shell.discord.feeding import feed
-from minamo.shell.lanes import DRAIN_S, Lanes, open_lanes
-from minamo.shell.looking import Looker
-from minamo.shell.pacing import Pacer
-from minamo.shell.receipts import Receipt
+from minamo.shell.measuring.looking import Looker
+from minamo.shell.sending.lanes import DRAIN_S, Lanes, open_lanes
+from minamo.shell.sending.pacing import Pacer
+from minamo.shell.sending.receipts import Receipt
 
 
 @define(eq=False)

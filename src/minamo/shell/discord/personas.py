@@ -10,10 +10,10 @@ from minamo.shell.discord.targets import Target
 from minamo.shell.discord.webhook import WebhookSender
 from minamo.shell.discord.webhooks import BotWebhooks
 from minamo.shell.options import Persona
-from minamo.shell.persona import PersonaSender
-from minamo.shell.reply_notice import ReplyNotice
-from minamo.shell.sender import Answer
-from minamo.shell.wording import Wording
+from minamo.shell.sending.persona import PersonaSender
+from minamo.shell.sending.reply_notice import ReplyNotice
+from minamo.shell.sending.sender import Answer
+from minamo.shell.telling.wording import Wording
 
 
 @frozen

@@ -11,8 +11,6 @@ from attrs import define, field
 
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.beside import send_beside
-from minamo.shell.channel import Ticket
 from minamo.shell.context import StreamContext, new_stream_id
 from minamo.shell.discord import BotSender, InteractionSender
 from minamo.shell.discord.hosting import Home
@@ -20,14 +18,16 @@ from minamo.shell.discord.personas import Speaking
 from minamo.shell.discord.stopping import BUTTON
 from minamo.shell.discord.targets import Target
 from minamo.shell.drive import Source
-from minamo.shell.notices import notice_for, send_notice
 from minamo.shell.options import Options
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took
-from minamo.shell.source import Manner, Texts
-from minamo.shell.thoughts import Thoughts, tell_thoughts
-from minamo.shell.tool_context import Progress
-from minamo.shell.wording import Wording
+from minamo.shell.sending.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took
+from minamo.shell.sending.source import Manner, Texts
+from minamo.shell.telling.beside import send_beside
+from minamo.shell.telling.notices import notice_for, send_notice
+from minamo.shell.telling.thoughts import Thoughts, tell_thoughts
+from minamo.shell.telling.wording import Wording
+from minamo.shell.turns.channel import Ticket
+from minamo.shell.turns.tool_context import Progress
 
 # Said to somebody who waits for an answer that will not come; the channel is otherwise free.
 _APOLOGY_S = 10.0

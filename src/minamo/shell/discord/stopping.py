@@ -14,8 +14,8 @@ import hikari
 from attrs import define, field
 
 from minamo.shell.discord.calls import Calls
-from minamo.shell.sender import Took
-from minamo.shell.wording import Wording
+from minamo.shell.sending.sender import Took
+from minamo.shell.telling.wording import Wording
 
 _LOG = logging.getLogger("minamo.stop")
 

@@ -12,7 +12,7 @@ from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.calls import Calls, gone, once
 from minamo.shell.discord.fields import creating, editing, given
 from minamo.shell.hushing import hush
-from minamo.shell.sender import Answer, Kind, Post
+from minamo.shell.sending.sender import Answer, Kind, Post
 
 
 @define(eq=False)

@@ -6,7 +6,7 @@ import hikari
 from attrs import define, field
 
 from minamo.shell.discord.calls import Calls
-from minamo.shell.sender import Answer
+from minamo.shell.sending.sender import Answer
 
 
 @define(eq=False)

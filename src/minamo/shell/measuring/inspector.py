@@ -1,0 +1,52 @@
+"""The live page for one's own bot: off unless asked for, and then for this machine only."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from attrs import define, field
+
+from minamo.shell.measuring.looking import Looker
+
+_LOG = logging.getLogger("minamo.page")
+
+
+@define(eq=False)
+class Inspector:
+    """Who looks on, and where."""
+
+    looker: Looker | None = None
+    page: Callable[[], AbstractAsyncContextManager[Any]] | None = field(default=None, repr=False)
+    """Serves the page; None if somebody else does, or nobody."""
+    address: str | None = field(default=None, repr=False)
+
+
+def inspector(wanted: bool | Looker) -> Inspector:
+    """Nobody; somebody who is there already; or, for True, a page of the client's own."""
+    if not isinstance(wanted, bool):
+        return Inspector(wanted)
+    if not wanted:
+        return Inspector()
+    # Only who looks pays for it.
+    from minamo.inspect.hub import Hub
+    from minamo.inspect.server import serve
+
+    hub = Hub()
+    made = Inspector(hub)
+
+    @asynccontextmanager
+    async def page() -> AsyncIterator[None]:
+        async with serve(hub) as served:
+            made.address = served.address
+            # The key is for whoever sees the terminal of this machine; it changes at every start.
+            _LOG.warning("the live page, for this machine only: %s", served.address)
+            try:
+                yield
+            finally:
+                made.address = None
+
+    made.page = page
+    return made

@@ -1,0 +1,1 @@
+"""How messages get to Discord: lanes, pacing, receipts, and what kinds of messages there are."""

@@ -1,0 +1,329 @@
+"""One stream's way through its lane: what waits, what is fitted, and the receipts.
+
+The driver talks to this and the lane works on it.  Nothing here calls Discord, so a driver may be
+cancelled at any of its awaits and a call that is out does not notice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, cast
+
+import anyio
+
+from minamo.errors import BadSetting
+from minamo.machine.machine import Observer
+from minamo.shell.sending.composing import Composer
+from minamo.shell.sending.delivery import Delivery
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Kind, Post, Sender
+from minamo.shell.sending.source import Divisible, Manner, Source
+from minamo.shell.sending.typing import Typing
+from minamo.shell.sending.waiting import Waiting
+
+# About four full messages: enough to keep a paced channel busy, little enough that a stalled
+# one makes the provider wait instead of our memory grow.
+HELD_MAX = 8_000
+
+
+def _nothing(_: object) -> None:
+    pass
+
+
+class Dispatch:
+    """The messages of one stream to one channel, in order.
+
+    ``async with lanes.open(…) as dispatch``: an exception, also a cancellation, withdraws what
+    has not begun to be sent.
+    """
+
+    def __init__(
+        self,
+        channel_id: int,
+        sender: Sender,
+        source: Source,
+        *,
+        stream_id: str,
+        manner: Manner,
+        heard: Callable[[Receipt], object] | None = None,
+        limit_reached: Callable[[], object] | None = None,
+        typing: Typing | None = None,
+        watch: Observer | None = None,
+    ) -> None:
+        self.channel_id = channel_id
+        self.sender = sender
+        self.typing = typing
+        self.receipts: list[Receipt] = []
+        self.finished = False  # nothing will be added
+        self.behind = False  # another stream was in the lane before
+        self.tried = False  # a call has been made
+        self.hurried = anyio.Event()  # no more pretending to type
+        self.interrupt: Callable[[], object] | None = None  # ends the lane's wait
+        self.manner = manner
+        self.buttoned: int | None = None  # the message that has the button
+        self._source = source
+        self._heard = heard or _nothing
+        self._limit_reached = limit_reached
+        self._composer = Composer(
+            channel_id, sender, manner, stream_id, self._settled, self._wake, watch
+        )
+        self._fitted: deque[Delivery] = deque()
+        self._shut = ""  # why nothing is accepted any more
+        self._waiting = Waiting()
+        if self._composer.overflow is not None and not hasattr(source, "take_rest"):
+            raise BadSetting("overflow: a reply that is edited in place can only be split")
+
+    def __repr__(self) -> str:
+        return f"<Dispatch to {self.channel_id}, {self.held} held, {len(self.receipts)} receipts>"
+
+    # For the driver.
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.withdraw("cancelled")
+        self.close()
+
+    @property
+    def held(self) -> int:
+        """How many characters are here and not answered for; what becomes a file does not count."""
+        waiting = 0 if self._composer.collecting else self._source.waiting
+        return waiting + sum(one.post.characters for one in self._fitted)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something can be done and is not answered for."""
+        if self._fitted:
+            return True
+        return self._source.waiting > 0 and (self.finished or not self._composer.collecting)
+
+    def deliver(self) -> None:
+        """Something waits in the source."""
+        if self._shut:
+            self._report_rest(self._shut)
+        self._composer.look_at_size(self._source)
+        self._waiting.change()
+
+    async def room(self) -> None:
+        """Wait until the lane may hold more; this is what slows a provider down."""
+        await self._waiting.until(lambda: self.held < HELD_MAX)
+
+    def hurry(self) -> None:
+        """Stop pretending to type; somebody wants this to end."""
+        self.hurried.set()
+
+    def withdraw(self, reason: str) -> None:
+        """Take back everything whose call has not begun."""
+        now = anyio.current_time()
+        for one in list(self._fitted):
+            one.withdraw(reason, now)
+        self._report_rest(reason)
+        self.hurry()
+        self._wake()
+
+    def close(self) -> None:
+        """Nothing more will come; the lane goes on to the next stream when all is answered."""
+        if not self.finished and (finish := getattr(self._source, "finish", None)) is not None:
+            finish()
+        self.finished = True
+        if self.typing is not None and not self.busy:
+            self.typing.hide()
+        self._waiting.change()
+
+    async def finish(self) -> tuple[Receipt, ...]:
+        """Close, wait until everything is answered for, and return all receipts."""
+        self.close()
+        await self.answered()
+        return tuple(self.receipts)
+
+    async def answered(self) -> None:
+        """Wait until nothing is left that can be done."""
+        await self._waiting.until(lambda: not self.busy)
+
+    async def tidy(self) -> None:
+        """Wait until, besides, a finished reply has no button any more."""
+        await self._waiting.until(lambda: not self.open)
+
+    # For the lane.
+
+    @property
+    def open(self) -> bool:
+        """Whether the lane has something to do here."""
+        return self.busy or (self.finished and self.buttoned is not None)
+
+    @property
+    def first(self) -> Delivery | None:
+        """The message whose turn it is, if one is fitted."""
+        return self._fitted[0] if self._fitted else None
+
+    @property
+    def route(self) -> str:
+        """The rate limit that the next call is under."""
+        first = self.first
+        kind: Kind = getattr(self._source, "kind", "create") if first is None else first.kind
+        return self.sender.route(kind)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing comes after the message whose turn it is."""
+        return self.finished and len(self._fitted) <= 1 and not self._source.waiting
+
+    @property
+    def pausing(self) -> bool:
+        """Whether to pretend to type before a message."""
+        return self.manner.pause_s is not None and not self.hurried.is_set()
+
+    async def work(self) -> bool:
+        """Wait for something to send; whether there is."""
+        await self._waiting.until(lambda: self.busy or self.finished)
+        return self.busy
+
+    def fit(self, most: int | None = None) -> Delivery | None:
+        """Make messages of what waits; the first of them."""
+        now = anyio.current_time()
+        if self._composer.collecting:
+            self._fit_file(now)
+        if not self._composer.collecting:
+            room = self._composer.room
+            if room is None:
+                texts = self._source.take(most)
+            else:
+                texts = cast(Divisible, self._source).take(most, room)
+            for text in texts:
+                self._fitted.append(self._composer.compose(text, now, ending=self.finished))
+        if not self._fitted:
+            self._waiting.change()  # it was blank, so nothing is held any more
+            self._look_at_limit()
+        return self.first
+
+    def echoed(self, nonce: str, message_id: int) -> None:
+        """The gateway showed a message with this nonce."""
+        for one in self._fitted:
+            if one.post.nonce == nonce:
+                one.echoed(message_id, anyio.current_time())
+                return
+
+    def give_up(self, reason: str) -> None:
+        """The time is over: what is not answered for is reported, and nothing more accepted."""
+        self._shut = reason
+        self.finished = True
+        now = anyio.current_time()
+        for one in list(self._fitted):
+            one.give_up(reason, now)
+        self._report_rest(reason)
+        self._wake()
+
+    # What the lane finds out about where a reply can go.
+
+    def next_thread(self) -> tuple[int, str] | None:
+        """The message to start a thread from before the next one, and its name; None if not."""
+        first, overflow = self.first, self._composer.overflow
+        if first is None or overflow is None or not overflow.needs_thread(first.index):
+            return None
+        last = self.receipts[-1] if self.receipts else None
+        if last is None or last.message_id is None:
+            overflow.split("no_message")
+            first.note = overflow.take_note()
+            return None
+        return last.message_id, overflow.rules.thread_name
+
+    def threaded(self, thread_id: int | None, reason: str = "") -> None:
+        """There is a thread, or there is none and why."""
+        first, overflow = self.first, self._composer.overflow
+        assert overflow is not None
+        if thread_id is not None:
+            self._composer.move(self._fitted, thread_id)
+            return
+        overflow.split(reason)
+        if first is not None:
+            first.note = overflow.take_note()
+
+    def unfiled(self, delivery: Delivery, reason: str) -> None:
+        """Discord refused the file: its text becomes messages after all."""
+        overflow = self._composer.overflow
+        assert overflow is not None
+        self._fitted.remove(delivery)
+        self._composer.uncompose()
+        overflow.split(reason)
+        cast(Divisible, self._source).put_rest_back()
+        self._waiting.change()
+
+    @property
+    def unbuttoning(self) -> Post:
+        """The edit that takes the button away."""
+        return self._composer.plain()
+
+    def unbuttoned(self) -> None:
+        """The button is gone, or stays for good."""
+        self.buttoned = None
+        self._waiting.change()
+
+    def _fit_file(self, now: float) -> None:
+        source = cast(Divisible, self._source)
+        text = source.take_rest()
+        if not text.strip():
+            return
+        made = self._composer.compose_file(text, now)
+        if made is None:
+            source.put_rest_back()
+        else:
+            self._fitted.append(made)
+
+    def _report_rest(self, reason: str) -> None:
+        """Say of text that was never fitted that it was not sent."""
+        if waiting := self._source.waiting:
+            kind: Kind = getattr(self._source, "kind", "create")
+            self._source.withdraw(reason)
+            self._tell(
+                Receipt(
+                    outcome="not_sent",
+                    channel_id=self.channel_id,
+                    index=self._composer.count,
+                    characters=waiting,
+                    reason=reason,
+                    kind=kind,
+                    settled_at=anyio.current_time(),
+                )
+            )
+
+    def _settled(self, receipt: Receipt) -> None:
+        one = self._fitted[0]
+        if one.ended:
+            self._fitted.popleft()
+            self._look_at_button(one, receipt)
+        else:  # a later one was taken back
+            self._fitted = deque(one for one in self._fitted if not one.ended)
+        self._tell(receipt)
+
+    def _look_at_button(self, one: Delivery, receipt: Receipt) -> None:
+        if one.post.button is not None:
+            self.buttoned = receipt.message_id
+        elif one.kind == "delete" and one.target == self.buttoned and receipt.delivered:
+            self.buttoned = None  # it went with its message
+
+    def _tell(self, receipt: Receipt) -> None:
+        self.receipts.append(receipt)
+        self._heard(receipt)
+        self._look_at_limit()
+        self._waiting.change()
+
+    def _look_at_limit(self) -> None:
+        # Only when the messages within the limit are answered for: the stream's answer to this is
+        # to take back everything that is not out.
+        if self._source.limited and not self._fitted and self._limit_reached is not None:
+            tell, self._limit_reached = self._limit_reached, None
+            tell()
+
+    def _wake(self) -> None:
+        if self.interrupt is not None:
+            self.interrupt()
+        self._waiting.change()

@@ -1,0 +1,190 @@
+"""One reply that grows in place: what should stand in its messages against what does.
+
+The driver says what the whole text is now, as often as it likes; the lane asks for one call at a
+time and gets the one that is due then.  So the latest text wins, however slow the pace is, and
+when nothing is due any more the channel shows exactly the last text that was said.
+
+A message that grew does not make its channel unread.  So the end may be *fresh*: the final text
+as new messages, and when they are all there, the ones that grew are removed.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field, frozen
+
+from minamo.core.fit import Message, fit
+from minamo.core.limits import MESSAGE_LENGTH
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Kind
+
+
+@frozen(slots=True)
+class Change:
+    """One page as it should be; `target` is the message to change or remove."""
+
+    text: str
+    kind: Kind = "create"
+    target: int = 0
+
+
+@define
+class Pages:
+    """The messages of one growing reply.  Pass `heard` as, or in, the dispatch's own."""
+
+    limit: int = MESSAGE_LENGTH
+    tables: str = "code"
+    fresh: bool = False
+    """At the end send the text anew, if it was ever changed in place, and remove what grew."""
+    most: int = 0
+    """The most messages it may take; 0: as many as it needs."""
+    limited: bool = field(default=False, init=False)
+    broken: str = field(default="", init=False)
+    """Why no page is changed any more; empty if all is well."""
+    _text: str = field(default="", init=False, repr=False)
+    _fitted: str | None = field(default=None, init=False, repr=False)
+    _wanted: tuple[str, ...] = field(default=(), init=False, repr=False)
+    _ends: tuple[int, ...] = field(default=(), init=False, repr=False)
+    """Where in the text each wanted page ends."""
+    _shown: list[str] = field(factory=list, init=False, repr=False)
+    _ids: list[int] = field(factory=list, init=False)
+    _edited: bool = field(default=False, init=False)
+    _ending: bool = field(default=False, init=False)
+    _spare: list[int] = field(factory=list, init=False)
+    """Messages to be removed when the pages stand."""
+    _stray: bool = field(default=False, init=False)
+    """A page that nobody wants any more is on its way."""
+    _grown: tuple[list[str], list[int]] | None = field(default=None, init=False, repr=False)
+    """What stands while the fresh pages are being made."""
+
+    def show(self, text: str) -> None:
+        """The whole reply as it is now; tell the dispatch with `deliver`."""
+        self._text = text
+
+    def finish(self) -> None:
+        """The text is final; called when the dispatch is closed."""
+        self._ending = True
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The messages there are."""
+        return tuple(self._ids)
+
+    @property
+    def reach(self) -> int:
+        """How many characters of the text last fitted stand in the channel, or are on their way."""
+        standing = 0
+        for shown, wanted in zip(self._shown, self._wanted, strict=False):
+            if shown != wanted:
+                break
+            standing += 1
+        if standing == len(self._wanted) and not self.limited:
+            return len(self._fitted or "")  # what fit dropped at the end is nobody's loss
+        return self._ends[standing - 1] if standing else 0
+
+    @property
+    def waiting(self) -> int:
+        """How many characters the next call would carry, as far as that is known."""
+        if self._may_ask() and self._fitted != self._text:
+            return 1  # fitting is not cheap, and this is asked on every chunk
+        due = self._due()
+        return 0 if due is None else max(len(due.text), 1)
+
+    @property
+    def kind(self) -> Kind:
+        """What the next call will be."""
+        due = self._due()
+        return "create" if due is None else due.kind
+
+    def take(self, most: int | None = None) -> list[Change]:
+        """The call that is due."""
+        del most
+        due = self._due()
+        if due is None:
+            return []
+        if due.kind == "create":
+            self._shown.append(due.text)
+        elif due.kind == "edit":
+            self._shown[self._ids.index(due.target)] = due.text
+            self._edited = True
+        elif due.target in self._spare:
+            self._spare.remove(due.target)
+        else:
+            self._shown.pop()
+            self._ids.pop()
+        return [due]
+
+    def heard(self, receipt: Receipt) -> None:
+        """Learn what became of the call."""
+        if receipt.delivered and receipt.kind != "create":
+            return
+        if receipt.delivered and receipt.message_id is not None:
+            (self._spare if self._stray else self._ids).append(receipt.message_id)
+            self._stray = False
+        elif self._grown is not None and receipt.kind == "create":
+            self._grow_on()
+        else:
+            # Refused, or deleted by somebody: trying again would fail or annoy.
+            self.broken = receipt.reason or "deleted"
+
+    def withdraw(self, reason: str) -> None:
+        """Leave everything as it stands; but a text that stands twice stands once again."""
+        if self._grown is not None and len(self._ids) < len(self._wanted):
+            self._stray = len(self._shown) > len(self._ids)  # it is out, and comes too late
+            self._grow_on()
+        self.broken = self.broken or reason
+
+    def _due(self) -> Change | None:
+        """What makes the first page right that does not read as it should."""
+        if not self._may_ask():
+            return self._spared() if self.broken else None
+        wanted = self._pages()
+        if self._ending and self.fresh and wanted:
+            self._start_fresh(wanted)
+        for number, text in enumerate(wanted):
+            if number == len(self._shown):
+                return Change(text)
+            if self._shown[number] != text:
+                return Change(text, "edit", self._ids[number])
+        if len(wanted) < len(self._shown) and wanted:
+            # What looked like two pages with a block open can be one with the block closed.
+            return Change("", "delete", self._ids[-1])
+        return self._spared()
+
+    def _spared(self) -> Change | None:
+        return Change("", "delete", self._spare[0]) if self._spare else None
+
+    def _start_fresh(self, wanted: tuple[str, ...]) -> None:
+        """Make all pages anew; what grew stays until they stand."""
+        self.fresh = False
+        grew = self._edited or tuple(self._shown) != wanted[: len(self._shown)]
+        if grew and self._ids:
+            self._grown = self._shown, self._ids
+            self._spare = list(self._ids)
+            self._shown, self._ids = [], []
+
+    def _grow_on(self) -> None:
+        """A fresh page failed: what grew is brought up to date, and the fresh ones are removed."""
+        assert self._grown is not None
+        self._spare = list(self._ids)
+        (self._shown, self._ids), self._grown = self._grown, None
+
+    def _may_ask(self) -> bool:
+        # A page that was asked for and not answered has no id: nothing is due before it has.
+        return not self.broken and len(self._shown) == len(self._ids)
+
+    def _pages(self) -> tuple[str, ...]:
+        # Fitted when asked for, not when said: of many texts between two calls only one counts.
+        if self._fitted != self._text:
+            fitted = fit(self._text, limit=self.limit, tables=self.tables)
+            self.limited = bool(self.most) and len(fitted.messages) > self.most
+            messages = fitted.messages[: self.most] if self.limited else fitted.messages
+            self._wanted = tuple(message.text for message in messages)
+            self._ends = tuple(_end(message) for message in messages)
+            self._fitted = self._text
+        return self._wanted
+
+
+def _end(message: Message) -> int:
+    """Where in the text that was fitted the message ends."""
+    ends = [one.start + len(one.text) for one in message.pieces if one.start is not None]
+    return max(ends, default=0)

@@ -1,0 +1,129 @@
+"""The lanes of one bot: one for each channel that has something to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import TaskGroup
+
+from minamo.machine.machine import Observer
+from minamo.shell.sending.dispatch import Dispatch
+from minamo.shell.sending.lane import Lane
+from minamo.shell.sending.pacing import Pacer
+from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.sender import Sender
+from minamo.shell.sending.source import Manner, Source
+from minamo.shell.sending.typing import Typing
+
+# How long closing waits for what was accepted; a bot is expected to be gone soon after.
+DRAIN_S = 5.0
+
+
+class Lanes:
+    """All lanes of one bot; `open_lanes` makes it."""
+
+    def __init__(
+        self, tasks: TaskGroup, *, pacer: Pacer | None = None, watch: Observer | None = None
+    ) -> None:
+        self._tasks = tasks
+        self._watch = watch
+        self._lanes: dict[int, Lane] = {}
+        self._closed = False
+        self.pacer = pacer or Pacer()
+
+    def __repr__(self) -> str:
+        return f"<Lanes: {len(self._lanes)} busy>"
+
+    def __len__(self) -> int:
+        """How many channels have something to do."""
+        return len(self._lanes)
+
+    def open(
+        self,
+        channel_id: int,
+        sender: Sender,
+        source: Source,
+        *,
+        stream_id: str,
+        manner: Manner | None = None,
+        typing: bool = False,
+        heard: Callable[[Receipt], object] | None = None,
+        limit_reached: Callable[[], object] | None = None,
+    ) -> Dispatch:
+        """Get in line in the channel; *heard* is called with each receipt, at once."""
+        shown = Typing(sender, self.pacer, channel_id) if typing and not self._closed else None
+        one = Dispatch(
+            channel_id,
+            sender,
+            source,
+            stream_id=stream_id,
+            manner=manner or Manner(),
+            heard=heard,
+            limit_reached=limit_reached,
+            typing=shown,
+            watch=self._watch,
+        )
+        if self._closed:
+            one.give_up("closed")
+            return one
+        if shown is not None:
+            self._tasks.start_soon(shown.run)
+        lane = self._lanes.get(channel_id)
+        if lane is None:
+            lane = self._lanes[channel_id] = Lane(channel_id, self.pacer)
+            lane.queue.append(one)
+            self._tasks.start_soon(self._run, lane)
+        else:
+            one.behind = bool(lane.queue)
+            lane.queue.append(one)
+        return one
+
+    def echoed(self, channel_id: int, nonce: str, message_id: int) -> None:
+        """The gateway showed a message of ours."""
+        lane = self._lanes.get(channel_id)
+        if lane is not None and lane.queue:
+            lane.queue[0].echoed(nonce, message_id)
+
+    async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
+        """Let what was accepted go out, for so long; the receipts of what did not."""
+        before = {id(one) for each in self._every() for one in each.receipts}
+        every = self._every()
+        for one in every:
+            one.hurry()
+        with anyio.move_on_after(drain_s, shield=True):
+            while busy := [one for one in self._every() if one.open]:
+                await busy[0].tidy()
+        self._closed = True
+        every += [one for one in self._every() if one not in every]
+        for one in every:
+            one.give_up("closed")
+            if one.typing is not None:
+                one.typing.end()
+        for lane in list(self._lanes.values()):
+            lane.end()
+        told = [receipt for one in every for receipt in one.receipts]
+        return [one for one in told if one.lost and id(one) not in before]
+
+    def _every(self) -> list[Dispatch]:
+        return [one for lane in self._lanes.values() for one in lane.queue]
+
+    async def _run(self, lane: Lane) -> None:
+        try:
+            await lane.run()
+        finally:
+            del self._lanes[lane.channel_id]
+
+
+@asynccontextmanager
+async def open_lanes(
+    *, pacer: Pacer | None = None, drain_s: float = DRAIN_S, watch: Observer | None = None
+) -> AsyncIterator[Lanes]:
+    """Lanes for as long as the block lasts; its end drains them."""
+    async with anyio.create_task_group() as tasks:
+        lanes = Lanes(tasks, pacer=pacer, watch=watch)
+        try:
+            yield lanes
+        finally:
+            await lanes.close(drain_s)

@@ -1,0 +1,1 @@
+"""How people end a reply, from this process or another."""

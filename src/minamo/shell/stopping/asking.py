@@ -1,0 +1,144 @@
+"""Asking every process of a bot at once, and answering for this one.
+
+Redis says how many heard a question, so the asker knows when everybody has answered; only a
+process that hangs is waited for, and not long.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import anyio
+from attrs import define, field
+
+from minamo.shell.stopping.board import Address, Board, Op
+from minamo.shell.stopping.redis_link import Link
+from minamo.shell.stopping.stops_wire import (
+    VERSION,
+    Answer,
+    Question,
+    answer_of,
+    encoded,
+    question_of,
+)
+from minamo.shell.stopping.wishes import Wish
+
+_LOG = logging.getLogger("minamo.redis")
+
+# More processes than any bot has; whatever else answers is rubbish.
+_ANSWERS_MAX = 1024
+
+
+@define(eq=False)
+class Asked:
+    """A question that is out, and what came back so far."""
+
+    heard_by: int | None = None
+    """How many processes; None until Redis has told."""
+    answered: set[str] = field(factory=set)
+    streams: list[str] = field(factory=list)
+    _changed: anyio.Event = field(factory=anyio.Event, repr=False)
+
+    def take(self, answer: Answer) -> None:
+        """One more answer."""
+        if answer.sender not in self.answered and len(self.answered) < _ANSWERS_MAX:
+            self.answered.add(answer.sender)
+            self.streams.extend(answer.streams)
+            self._changed.set()
+
+    @property
+    def by_all(self) -> bool:
+        """Whether everybody who heard it has answered."""
+        return self.heard_by is not None and len(self.answered) >= self.heard_by
+
+    async def until(self, enough: int | None) -> None:
+        """Wait for so many streams, or for everybody."""
+        while not self.by_all:
+            if enough is not None and len(self.streams) >= enough:
+                return
+            await self._changed.wait()
+            self._changed = anyio.Event()
+
+
+class Asking:
+    """One process among those that share a prefix."""
+
+    def __init__(
+        self, url: str, prefix: str, board: Board, connected: Callable[[], object]
+    ) -> None:
+        self.me = secrets.token_hex(8)
+        self.rubbish = 0
+        self._prefix = prefix
+        self._board = board
+        self._everybody = f"{prefix}:ask"
+        self._mailbox = f"{prefix}:answer:{self.me}"
+        channels = (self._everybody, self._mailbox)
+        self.link = Link(url, channels, self._hear, connected=connected)
+        self._asked: dict[str, Asked] = {}
+
+    async def ask(
+        self,
+        op: Op | Literal["find"],
+        *,
+        channel_id: int | None = None,
+        streams: Sequence[str] = (),
+        wish: Wish | None = None,
+        until: float,
+    ) -> Asked | None:
+        """Ask everybody; what was answered in time, or None if nobody could be asked."""
+        question = Question(
+            v=VERSION,
+            id=secrets.token_hex(8),
+            sender=self.me,
+            op=op,
+            channel=channel_id,
+            streams=tuple(streams),
+            kind=wish.kind if wish else None,
+            requester=wish.requester if wish else None,
+            context=dict(wish.context) if wish else {},
+        )
+        asked = self._asked[question.id] = Asked()
+        try:
+            with anyio.CancelScope(deadline=until):
+                await self.link.up()
+                asked.heard_by = await self.link.publish(self._everybody, encoded(question))
+                await asked.until(len(streams) or None)
+        except Exception as error:  # noqa: BLE001  (the link warns of an outage, once)
+            _LOG.debug("a question could not be asked: %s", type(error).__name__)
+            return None
+        finally:
+            del self._asked[question.id]
+        return asked if asked.heard_by is not None else None
+
+    async def _hear(self, channel: str, data: bytes) -> None:
+        if channel == self._mailbox:
+            self._hear_answer(answer_of(data))
+        elif (question := question_of(data)) is None:
+            self.rubbish += 1
+        elif question.sender == self.me:
+            # What runs here was seen to before the question went out.
+            self._hear_answer(Answer(v=VERSION, id=question.id, sender=self.me, streams=()))
+        else:
+            streams = tuple(self._streams_for(question))
+            answer = Answer(v=VERSION, id=question.id, sender=self.me, streams=streams)
+            mailbox = f"{self._prefix}:answer:{question.sender}"
+            await self.link.publish(mailbox, encoded(answer))
+
+    def _hear_answer(self, answer: Answer | None) -> None:
+        if answer is None:
+            self.rubbish += 1
+        elif (asked := self._asked.get(answer.id)) is not None:  # else it came too late
+            asked.take(answer)
+
+    def _streams_for(self, question: Question) -> list[str]:
+        if question.op == "find":
+            return self._board.find(Address(None, question.channel))
+        try:
+            return self._board.do(question.op, question.streams, question.wish)
+        # Somebody who heard the wish failed; that is no reason to hear no others.
+        except Exception:  # noqa: BLE001
+            _LOG.exception("a wish was put and failed")
+            return []

@@ -1,0 +1,153 @@
+"""What runs in this process, by stream and by channel, and what can be asked of it.
+
+Everything here is synchronous: a wish acts before the call returns.  Nothing is remembered
+of a stream once its registration is over, so no wish can live on to the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Literal, TypeGuard, assert_never
+
+import msgspec
+from attrs import define, field, frozen
+
+from minamo.errors import BadRequest
+from minamo.shell.stopping.wishes import Wish, Wishes, WishKind
+
+# An id is a random word of ours or a snowflake; a longer one is a mistake.
+ID_LENGTH_MAX = 64
+# The signed half of 64 bits; snowflakes reach it in the year 2084.
+CHANNEL_ID_MAX = 2**63 - 1
+# One runs in a channel as a rule.  With a bound, an answer that names them all has one too.
+STREAMS_PER_CHANNEL_MAX = 64
+# A hint such as "asked by the moderator of …"; it travels with the wish, between processes too.
+CONTEXT_BYTES_MAX = 4096
+
+Op = Literal["put", "wished", "forget"]
+
+
+@frozen(slots=True)
+class Address:
+    """One stream, or whatever runs in a channel: exactly one of the two is given."""
+
+    stream_id: str | None
+    channel_id: int | None
+
+
+@frozen(slots=True)
+class Registration:
+    """One stream that runs."""
+
+    channel_id: int
+    wishes: Wishes
+
+
+@define(eq=False)
+class Board:
+    """The streams that run in this process."""
+
+    streams: dict[str, Registration] = field(factory=dict, init=False)
+    _channels: dict[int, list[str]] = field(factory=dict, init=False, repr=False)
+
+    @contextmanager
+    def register(self, stream_id: str, channel_id: int, wishes: Wishes) -> Iterator[None]:
+        """Make a stream reachable until the block is left, however that happens."""
+        stream_id, channel_id = checked_stream_id(stream_id), checked_channel_id(channel_id)
+        if stream_id in self.streams:
+            raise BadRequest(f"stream_id {stream_id!r} runs already; each stream needs its own")
+        here = self._channels.setdefault(channel_id, [])
+        if len(here) >= STREAMS_PER_CHANNEL_MAX:
+            raise BadRequest(f"{STREAMS_PER_CHANNEL_MAX} streams run in channel {channel_id}")
+        here.append(stream_id)
+        self.streams[stream_id] = Registration(channel_id, wishes)
+        try:
+            yield
+        finally:
+            del self.streams[stream_id]
+            here.remove(stream_id)
+            if not here:
+                del self._channels[channel_id]
+
+    def find(self, address: Address) -> list[str]:
+        """The streams at an address, oldest first."""
+        if address.stream_id is not None:
+            return [address.stream_id] if address.stream_id in self.streams else []
+        assert address.channel_id is not None
+        return list(self._channels.get(address.channel_id, ()))
+
+    def do(self, op: Op, stream_ids: Sequence[str], wish: Wish | None = None) -> list[str]:
+        """Put a wish, ask for one, or take it back; the streams of which it is true now."""
+        return [
+            stream_id
+            for stream_id in stream_ids
+            # Looked up each time: the wish for one may end another.
+            if (found := self.streams.get(stream_id)) is not None and _done(op, found.wishes, wish)
+        ]
+
+
+def _done(op: Op, wishes: Wishes, wish: Wish | None) -> bool:
+    match op:
+        case "put":
+            assert wish is not None
+            wishes.put(wish)
+            return True
+        case "wished":
+            return wishes.strongest is not None
+        case "forget":
+            return wishes.forget()
+        case _:
+            assert_never(op)
+
+
+def addressed(stream_id: str | None, channel_id: int | None) -> Address:
+    """An address, if exactly one of its two forms was given."""
+    if (stream_id is None) == (channel_id is None):
+        raise BadRequest("give either stream_id= or channel_id=, one of the two")
+    return Address(
+        None if stream_id is None else checked_stream_id(stream_id),
+        None if channel_id is None else checked_channel_id(channel_id),
+    )
+
+
+def checked_stream_id(stream_id: object) -> str:
+    """A stream's id: a short printable word."""
+    if not _is_word(stream_id):
+        raise BadRequest(f"stream_id must be a word of 1 to {ID_LENGTH_MAX} printable characters")
+    return stream_id
+
+
+def checked_channel_id(channel_id: object) -> int:
+    """A channel's id: a snowflake, whole and above zero."""
+    if not isinstance(channel_id, int) or isinstance(channel_id, bool):
+        raise BadRequest(f"channel_id must be a number, not {type(channel_id).__name__}")
+    if not 0 < channel_id <= CHANNEL_ID_MAX:
+        raise BadRequest("channel_id must be above 0 and below 2**63")
+    return int(channel_id)  # hikari's snowflakes are numbers of a class of their own
+
+
+def checked_wish(
+    kind: WishKind, requester: str | None, context: Mapping[str, object] | None
+) -> Wish:
+    """A wish that can travel to another process, whether it has to or not."""
+    if requester is not None and not _is_word(requester):
+        raise BadRequest(
+            f"requester must be an id of 1 to {ID_LENGTH_MAX} printable characters, or None"
+        )
+    try:
+        told = msgspec.json.encode(dict(context or {}))
+        if len(told) > CONTEXT_BYTES_MAX:
+            raise BadRequest(f"context is longer than {CONTEXT_BYTES_MAX} bytes of JSON")
+        # There and back, so that it looks the same to whoever hears it, near or far.
+        kept = msgspec.json.decode(told, type=dict[str, object])
+    # Its own words are not repeated: they quote what may be private.
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        raise BadRequest("context must be a mapping of names to plain JSON values") from None
+    return Wish(kind=kind, requester=requester, context=kept)
+
+
+def _is_word(text: object) -> TypeGuard[str]:
+    if not isinstance(text, str) or not 0 < len(text) <= ID_LENGTH_MAX:
+        return False
+    return text.isprintable() and " " not in text

@@ -1,0 +1,1 @@
+"""More than one reply: tools, and channels in which turns take turns."""

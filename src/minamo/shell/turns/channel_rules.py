@@ -1,0 +1,188 @@
+"""One channel: the actions and guards that statecharts/channel.yaml names.
+
+No clock and no waiting in here.  `Channels` says what happened; the chart says what that means.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from attrs import define, field
+
+from minamo.machine import Machine, compile, load
+from minamo.machine.machine import Observer
+from minamo.shell.stopping.wishes import Wish
+from minamo.shell.turns.ticket import Ending, Reason, Ticket
+
+
+@define(eq=False)
+class ChannelActions:
+    """Who has the channel, who is next, who waits, and what the chart does with them."""
+
+    queue_max: int
+    forget: Callable[[], object]
+    at_hand: Ticket | None = None
+    """The turn that has the channel."""
+    next: Ticket | None = None
+    """The turn for which the one at hand was told to make way."""
+    waiting: deque[Ticket] = field(factory=deque)
+
+    def interrupts(self, ticket: Ticket) -> bool:
+        return ticket.policy == "interrupt"
+
+    def queues(self, ticket: Ticket) -> bool:
+        return ticket.policy == "queue"
+
+    def has_room(self, _: Ticket) -> bool:
+        return len(self.waiting) < self.queue_max
+
+    def someone_waits(self, _: object) -> bool:
+        return self.next is not None or bool(self.waiting)
+
+    def was_next(self, ticket: Ticket) -> bool:
+        return ticket is self.next
+
+    def give_channel(self, ticket: Ticket) -> None:
+        self.at_hand = ticket
+        ticket.call()
+
+    def give_next(self, _: object) -> None:
+        ticket, self.next = self.next, None
+        self.give_channel(ticket if ticket is not None else self.waiting.popleft())
+
+    def make_next(self, ticket: Ticket) -> None:
+        self.next = ticket
+
+    def enqueue(self, ticket: Ticket) -> None:
+        ticket.from_queue = True
+        self.waiting.append(ticket)
+
+    def drop(self, ticket: Ticket) -> None:
+        if ticket is self.next:
+            self.next = None
+        else:
+            self.waiting.remove(ticket)
+
+    def ask_follow_up(self, _: Ticket) -> None:
+        self._turn.tell(Ending(Wish(kind="follow_up")))
+
+    def ask_stop(self, ending: Ending) -> None:
+        self._turn.tell(ending)
+
+    def ask_finish(self, ending: Ending) -> None:
+        self._turn.tell(ending, "closing")
+
+    def kill_turn(self, ending: Ending) -> None:
+        self._turn.tell(ending, "killed")
+
+    def refuse_busy(self, ticket: Ticket) -> None:
+        ticket.refuse("busy")
+
+    def refuse_full(self, ticket: Ticket) -> None:
+        ticket.refuse("queue_full")
+
+    def refuse_closing(self, ticket: Ticket) -> None:
+        ticket.refuse("closing")
+
+    def supersede_turn(self, _: Ticket) -> None:
+        self._turn.refuse("superseded")
+
+    def supersede_next(self, _: Ticket) -> None:
+        assert self.next is not None, "only `interrupting` does so, and it has a next turn"
+        self.next.refuse("superseded")
+
+    def stop_unbegun(self, _: Ending) -> None:
+        self._turn.refuse("stopped")
+
+    def kill_unbegun(self, _: Ending) -> None:
+        self._turn.refuse("killed")
+
+    def close_unbegun(self, _: Ending) -> None:
+        self._turn.refuse("closing")
+
+    def kill_waiting(self, _: Ending) -> None:
+        self._refuse_waiting("killed")
+
+    def close_waiting(self, _: Ending) -> None:
+        self._refuse_waiting("closing")
+
+    def let_go(self, _: object) -> None:
+        self.at_hand = None
+        self.forget()
+
+    @property
+    def _turn(self) -> Ticket:
+        assert self.at_hand is not None, "a row for the turn at hand is only taken if there is one"
+        return self.at_hand
+
+    def _refuse_waiting(self, reason: Reason) -> None:
+        for ticket in self._everybody():
+            ticket.refuse(reason)
+        self.next = None
+        self.waiting.clear()
+
+    def _everybody(self) -> Iterator[Ticket]:
+        if self.next is not None:
+            yield self.next
+        yield from self.waiting
+
+
+CHART = load("channel")
+TABLE = compile(CHART, ChannelActions)
+
+
+class Channel:
+    """One channel in which something goes on; *forget* is called when that is over."""
+
+    __slots__ = ("_known", "_machine")
+
+    def __init__(
+        self, queue_max: int, forget: Callable[[], object], *, watch: Observer | None = None
+    ) -> None:
+        self._known = ChannelActions(queue_max, forget)
+        self._machine = Machine(TABLE, self._known)
+        if watch is not None:
+            self._machine.subscribe(watch)
+
+    def __repr__(self) -> str:
+        return f"<Channel {self.state}, {self.waiting} waiting>"
+
+    @property
+    def state(self) -> str:
+        """The leaf of the chart it is in."""
+        return self._machine.state
+
+    @property
+    def waiting(self) -> int:
+        """How many turns wait, the next one included."""
+        return len(self._known.waiting) + (self._known.next is not None)
+
+    def submit(self, ticket: Ticket) -> None:
+        """A turn wants the channel; its ticket is called or refused, now or later."""
+        self._machine.send("submitted", ticket)
+
+    def begin(self, ticket: Ticket, at: float) -> None:
+        """The turn that has the channel begins."""
+        ticket.waited_s = at - ticket.submitted_at
+        self._machine.send("begun", ticket)
+
+    def leave(self, ticket: Ticket) -> None:
+        """The submitter of *ticket* is done with the channel, for whatever reason."""
+        if ticket is self._known.at_hand:
+            self._machine.send("turn_ended", ticket)
+        elif ticket is self._known.next or ticket in self._known.waiting:
+            self._machine.send("gave_up", ticket)
+        # Else it was refused, and the channel has forgotten it.
+
+    def stop(self, ending: Ending) -> None:
+        """Somebody wants the turn at hand to stop."""
+        self._machine.send("stop_requested", ending)
+
+    def kill(self, ending: Ending) -> None:
+        """Everything here is to end now."""
+        self._machine.send("killed", ending)
+
+    def shut_down(self, ending: Ending) -> None:
+        """The program ends."""
+        self._machine.send("shut_down", ending)

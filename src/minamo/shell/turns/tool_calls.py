@@ -1,0 +1,204 @@
+"""Run the calls of one reply, all at the same time; whatever happens, each has one answer.
+
+A model that calls a tool which does not exist, with arguments that make no sense, or one that
+raises, hangs or returns a novel, is told so in a few words and can try something else.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, Literal
+
+import anyio
+import msgspec
+from attrs import field, frozen
+
+from minamo.core.chunks import Call, as_length
+from minamo.shell.stopping.wishes import Wishes
+from minamo.shell.turns.tool_context import Show, ToolContext, ToolError
+from minamo.shell.turns.tools import FunctionTool, Tools
+from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.wire.limits import CALLS_MAX
+
+_LOG = logging.getLogger("minamo.tools")
+
+Problem = Literal[
+    "", "unknown_tool", "bad_arguments", "refused", "raised", "timeout", "not_json", "stopped",
+    "too_many",
+]  # fmt: skip
+
+# A sentence or two, or a list of what would have been right.
+_PROBLEM_CHARS_MAX = 1_000
+# Up to here every whole number has a float of its own.
+_EXACT = 2**53
+
+
+@frozen(slots=True, kw_only=True)
+class Answer:
+    """What became of one call."""
+
+    call: Call
+    text: str = field(repr=as_length)
+    """What the model is told: the result, or `{"error": …}`."""
+    problem: Problem = ""
+    seconds: float = 0.0
+    ends_turn: bool = False
+    exception: Exception | None = field(default=None, repr=False)
+    """What the tool raised, for your own log; the model saw its name at most."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no result."""
+        return self.problem != ""
+
+
+@frozen(slots=True, kw_only=True)
+class Workshop:
+    """Where the calls of one turn are run."""
+
+    tools: Tools
+    settings: TurnSettings
+    wishes: Wishes
+    user_id: int | None = None
+    channel_id: int | None = None
+    show: Show | None = None
+
+    async def run(self, calls: Sequence[Call], scope: anyio.CancelScope) -> tuple[Answer, ...]:
+        """Run *calls*; cancelling *scope* ends those that are not done yet."""
+        answers: dict[int, Answer] = {}
+        began = anyio.current_time()
+
+        async def run_one(number: int, call: Call) -> None:
+            answers[number] = await self._answer(call)
+
+        with scope:
+            async with anyio.create_task_group() as tasks:
+                for number, call in enumerate(calls[:CALLS_MAX]):
+                    tasks.start_soon(run_one, number, call)
+        for number, call in enumerate(calls):
+            if number >= CALLS_MAX:
+                answers[number] = failure(call, "too_many", f"more than {CALLS_MAX} calls at once")
+            elif number not in answers:
+                # Cancelled by a wish, or by its own doing; in either case there is no result.
+                since = anyio.current_time() - began
+                answers[number] = failure(call, "stopped", "stopped before it was done", since)
+        return tuple(answers[number] for number in range(len(calls)))
+
+    async def _answer(self, call: Call) -> Answer:
+        tool = self.tools.get(call.name)
+        if tool is None:
+            there = ", ".join(self.tools) or "none"
+            return failure(call, "unknown_tool", f"there is no such tool; there are: {there}")
+        try:
+            given = _arguments(tool, call.arguments)
+        except ToolError as error:
+            return failure(call, "refused", str(error), exception=error)
+        except Exception as error:  # noqa: BLE001 - a type's own check may raise anything
+            return failure(call, "bad_arguments", _problem(error), exception=error)
+        context = ToolContext(
+            call=call,
+            user_id=self.user_id,
+            channel_id=self.channel_id,
+            wishes=self.wishes,
+            show=self._shown,
+        )
+        given.update(dict.fromkeys(tool.described.contexts, context))
+        return await self._run(tool, call, given)
+
+    async def _run(self, tool: FunctionTool, call: Call, given: dict[str, Any]) -> Answer:
+        limit = tool.timeout_ms or self.settings.tool_timeout_ms
+        began = anyio.current_time()
+        result: Any = None
+        problem: Exception | None = None
+        with anyio.move_on_after(limit / 1000) as patience:
+            try:
+                result = await tool.function(**given)
+            except Exception as error:  # noqa: BLE001 - its failure is an answer, no crash
+                problem = error
+        seconds = anyio.current_time() - began
+        if patience.cancelled_caught:
+            return failure(call, "timeout", f"not done after {limit / 1000:g} seconds", seconds)
+        if isinstance(problem, ToolError):
+            return failure(call, "refused", str(problem), seconds, problem)
+        if problem is not None:
+            # The name and the place only: messages, and tracebacks with them, can hold secrets.
+            kind = type(problem).__name__
+            _LOG.warning("tool %s raised %s at %s", tool.name, kind, _place(problem))
+            return failure(call, "raised", f"the tool failed ({kind})", seconds, problem)
+        try:
+            text = _told(result)
+        except (TypeError, ValueError, RecursionError):
+            what = type(result).__name__
+            _LOG.warning("tool %s returned a %s that is not JSON", tool.name, what)
+            return failure(call, "not_json", f"the result ({what}) is not JSON", seconds)
+        most = self.settings.tool_result_chars_max
+        return Answer(call=call, text=_cut(text, most), seconds=seconds, ends_turn=tool.ends_turn)
+
+    def _shown(self, progress: Any) -> None:
+        """Show progress, if anybody wants to see it; their failure is not the tool's."""
+        if self.show is None:
+            return
+        try:
+            self.show(progress)
+        except Exception as error:  # noqa: BLE001 - somebody else's callback
+            _LOG.warning("showing progress raised %s", type(error).__name__)
+
+
+def failure(
+    call: Call,
+    problem: Problem,
+    why: str,
+    seconds: float = 0.0,
+    exception: Exception | None = None,
+) -> Answer:
+    """The answer to a call that has no result."""
+    why = why.encode("utf-8", "replace").decode()
+    text = msgspec.json.encode({"error": why[:_PROBLEM_CHARS_MAX] or "failed"}).decode()
+    return Answer(call=call, text=text, problem=problem, seconds=seconds, exception=exception)
+
+
+def _arguments(tool: FunctionTool, given: Mapping[str, Any]) -> dict[str, Any]:
+    read = msgspec.convert(_whole(given), tool.described.arguments)
+    found = {name: getattr(read, name) for name in read.__struct_fields__}
+    return {name: value for name, value in found.items() if value is not msgspec.UNSET}
+
+
+def _whole(value: Any) -> Any:
+    """5.0 is a whole number in JSON, and Gemini likes to write it so."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list) else value
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong with arguments.  msgspec names types and places, others may name anything."""
+    if isinstance(error, msgspec.ValidationError) and error.__cause__ is None:
+        return f"bad arguments: {error}"
+    return f"bad arguments ({type(error.__cause__ or error).__name__})"
+
+
+def _place(error: Exception) -> str:
+    """Where it was raised, for whoever wrote the tool."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    return f"{PurePath(frame.filename).name}:{frame.lineno}"
+
+
+def _told(result: Any) -> str:
+    """A result as text; JSON unless it is text already."""
+    if result is None:
+        return "done"
+    if isinstance(result, str):
+        return result
+    return msgspec.json.encode(result).decode()
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    note = f"\n[cut off: {len(text)} characters, tool_result_chars_max is {most}]"
+    return text[: most - len(note)] + note

@@ -1,0 +1,148 @@
+"""From a typed async function to what the model is told of it, and what its arguments must be.
+
+The types are msgspec's: it makes the JSON schema, and it checks the arguments of every call
+against the same types.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import msgspec
+from attrs import frozen
+
+from minamo.errors import BadRequest
+from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_docs import Documented, documented
+from minamo.shell.turns.tool_schema_plain import Recursive, plain
+from minamo.wire.tools import Tool
+
+# OpenAI refuses longer ones.
+DESCRIPTION_CHARS_MAX = 1_024
+
+_MANY = "takes any number of arguments; give each a name and a type of its own"
+_NAMELESS = {
+    inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name; take away the `/` behind it",
+    inspect.Parameter.VAR_POSITIONAL: _MANY,
+    inspect.Parameter.VAR_KEYWORD: _MANY,
+}
+
+
+@frozen(slots=True)
+class Described:
+    """A function as the model sees it, and how its calls are read."""
+
+    spec: Tool
+    arguments: type[msgspec.Struct]
+    """Arguments that are not given are `msgspec.UNSET`; the function has its own defaults."""
+    contexts: tuple[str, ...] = ()
+    """The parameters that we fill in."""
+
+
+def describe(
+    function: Callable[..., Any], name: str | None = None, description: str | None = None
+) -> Described:
+    """What the model is told of *function*.
+
+    Raises:
+        BadRequest: naming the tool, the parameter, what is wrong and what to do.
+    """
+    _check_kind(function)
+    name = function.__name__ if name is None else name
+    docs = documented(inspect.getdoc(function) or "")
+    told = docs.description if description is None else description
+    if len(told) > DESCRIPTION_CHARS_MAX:
+        raise BadRequest(
+            f"tool {name!r}: its description has {len(told)} characters, providers take "
+            f"{DESCRIPTION_CHARS_MAX}; shorten the docstring or pass description="
+        )
+    hints = _hints(function, name)
+    fields: list[tuple[str, Any, Any]] = []
+    schemas: dict[str, Any] = {}
+    contexts: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in _NAMELESS:
+            raise _bad(name, parameter.name, _NAMELESS[parameter.kind])
+        hint = hints.get(parameter.name)
+        if hint is None:
+            raise _bad(name, parameter.name, "has no type; annotate it, as in `sides: int`")
+        if _is_context(hint):
+            contexts.append(parameter.name)
+            continue
+        schemas[parameter.name] = _schema(name, parameter, hint, docs)
+        optional = parameter.default is not inspect.Parameter.empty
+        unset = msgspec.field(default_factory=lambda: msgspec.UNSET)
+        fields.append((parameter.name, hint, unset if optional else msgspec.field()))
+    arguments = msgspec.defstruct(
+        "arguments", fields, kw_only=True, forbid_unknown_fields=True, module=__name__
+    )
+    parameters: dict[str, Any] = {"type": "object", "properties": schemas}
+    needed = [field.name for field in msgspec.structs.fields(arguments) if field.required]
+    if needed:
+        parameters["required"] = needed
+    parameters["additionalProperties"] = False
+    return Described(Tool(name, told, parameters), arguments, tuple(contexts))
+
+
+def _check_kind(function: object) -> None:
+    if not inspect.isfunction(function) and not inspect.ismethod(function):
+        raise BadRequest(f"a tool is an async function, not a {type(function).__name__}")
+    if not inspect.iscoroutinefunction(function):
+        raise BadRequest(
+            f"tool {function.__name__!r} is not `async def`, so it would hold up every reply and "
+            "could not be stopped; make it async, with `anyio.to_thread.run_sync` for slow work"
+        )
+
+
+def _hints(function: Callable[..., Any], name: str) -> Mapping[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise BadRequest(
+            f"tool {name!r}: its annotations name {error.name!r}, which its module does not have; "
+            "define or import it at the top of the module"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - annotations are code, and may raise anything
+        raise BadRequest(f"tool {name!r}: its annotations are no types ({error})") from None
+
+
+def _is_context(hint: Any) -> bool:
+    union = get_origin(hint) in (Union, types.UnionType)
+    return hint is ToolContext or (union and ToolContext in get_args(hint))
+
+
+def _schema(tool: str, parameter: inspect.Parameter, hint: Any, docs: Documented) -> dict[str, Any]:
+    try:
+        msgspec.json.Decoder(hint)
+        (schema,), parts = msgspec.json.schema_components([hint])
+        made = plain(schema, parts)
+    except Recursive as error:
+        raise _bad(
+            tool, parameter.name, f"is a {error}, which contains itself; use dict[str, Any]"
+        ) from None
+    except TypeError as error:
+        # The last line says it; those before it are about msgspec's own hooks.
+        why = str(error).strip().rpartition("\n")[2]
+        raise _bad(tool, parameter.name, f"has a type that JSON does not have: {why}") from None
+    said = [extra for extra in _extras(hint) if isinstance(extra, str)]
+    description = said[0] if said else docs.parameters.get(parameter.name, "")
+    if description:
+        made["description"] = description
+    if parameter.default is not inspect.Parameter.empty:
+        # A default that JSON does not have is the function's own affair.
+        with contextlib.suppress(TypeError, ValueError):
+            made["default"] = msgspec.to_builtins(parameter.default)
+    return made
+
+
+def _extras(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+
+
+def _bad(tool: str, parameter: str, problem: str) -> BadRequest:
+    return BadRequest(f"tool {tool!r}: parameter {parameter!r} {problem}")

@@ -1,0 +1,147 @@
+"""Tools in Python: a typed async function becomes something that a model can call.
+
+tools = Tools()
+
+@tools.add
+async def roll(sides: int = 6) -> int:
+    'Roll a die.'
+    return random.randint(1, sides)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, TypeVar, overload
+
+from attrs import field, frozen
+
+from minamo.errors import BadRequest
+from minamo.shell.turns.tool_schema import Described, describe
+from minamo.wire.tools import Tool
+
+ToolFunction = Callable[..., Awaitable[Any]]
+F = TypeVar("F", bound=ToolFunction)
+
+# OpenAI takes no more; a model that has to choose from so many chooses badly long before.
+TOOLS_MAX = 128
+
+
+@frozen(slots=True)
+class FunctionTool:
+    """One tool: the function, and what the model is told of it."""
+
+    function: ToolFunction = field(repr=False)
+    described: Described = field(repr=False)
+    timeout_ms: int | None = None
+    """None: the turn's own limit."""
+    ends_turn: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        return self.described.spec.name
+
+
+def as_tool(
+    function: ToolFunction,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_ms: int | None = None,
+    ends_turn: bool = False,
+) -> FunctionTool:
+    """*function* as a tool, with a name, a limit, or a meaning of its own.
+
+    A tool that *ends_turn* is the last word when it works: the model is not asked again.
+    """
+    whole = isinstance(timeout_ms, int) and not isinstance(timeout_ms, bool)
+    if timeout_ms is not None and (not whole or timeout_ms < 1):
+        raise BadRequest(f"timeout_ms must be a whole number above zero; it is {timeout_ms!r}")
+    return FunctionTool(function, describe(function, name, description), timeout_ms, ends_turn)
+
+
+class Tools:
+    """The tools of a bot, by name."""
+
+    __slots__ = ("_tools",)
+
+    def __init__(self, tools: Iterable[FunctionTool | ToolFunction] = ()) -> None:
+        self._tools: dict[str, FunctionTool] = {}
+        for one in tools:
+            self._put(one if isinstance(one, FunctionTool) else as_tool(one))
+
+    @overload
+    def add(self, function: F, /) -> F: ...
+
+    @overload
+    def add(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout_ms: int | None = None,
+        ends_turn: bool = False,
+    ) -> Callable[[F], F]: ...
+
+    def add(
+        self,
+        function: F | None = None,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout_ms: int | None = None,
+        ends_turn: bool = False,
+    ) -> F | Callable[[F], F]:
+        """Add a function: ``@tools.add``, or ``@tools.add(timeout_ms=5_000)`` as in `as_tool`."""
+
+        def put(function: F) -> F:
+            one = as_tool(
+                function,
+                name=name,
+                description=description,
+                timeout_ms=timeout_ms,
+                ends_turn=ends_turn,
+            )
+            self._put(one)
+            return function
+
+        return put if function is None else put(function)
+
+    def only(self, *names: str) -> Tools:
+        """Some of these tools, for one turn or one person."""
+        for name in names:
+            if name not in self._tools:
+                raise BadRequest(
+                    f"there is no tool {name!r}; there are {', '.join(self) or 'none'}"
+                )
+        return Tools(self._tools[name] for name in dict.fromkeys(names))
+
+    def get(self, name: str) -> FunctionTool | None:
+        """The tool of that name, if there is one."""
+        return self._tools.get(name)
+
+    @property
+    def specs(self) -> tuple[Tool, ...]:
+        """What a provider is told."""
+        return tuple(one.described.spec for one in self._tools.values())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __repr__(self) -> str:
+        return f"Tools({', '.join(self)})"
+
+    def _put(self, one: FunctionTool) -> None:
+        if one.name in self._tools:
+            raise BadRequest(f"there are two tools {one.name!r}; give one another name with name=")
+        if len(self._tools) == TOOLS_MAX:
+            raise BadRequest(f"more than {TOOLS_MAX} tools; offer those a turn needs with `only`")
+        self._tools[one.name] = one

@@ -1,0 +1,246 @@
+"""The tool loop: stream a reply, run the tools it asks for, stream again.
+
+When what happens is said by statecharts/turn.yaml alone; here is how.  A turn has one outcome and
+never raises, except for a cancellation from outside, which passes through and takes the tools
+with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterable, Callable, Sequence
+from contextlib import aclosing
+from typing import Any, Protocol, runtime_checkable
+
+import anyio
+
+from minamo.core.chunks import Chunk, Error
+from minamo.core.result import Status, StreamResult
+from minamo.errors import BadRequest
+from minamo.machine import Machine
+from minamo.machine.machine import Observer
+from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.turns.silence import Hearing
+from minamo.shell.turns.tool_calls import Workshop
+from minamo.shell.turns.tool_context import Show
+from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn_actions import TABLE, TurnActions
+from minamo.shell.turns.turn_result import TurnResult, calls_of, joined, summed
+from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.wire.conversation import Message
+from minamo.wire.tools import Tool
+
+_LOG = logging.getLogger("minamo.turn")
+
+Ask = Callable[[Sequence[Message], Sequence[Tool]], AsyncIterable[str | Chunk]]
+"""Asks a provider: what was said so far, and the tools it may call."""
+
+_WISHES = {"user": "stop_requested", "follow_up": "follow_up_requested", "kill": "killed"}
+_REPLIES: dict[Status, str] = {
+    "completed": "reply_completed",
+    "function_call": "tools_called",
+    "error": "reply_failed",
+    "timeout": "reply_timed_out",
+    "stopped_by_user": "reply_stopped",
+    "empty_response": "reply_empty",
+    "follow_up_interrupt": "reply_interrupted",
+}
+
+
+@runtime_checkable
+class Chats(Protocol):
+    """A provider such as `OpenAICompatible`, `Gemini`, `Anthropic` or `Scripted`."""
+
+    def chat(self, messages: Sequence[Message], **options: Any) -> AsyncIterable[str | Chunk]:
+        """A conversation, ready to be sent."""
+
+
+class Pass(Protocol):
+    """Streams one reply to where it is shown; hears the turn's wishes; raises nothing."""
+
+    async def __call__(
+        self, source: AsyncIterable[Chunk], *, first: bool, suppress_user_errors: bool
+    ) -> StreamResult:
+        """Stream *source*.
+
+        Args:
+            source: the reply.
+            first: nothing was shown in this turn yet, so that this may be a reply to a message.
+            suppress_user_errors: show no error, because another provider may do better.
+        """
+
+
+async def run_turn(
+    llm: Ask | Chats,
+    messages: Sequence[Message],
+    *,
+    stream_pass: Pass,
+    tools: Tools | None = None,
+    wishes: Wishes | None = None,
+    settings: TurnSettings | None = None,
+    fallbacks: Sequence[Ask | Chats] = (),
+    user_id: int | None = None,
+    channel_id: int | None = None,
+    progress: Show | None = None,
+    watch: Observer | None = None,
+) -> TurnResult:
+    """Answer *messages*, with as many replies and rounds of tools as it takes.
+
+    *progress* is told what running tools say of themselves, *watch* every step of the machine.
+
+    Raises:
+        BadRequest: something that is no provider, or tools that are no `Tools`.
+    """
+    for one in (llm, *fallbacks):
+        if not callable(one) and not isinstance(one, Chats):
+            raise BadRequest(
+                f"a turn asks a provider, such as OpenAICompatible(…), or a function of messages "
+                f"and tools, several times; a {type(one).__name__} is neither"
+            )
+    tools = tools if tools is not None else Tools()
+    if not isinstance(tools, Tools):
+        raise BadRequest(f"the tools of a turn are Tools(…), not a {type(tools).__name__}")
+    wishes = wishes if wishes is not None else Wishes()
+    settings = settings if settings is not None else TurnSettings()
+    workshop = Workshop(
+        tools=tools,
+        settings=settings,
+        wishes=wishes,
+        user_id=user_id,
+        channel_id=channel_id,
+        show=progress,
+    )
+    turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
+    with wishes.heard_by(turn.hear):
+        await turn.run()
+    return turn.result()
+
+
+class _Turn:
+    """One turn on its way."""
+
+    def __init__(
+        self,
+        providers: Sequence[Ask | Chats],
+        messages: list[Message],
+        stream_pass: Pass,
+        workshop: Workshop,
+        watch: Observer | None,
+    ) -> None:
+        self._providers = providers
+        self._pass = stream_pass
+        self._workshop = workshop
+        self._specs = workshop.tools.specs
+        self._books = TurnActions(
+            workshop.settings, len(providers), len(workshop.tools) > 0, messages
+        )
+        self._path: list[str] = []
+        self._broken = False
+        self._machine = Machine(TABLE, self._books, path=self._path)
+        if watch is not None:
+            self._machine.subscribe(watch)
+
+    def hear(self, wish: Wish) -> None:
+        """Somebody wants something, now."""
+        self._machine.send(_WISHES[wish.kind], wish)
+
+    async def run(self) -> None:
+        """Do what the machine's state says, until it has an outcome."""
+        try:
+            self._machine.send("begun")
+            while not self._machine.ended:
+                if self._machine.state == "streaming":
+                    await self._stream()
+                else:
+                    await self._run_tools()
+        except Exception as error:  # noqa: BLE001 - a fault of ours is a failed turn, no crash
+            _LOG.exception("the turn failed")
+            self._books.stop_reason = None
+            self._books.data = Error("api_error", f"internal error ({type(error).__name__})")
+            self._broken = True
+
+    async def _stream(self) -> None:
+        books = self._books
+        hearing = Hearing(books.settings.silence_marker)
+        books.error_told = books.last_provider
+        try:
+            # Closed here as well: a pass need not read to the end, or at all.
+            async with aclosing(hearing.through(self._ask())) as reply:
+                result = await self._pass(
+                    reply, first=not books.said, suppress_user_errors=not books.error_told
+                )
+        except Exception as error:  # noqa: BLE001 - a fault of ours is a failed reply, no crash
+            _LOG.exception("a reply could not be shown")
+            books.error_told = False
+            problem = Error("api_error", f"the reply could not be shown ({type(error).__name__})")
+            result = StreamResult(status="error", data=problem)
+        books.take_reply(result, hearing.replay, silent=hearing.silent)
+        self._machine.send(_event(result, silent=hearing.silent), result)
+
+    def _ask(self) -> AsyncIterable[str | Chunk]:
+        """What the provider says; a request that cannot be made is a reply that is an error."""
+        llm = self._providers[self._books.provider]
+        messages = tuple(self._books.messages)
+        try:
+            if not isinstance(llm, Chats):
+                return llm(messages, self._specs)
+            if not self._specs:
+                return llm.chat(messages)
+            return llm.chat(messages, tools=self._specs)
+        except BadRequest as error:
+            return _Failed(Error("api_error", str(error)))
+        except Exception as error:  # noqa: BLE001 - somebody else's provider
+            # The name only: messages can hold secrets.
+            return _Failed(Error("api_error", f"asking failed ({type(error).__name__})"))
+
+    async def _run_tools(self) -> None:
+        books = self._books
+        books.tools_scope = anyio.CancelScope()
+        answers = await self._workshop.run(calls_of(books.results[-1]), books.tools_scope)
+        books.tools_scope = None
+        books.take_answers(answers)
+        self._machine.send("answered")
+
+    def result(self) -> TurnResult:
+        """How it went."""
+        books = self._books
+        # The chart's outcomes are the statuses.
+        status: Status = "error" if self._broken else self._machine.state  # type: ignore[assignment]
+        return TurnResult(
+            status=status,
+            stop_reason=books.stop_reason,
+            data=books.data,
+            results=tuple(books.results),
+            accumulated_text=joined(one.accumulated_text for one in books.results),
+            tool_history=tuple(books.answers),
+            iterations=books.iterations,
+            messages=tuple(books.messages),
+            states=tuple(self._path),
+            usage=summed(books.results),
+            error_unshown=status in ("error", "timeout") and not self._told(status),
+        )
+
+    def _told(self, status: Status) -> bool:
+        """Whether the pass has shown the error; one that the turn itself found it has not."""
+        books = self._books
+        if self._broken:
+            return False
+        return books.error_told and bool(books.results) and books.results[-1].status == status
+
+
+def _event(result: StreamResult, *, silent: bool) -> str:
+    if result.status == "empty_response" and silent:
+        return "reply_silent"
+    if result.status == "function_call" and not result.function_calls:
+        return "reply_completed" if result.accumulated_text else "reply_empty"
+    return _REPLIES[result.status]
+
+
+class _Failed:
+    """A reply that is nothing but an error."""
+
+    def __init__(self, error: Error) -> None:
+        self._error = error
+
+    async def __aiter__(self) -> Any:
+        yield self._error

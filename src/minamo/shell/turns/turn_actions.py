@@ -1,0 +1,163 @@
+"""What is known of one turn, and the guards and actions that statecharts/turn.yaml names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+from attrs import define, field
+
+from minamo.core.chunks import Error
+from minamo.core.result import StopReason, StreamResult
+from minamo.machine import compile, load
+from minamo.shell.stopping.wishes import Wish
+from minamo.shell.turns.tool_calls import Answer, Problem, failure
+from minamo.shell.turns.turn_result import calls_of
+from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.wire.conversation import Message, assistant, tool
+
+
+@define(eq=False)
+class TurnActions:
+    """The books of one turn.  What happened is written first; then the chart decides."""
+
+    settings: TurnSettings
+    providers: int
+    """How many there are to ask, fallbacks included."""
+    tools_given: bool
+    messages: list[Message]
+    provider: int = 0
+    iterations: int = 0
+    empties: int = 0
+    failed_rounds: int = 0
+    wish: Wish | None = None
+    results: list[StreamResult] = field(factory=list)
+    answers: list[Answer] = field(factory=list)
+    round: Sequence[Answer] = ()
+    tools_scope: anyio.CancelScope | None = None
+    stop_reason: StopReason | None = None
+    data: Any = None
+    error_told: bool = False
+    """The pass that ended in an error was allowed to show it."""
+
+    # What happened.
+
+    def take_reply(
+        self, result: StreamResult, replay: Mapping[str, Any], *, silent: bool = False
+    ) -> None:
+        """Write down a reply; the next one is told what was shown of it and what it asked for."""
+        self.results.append(result)
+        text, calls = result.accumulated_text, calls_of(result)
+        if silent and not text:
+            text = self.settings.silence_marker
+        if text.strip() or calls:
+            self.messages.append(assistant(text, calls=calls, replay=replay))
+
+    def take_answers(self, answers: Sequence[Answer]) -> None:
+        """Write down what became of the calls of the last reply."""
+        self.round = answers
+        self.answers += answers
+        self.messages += [tool(one.call, one.text, failed=one.failed) for one in answers]
+        works = any(not one.failed for one in answers)
+        self.failed_rounds = 0 if works else self.failed_rounds + 1
+
+    @property
+    def said(self) -> bool:
+        """Whether anything was shown in this turn."""
+        return any(one.accumulated_text for one in self.results)
+
+    @property
+    def last_provider(self) -> bool:
+        """Whether there is nobody else to ask."""
+        return self.provider + 1 >= self.providers
+
+    # Guards.
+
+    def has_tools(self, _: object) -> bool:
+        return self.tools_given
+
+    def stop_noted(self, _: object) -> bool:
+        return self.wish is not None and self.wish.kind != "follow_up"
+
+    def follow_up_noted(self, _: object) -> bool:
+        return self.wish is not None and self.wish.kind == "follow_up"
+
+    def iterations_left(self, _: object) -> bool:
+        return self.iterations < self.settings.iterations_max
+
+    def may_ask_again(self, _: object) -> bool:
+        return self.wish is None and self.empties < self.settings.empty_retries
+
+    def may_fall_back(self, result: StreamResult) -> bool:
+        if self.wish is not None or self.last_provider or result.accumulated_text:
+            return False
+        # What was blocked for what it says is not for another provider to say, and Discord
+        # refuses a message whoever wrote it.
+        blocked = isinstance(result.data, Error) and result.data.kind == "content_blocked"
+        return not blocked and result.stop_reason != "delivery_lost"
+
+    def said_something(self, _: object) -> bool:
+        return self.said
+
+    def ended_by_tool(self, _: object) -> bool:
+        return any(one.ends_turn for one in self.round)
+
+    def failing_for_good(self, _: object) -> bool:
+        return self.failed_rounds >= self.settings.failed_rounds_max
+
+    # Actions.
+
+    def begin_iteration(self, _: object) -> None:
+        self.iterations += 1
+
+    def count_empty(self, _: object) -> None:
+        self.empties += 1
+
+    def next_provider(self, _: object) -> None:
+        self.provider += 1
+
+    def note_wish(self, wish: Wish) -> None:
+        if wish.outranks(self.wish):
+            self.wish = wish
+
+    def end_with_reply(self, result: StreamResult) -> None:
+        self.stop_reason, self.data = result.stop_reason, result.data
+
+    def end_with_wish(self, _: object) -> None:
+        assert self.wish is not None
+        self.stop_reason = _reason(self.wish)
+        self._refuse("stopped", "stopped before it was begun")
+
+    def refuse_iterations(self, _: object) -> None:
+        most = self.settings.iterations_max
+        self.data = Error("model_error", f"the model still asks for tools after {most} replies")
+        self._refuse("too_many", "not run: too many replies in one turn")
+
+    def give_up_tools(self, _: object) -> None:
+        rounds = self.failed_rounds
+        self.data = Error("model_error", f"the tools failed {rounds} times in a row")
+
+    def cancel_tools(self, _: object) -> None:
+        if self.tools_scope is not None:
+            self.tools_scope.cancel()
+
+    def _refuse(self, problem: Problem, why: str) -> None:
+        """Answer the calls that will not be run, so that the conversation can go on later."""
+        if self.tools_scope is None:
+            calls = calls_of(self.results[-1]) if self.results else ()
+            self.take_answers([failure(call, problem, why) for call in calls])
+
+
+def _reason(wish: Wish) -> StopReason:
+    match wish.kind:
+        case "kill":
+            return "killed"
+        case "follow_up":
+            return "follow_up"
+        case "user":
+            return "system_request" if wish.requester is None else "user_request"
+
+
+CHART = load("turn")
+TABLE = compile(CHART, TurnActions)
