@@ -195,6 +195,25 @@ async def test_the_chain_of_replies_is_remembered(twin: Twin) -> None:
     ]
 
 
+async def test_a_persona_remembers_what_it_said(twin: Twin) -> None:
+    told: list[list[Message]] = []
+
+    async def answer(rig: Rig, event: Any) -> Any:
+        told.append(await rig.client.conversation(event))
+        source = Scripted(["One.\n\n", "Two."])
+        return await rig.client.stream(event, source, reply=True, persona=Persona("Mira"))
+
+    async with rigged(twin, answer) as rig:
+        await rig.ask("who are you?", user="ann")
+        await twin.reply(twin.messages()[-1], "really?", user="ann")
+        await rig.until(lambda: len(rig.results) == 2)
+    assert [(one.role, one.text) for one in told[1]] == [
+        ("user", "who are you?"),
+        ("assistant", "One.\n\nTwo."),
+        ("user", "really?"),
+    ]
+
+
 async def test_pictures_are_looked_at(twin: Twin) -> None:
     told: list[list[Message]] = []
 

@@ -30,6 +30,9 @@ def message(world: World, one: Message, *, nested: bool = False) -> Json:
     }
     if one.webhook_id is not None:
         body["webhook_id"] = str(one.webhook_id)
+        hook = world.webhooks.get(one.webhook_id)
+        if hook is not None and hook.application_id:
+            body["application_id"] = str(hook.application_id)
     if one.interaction_id in world.interactions:
         body["interaction_metadata"] = _origin(world, world.interactions[one.interaction_id])
         body["application_id"] = str(world.bot.id)

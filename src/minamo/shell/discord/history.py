@@ -23,6 +23,8 @@ from minamo.wire.limits import IMAGE_BYTES_MAX
 T = TypeVar("T")
 
 _MENTION = re.compile(r"<@!?(\d+)>")
+# What stands before the reply of a persona, which cannot reply by itself.
+_NOTICE = re.compile(r"-# ↪ \S*/channels/(?:\d+|@me)/\d+/(\d+)")
 
 
 @frozen(kw_only=True)
@@ -59,6 +61,8 @@ class Chain:
         return found[::-1]
 
     async def _before(self, message: hikari.PartialMessage) -> hikari.PartialMessage | None:
+        if (answered := _noticed(message)) is not None and self._is_mine(message):
+            return await self._fetch(message.channel_id, hikari.Snowflake(answered))
         reference = message.message_reference
         if reference and reference.id:
             known = getattr(message, "referenced_message", None)
@@ -94,7 +98,10 @@ class Chain:
 
     def _is_mine(self, message: hikari.PartialMessage) -> bool:
         author = message.author
-        return isinstance(author, hikari.User) and int(author.id) == self._me
+        if isinstance(author, hikari.User) and int(author.id) == self._me:
+            return True
+        # A persona of ours: a bot's application has the bot's id.
+        return bool(message.webhook_id) and int(message.application_id or 0) == self._me
 
     async def _ask(self, call: Awaitable[T]) -> T | None:
         # Never cancelled, as every call to hikari (see shell/discord/calls.py).
@@ -115,7 +122,7 @@ class Chain:
             pictures -= len(images)
             text = plain_text(message, self._me)
             if self._is_mine(message):
-                if text:
+                if text and _noticed(message) is None:
                     told.append(assistant(text))
             elif text or images:
                 told.append(user(text, name=name_of(message), images=images))
@@ -133,6 +140,12 @@ class Chain:
             except BadRequest:
                 continue  # not a picture that providers take
         return shown
+
+
+def _noticed(message: hikari.PartialMessage) -> int | None:
+    """What a persona's notice says it answers; None if it is no notice."""
+    found = _NOTICE.match(message.content or "")
+    return None if found is None else int(found[1])
 
 
 def plain_text(message: hikari.PartialMessage, me: int) -> str:
