@@ -180,6 +180,15 @@ async def webhook_of_another_channel(post: Post) -> str:
     return "general"
 
 
+async def webhook_that_speaks_elsewhere(post: Post) -> str:
+    async with persona(post, "other", name="Ada") as sender:
+        sender.bot = post.sender("general")  # it is asked to speak here
+        (receipt,) = await post.send("hi", sender=sender)
+        assert told(receipt) == ("refused", "wrong_channel")
+    assert post.twin.texts("other") == post.twin.texts() == []
+    return "general"
+
+
 async def dead_webhook(post: Post) -> str:
     async with persona(post, name="Ada") as sender:
         await post.rest.delete_webhook(sender.place)
@@ -211,6 +220,7 @@ async def dead_webhook(post: Post) -> str:
         pytest.param(looks(avatar_url="a picture"), id="avatar_no_url"),
         pytest.param(looks(avatar_url="data:image/png;base64,AAAA"), id="avatar_data"),
         webhook_of_another_channel,
+        webhook_that_speaks_elsewhere,
         dead_webhook,
     ],
 )

@@ -12,7 +12,7 @@ from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.calls import Calls, gone, once
 from minamo.shell.discord.fields import creating, editing, given
 from minamo.shell.hushing import hush
-from minamo.shell.sending.sender import Answer, Kind, Post
+from minamo.shell.sending.sender import Answer, Kind, Post, Rejected
 
 
 @define(eq=False)
@@ -37,7 +37,10 @@ class WebhookSender:
         return "webhook"
 
     async def create(self, post: Post) -> Answer:
-        """Send a new message; *post* cannot be a reply."""
+        """Send a new message; *post* cannot be a reply.
+
+        A webhook of another channel speaks there; what it said is taken back, and refused.
+        """
         call = self._rest.execute_webhook(
             self.place,
             self._token,
@@ -47,7 +50,20 @@ class WebhookSender:
             thread=given(self._thread(post.channel_id)),
             **creating(post),
         )
-        return once(await self.calls.make(call))
+        astray: list[int] = []
+
+        async def speak() -> hikari.Message:
+            made = await call
+            if int(made.channel_id) != post.channel_id:
+                astray.append(int(made.id))
+            return made
+
+        answer = once(await self.calls.make(speak()))
+        if astray:
+            back = self._rest.delete_webhook_message(self.place, self._token, astray[0])
+            await self.calls.make(back)
+            return Rejected("wrong_channel")
+        return answer
 
     async def edit(self, post: Post, message_id: int) -> Answer:
         """Change a message that was sent."""

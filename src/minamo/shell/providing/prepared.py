@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from attrs import field, frozen
 
 from minamo.core.chunks import Chunk, Error
+from minamo.core.config import StreamConfig
+from minamo.core.result import StreamResult
 from minamo.wire.stream import Frame
+
+if TYPE_CHECKING:
+    from minamo.shell.context import StreamContext
 
 T = TypeVar("T")
 
@@ -38,6 +43,13 @@ class PreparedConversation:
 
     adapter: Adapter
     request: Any = field(repr=False)
+
+    async def stream_to_discord(
+        self, context: StreamContext, config: StreamConfig | None = None
+    ) -> StreamResult:
+        """Carry the reply to where *context* says; all of it is the orchestrator's work."""
+        how = config or StreamConfig()
+        return await context.orchestrator.stream_to_discord(self, how, context)
 
     async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         """Ask, and give chunks until the provider is done or failed.  Nothing is raised."""

@@ -18,7 +18,7 @@ from minamo.shell.sending.sender import Answer, Kind, Lost, Post, PutOff, Reject
 DEAD = frozenset({"unknown_webhook", "bad_token"})
 # Refusals that are about the voice, or may be (a bad form can be the name); the bot itself would
 # fare better.  One that is about the text would only be refused again.
-VOICELESS = DEAD | {"no_permission", "forbidden", "webhook_limit", "bad_form"}
+VOICELESS = DEAD | {"no_permission", "forbidden", "webhook_limit", "bad_form", "wrong_channel"}
 
 
 class Webhooks(Protocol):

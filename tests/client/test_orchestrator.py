@@ -1,0 +1,128 @@
+"""The full form: provider, config and context, as the seeds have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from minamo import OpenAICompatible, Scripted, StreamConfig, StreamContext
+from minamo.core.chunks import Call, FunctionCall
+from minamo.shell.discord import BotSender
+from minamo.shell.stopping.wishes import Wish
+from minamo.twin import CREATE, Twin
+from rigging import Rig, rigged
+
+pytestmark = pytest.mark.anyio
+
+
+async def context(rig: Rig, **more: Any) -> StreamContext:
+    place = rig.twin.channel("general").id
+    return StreamContext(
+        orchestrator=await rig.client.orchestrator(),
+        channel_id=place,
+        sender=BotSender(rig.bot.rest, place),
+        **more,
+    )
+
+
+async def test_text_parts_and_progress_are_told(twin: Twin) -> None:
+    parts: list[Any] = []
+    beats: list[float] = []
+    async with rigged(twin, None) as rig:
+        where = await context(
+            rig,
+            current_turn_model_parts=parts,
+            on_stream_progress=lambda: beats.append(anyio.current_time()),
+        )
+        call = FunctionCall((Call("roll", {"sides": 6}),))
+        result = await where.orchestrator.stream_to_discord(
+            Scripted(["One.\n\n", "Two, and", call]), StreamConfig(), where
+        )
+    assert result.status == "function_call"
+    assert result.data == Call("roll", {"sides": 6})
+    assert result.accumulated_text == "One.\n\nTwo, and"  # the unfinished clause too
+    assert "".join(one["text"] for one in parts) == "One.\n\nTwo, and"
+    assert len(beats) == 3 + 2  # chunks and receipts
+    assert rig.said() == ["One.", "Two, and"]
+
+
+async def test_a_progress_callback_that_raises_harms_nobody(twin: Twin, caplog: Any) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    async with rigged(twin, None) as rig:
+        where = await context(rig, on_stream_progress=broken)
+        result = await where.orchestrator.stream_to_discord(
+            Scripted(["a", "b"]), StreamConfig(), where
+        )
+    assert result.status == "completed"
+    assert sum("on_stream_progress" in one.message for one in caplog.records) == 1
+
+
+async def test_a_provider_carries_itself(twin: Twin) -> None:
+    async with (
+        rigged(twin, None) as rig,
+        OpenAICompatible("http://127.0.0.1:9/v1", model="none") as llm,
+    ):
+        where = await context(rig)
+        result = await llm.ask("hi").stream_to_discord(where)
+    assert (result.status, result.data.kind) == ("error", "api_error")
+    assert len(twin.messages()[-1].embeds) == 1  # one embed, by one path
+
+
+async def test_stream_once_ends_by_its_own_clock(twin: Twin) -> None:
+    # Chunks wind it up: five of them take longer than it lasts.
+    config = StreamConfig()
+    async with rigged(twin, None) as rig:
+        where = await context(rig)
+        object.__setattr__(config, "sdk_call_timeout_ms", 400)  # less than may be set
+        source = Scripted(["a ", *[(0.15, "b ") for _ in range(5)]], hangs=True)
+        result = await where.orchestrator.stream_once(source, config, where)
+    assert (result.status, result.stop_reason) == ("timeout", "sdk_call_timeout")
+    assert rig.said()[0] == "a b b b b b"
+    assert 1_000 <= result.metrics["decided_after_ms"] <= 2_500
+
+
+async def test_a_kill_of_stream_once_leaves_nothing_behind(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        where = await context(rig)
+        results: list[Any] = []
+
+        async def run() -> None:
+            source = Scripted(["a"], hangs=True)
+            results.append(await where.orchestrator.stream_once(source, StreamConfig(), where))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await anyio.sleep(0.05)
+            assert await rig.client.kill(stream_id=where.stream_id)
+        assert (results[0].status, results[0].stop_reason) == ("stopped_by_user", "killed")
+        assert not await rig.client.has_stop_request(stream_id=where.stream_id)
+        assert not await rig.client.kill(stream_id=where.stream_id)
+    assert twin.journal.count(CREATE) == 0
+
+
+async def test_a_wish_from_before_the_stream_counts(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        where = await context(rig)
+        where.wishes.put(Wish(kind="follow_up"))
+        result = await where.orchestrator.stream_to_discord(
+            Scripted(["never"]), StreamConfig(), where
+        )
+    assert (result.status, result.metrics["total_chunks"]) == ("follow_up_interrupt", 0)
+    assert twin.journal.count(CREATE) == 0
+
+
+async def test_what_is_suppressed_is_still_captured(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        where = await context(rig)
+        result = await where.orchestrator.stream_to_discord(
+            Scripted(["quiet <think>very</think>words"]),
+            StreamConfig(suppress_text_output=True),
+            where,
+        )
+    assert (result.status, result.accumulated_text) == ("completed", "quiet words")
+    assert result.thought_log == ("very",)
+    assert twin.journal.count(CREATE) == 0
