@@ -85,7 +85,8 @@ WATCH = """() => {
 }"""
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while an async fixture is open, no test of another folder can start a loop.
+@pytest.fixture(scope="module")
 async def browser(chromium: str) -> AsyncIterator[Any]:
     from playwright.async_api import async_playwright
 

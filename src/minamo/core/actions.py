@@ -202,6 +202,7 @@ class StreamActions:
         self.captures.keep("think", "".join(parts), trail)
         self.front = Front(self.config, self.ledger)
         self.buffer = self._new_buffer()
+        self.outbox.shown = 0  # what stands in a reply that grows was none of what comes now
 
     # Delivery.
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import evolve, frozen
 
 from minamo.core.buffer import Run, Segment
-from minamo.core.fit import Fitted, Message
+from minamo.core.edits import whole
+from minamo.core.fit import Fitted
 from minamo.core.origins import ADDED
 from minamo.core.pieces import Piece, Shaped
 from minamo.core.provenance import Added, Marks, Origin, Trail
@@ -21,8 +22,8 @@ class Waiting:
     cleaned: Shaped
     trail: Trail
     added: Added
-    said: Trail | None = None
-    """Where it stands in what was said, if it was given out before and came back."""
+    back: Given | None = None
+    """What it held when it was given out before, if it came back."""
 
 
 @frozen(slots=True)
@@ -33,8 +34,14 @@ class Given:
     said: Trail
     """Where they stand in what was said."""
     added: Added
-    since: int | None = None
-    """Where in what was said the message before it ends."""
+    since: int = 0
+    """Where the stretch of what was said begins that it stands for: where what is before it ends.
+
+    Not all of the stretch is in `said`: fit and humanise drop characters, and the header of a
+    table is told in other words.
+    """
+    until: int = 0
+    """Where that stretch ends."""
 
 
 @frozen(slots=True)
@@ -53,25 +60,48 @@ def joined(text: str, in_code: bool, torn: bool, mid_line: bool) -> Segment:
     return Segment(text, (Run(0, 0),), in_code, torn, mid_line)
 
 
-def part(batch: Given, pieces: Sequence[Piece]) -> Given:
-    """What those pieces of a batch hold."""
-    return next(_held(batch, [pieces]))
+def divided(waiting: Iterable[Waiting], characters: int) -> tuple[list[Waiting], list[Waiting]]:
+    """The first so many *characters* of what waits, and what waits behind them.
+
+    It is nothing that came back: a reply that grows in place has no rest to put elsewhere.
+    """
+    front: list[Waiting] = []
+    back: list[Waiting] = []
+    for one in waiting:
+        text = one.cleaned.text
+        if characters <= 0:
+            back.append(one)
+        elif len(text) <= characters:
+            front.append(one)
+        else:
+            kept, rest = _cut(one, characters)
+            front.append(kept)
+            back.append(rest)
+        characters -= len(text)
+    return front, back
 
 
-def parts(batch: Given, messages: Sequence[Message]) -> list[Given]:
-    """What each message of a batch holds."""
-    made = []
-    since = next((at for at, _ in batch.said if at != ADDED), None)
-    for given in _held(batch, [message.pieces for message in messages]):
-        made.append(evolve(given, since=since))
-        since = max((at + size for at, size in given.said if at != ADDED), default=since)
-    return made
+def _cut(one: Waiting, at: int) -> Iterator[Waiting]:
+    text = one.cleaned.text
+    pieces = Piece(text[:at], 0), Piece(text[at:], at)
+    held = parts(Given(one.trail, [], one.added), [(piece,) for piece in pieces])
+    for piece, given in zip(pieces, held, strict=True):
+        yield evolve(one, cleaned=whole(piece.text), trail=given.trail, added=given.added)
 
 
-def _held(batch: Given, cuts: Iterable[Sequence[Piece]]) -> Iterator[Given]:
+def parts(batch: Given, cuts: Sequence[Sequence[Piece]]) -> list[Given]:
+    """What each of the messages, or whatever a batch is cut into, holds."""
     trail, said, marks = Origin(batch.trail), Origin(batch.said), Marks(batch.added)
+    made = []
+    since = batch.since
     for pieces in cuts:
-        yield Given(trail.through(pieces), said.through(pieces), marks.through(pieces))
+        stood = said.through(pieces)
+        until = max((at + size for at, size in stood if at != ADDED), default=since)
+        made.append(Given(trail.through(pieces), stood, marks.through(pieces), since, until))
+        since = until
+    if made:
+        made[-1] = evolve(made[-1], until=batch.until)
+    return made
 
 
 def prefilled(trail: Trail) -> Added:

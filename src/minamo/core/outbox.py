@@ -6,11 +6,11 @@ lane takes each by itself.  Both use this, so text and order are the same either
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from attrs import define, evolve, field
 
-from minamo.core.batches import Batch, Given, Waiting, joined, part, parts, prefilled
+from minamo.core.batches import Batch, Given, Waiting, divided, joined, parts, prefilled
 from minamo.core.buffer import Segment
 from minamo.core.clean import clean
 from minamo.core.config import HumanizerDegree, StreamConfig
@@ -20,7 +20,7 @@ from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
 from minamo.core.origins import ADDED
 from minamo.core.pieces import Dropped, Piece, Shaped
-from minamo.core.provenance import Origin, Trail, cut, marked, through
+from minamo.core.provenance import Origin, Trail, marked, through
 from minamo.core.remainder import beginning, shortened
 
 # Why the stream itself takes text back.  A lane does too: it is closed, or was given up.
@@ -52,7 +52,7 @@ class Outbox:
     _lost: list[tuple[int, int]] = field(factory=list)
     """The stretches of what was said that did not arrive."""
     _carry: Carry = NOTHING
-    _rest: Waiting | None = None
+    _rest: Segment | None = None
     """What `take_rest` gave last."""
 
     @property
@@ -90,8 +90,7 @@ class Outbox:
         if not waiting:
             return []
         self.waiting -= sum(len(one.segment.text) for one in waiting)
-        batch = Given([], [], [])
-        text = "".join([self._shape(one, batch) for one in waiting])
+        text, batch = self._say(waiting)
         if self.config.suppress_text_output:
             return []
         first, last = waiting[0].segment, waiting[-1].segment
@@ -101,25 +100,24 @@ class Outbox:
             front = self._fit(text[:start], last=False, mid_line=first.mid_line)
             mid_line = text[start - 1] != "\n"
             rest = joined(text[start:], front.carry.fence is not None, last.torn, mid_line)
-            self._put_back(rest, part(batch, (Piece(text[start:], start),)))
+            pieces = Piece(text[:start], 0), Piece(text[start:], start)
+            batch, left = parts(batch, [(piece,) for piece in pieces])
+            self._put_back(rest, left)
             fitted = evolve(shortened(fitted, room, start), carry=front.carry)
-            batch = part(batch, (Piece(text[:start], 0),))
         self._carry = fitted.carry
         return self._account(batch, fitted)
 
     def take_rest(self) -> str:
         """Everything that waits, cleaned and otherwise as written, to be sent as one message."""
         waiting, self._waiting, self.waiting = self._waiting, [], 0
-        batch = Given([], [], [])
-        text = "".join([self._shape(one, batch, plainly=True) for one in waiting])
+        text, batch = self._say(waiting, plainly=True)
         if self.config.suppress_text_output:
             return ""
         if not text.strip():
             self._drop(batch.trail, [Dropped(0, len(text), "blank")])
             return ""
         first, last = waiting[0].segment, waiting[-1].segment
-        rest = joined(text, first.in_code, last.torn, first.mid_line)
-        self._rest = Waiting(rest, whole(text), batch.trail, batch.added, batch.said)
+        self._rest = joined(text, first.in_code, last.torn, first.mid_line)
         # The limit may leave nothing of it.
         sent = self._account(batch, Fitted((Message((Piece(text, 0),)),), ()))
         return sent[0].text if sent else ""
@@ -130,7 +128,7 @@ class Outbox:
         given = self._out.pop(self.count)
         self.ledger.add(given.added, times=-1)
         assert self._rest is not None
-        self._put_back(self._rest.segment, given)
+        self._put_back(self._rest, given)
 
     def delivered(self, number: int | None = None) -> None:
         """Discord has the message of that number, from 0; None: the first of those that are out."""
@@ -143,31 +141,24 @@ class Outbox:
             self.ledger.add(given.added, times=-1)
             self._forget(given, reason)
 
+    def keep(self) -> None:
+        """All that waits stands in the channel, as `preview` has it: book it as any other text."""
+        waiting, self._waiting, self.waiting, self.shown = self._waiting, [], 0, 0
+        if waiting:
+            text, batch = self._say(waiting, plainly=True)
+            self._account(batch, self._fit(text, last=True, mid_line=False))
+
     def withdraw(self, reason: str) -> None:
         """Suppress everything that waits; a lane's own reasons are all one to the books."""
         booked = reason if reason in _WITHDRAWN else "undelivered"
-        self._keep(self.shown)
-        for one in self._waiting:
-            if one.said is not None:
-                self._forget(Given(one.trail, one.said, one.added), booked)
+        # What stands in the channel cannot be withdrawn: it was delivered.
+        self._waiting, rest = divided(self._waiting, self.shown)
+        self.keep()
+        for one in rest:
+            if one.back is not None:
+                self._forget(one.back, booked)
             else:
                 self._drop(one.trail, [Dropped(0, len(one.cleaned.text), booked)])
-        self._waiting.clear()
-        self.waiting = 0
-
-    def _keep(self, characters: int) -> None:
-        """What stands in the channel cannot be withdrawn: it was delivered."""
-        self.shown = 0
-        while characters > 0 and self._waiting:
-            one = self._waiting.pop(0)
-            text = one.cleaned.text
-            self._said.append(text[:characters])
-            self._said_size += min(len(text), characters)
-            rest = text[characters:]
-            if rest:
-                trail = cut(one.trail, characters, len(rest))
-                self._waiting.insert(0, evolve(one, cleaned=whole(rest), trail=trail, added=[]))
-            characters -= len(text)
 
     def _clean(self, text: str, in_code: bool) -> Shaped:
         config = self.config
@@ -184,7 +175,7 @@ class Outbox:
     def _put_back(self, segment: Segment, given: Given) -> None:
         """Have what was taken wait again, in front of everything."""
         shaped = whole(segment.text)
-        self._waiting.insert(0, Waiting(segment, shaped, given.trail, given.added, given.said))
+        self._waiting.insert(0, Waiting(segment, shaped, given.trail, given.added, given))
         self.waiting += len(segment.text)
 
     def _fit(self, text: str, *, last: bool, mid_line: bool) -> Fitted:
@@ -197,16 +188,25 @@ class Outbox:
             mid_line=mid_line,
         )
 
-    def _shape(self, one: Waiting, batch: Given, *, plainly: bool = False) -> str:
-        """Say a segment, humanise it unless *plainly*, add it to *batch*; how it reads now."""
-        text, said = one.cleaned.text, one.said
+    def _say(self, waiting: Sequence[Waiting], *, plainly: bool = False) -> tuple[str, Given]:
+        """Say what was taken, humanised unless *plainly*: how it reads now, and what it holds."""
+        first, last = (waiting[0].back, waiting[-1].back) if waiting else (None, None)
+        batch = Given([], [], [], self._said_size if first is None else first.since)
+        text = "".join([self._shape(one, batch, plainly=plainly) for one in waiting])
+        return text, evolve(batch, until=self._said_size if last is None else last.until)
+
+    def _shape(self, one: Waiting, batch: Given, *, plainly: bool) -> str:
+        """Say a segment and add it to *batch*."""
+        text, back = one.cleaned.text, one.back
         shows = not self.config.suppress_text_output
-        as_it_is = plainly or said is not None or not shows
+        as_it_is = plainly or back is not None or not shows
         made = whole(text) if as_it_is else self._humanize(text, one.segment.in_code)
-        if said is None:
+        if back is None:
             said = [(self._said_size, len(text))]
             self._said.append(text)
             self._said_size += len(text)
+        else:
+            said = back.said
         if shows:
             self._drop(one.trail, made.dropped)
             size = sum(length for _, length in batch.trail)
@@ -224,7 +224,7 @@ class Outbox:
 
     def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
         messages = list(fitted.messages)
-        held = parts(batch, messages)
+        held = parts(batch, [message.pieces for message in messages])
         limit = self.config.send_message_limit
         if limit and self.count + len(messages) > limit:
             self.limited = True
@@ -245,12 +245,7 @@ class Outbox:
         for start, size in given.trail:
             if start != ADDED:
                 self.ledger.suppress(start, size, reason)
-        said = [(start, start + size) for start, size in given.said if start != ADDED]
-        if said:
-            # The whole stretch: what stood in front of it and between its lines was dropped by
-            # fit or, as the header of a table is, told in other words.
-            since = said[0][0] if given.since is None else given.since
-            self._lost.append((since, said[-1][1]))
+        self._lost.append((given.since, given.until))
 
     def _drop(self, trail: Trail, dropped: Iterable[Dropped]) -> None:
         origin = Origin(trail)

@@ -94,11 +94,11 @@ class Stream:
 
     def follow_up(self) -> None:
         """A newer message takes this one's place."""
-        self.machine.send("follow_up_requested", Ending("follow_up", suppress="follow_up"))
+        self._discard("follow_up_requested", Ending("follow_up", suppress="follow_up"))
 
     def kill(self) -> None:
         """End at once."""
-        self.machine.send("killed", Ending("killed", suppress="killed"))
+        self._discard("killed", Ending("killed", suppress="killed"))
 
     # What delivery says.
 
@@ -119,11 +119,11 @@ class Stream:
 
     def delivery_lost(self) -> None:
         """A message was refused, or nobody knows what became of it."""
-        self.machine.send("delivery_lost", Ending("delivery_lost", suppress="undelivered"))
+        self._discard("delivery_lost", Ending("delivery_lost", suppress="undelivered"))
 
     def limit_reached(self) -> None:
         """The reply has used up its messages."""
-        self.machine.send("limit_reached", Ending("send_message_limit", suppress="limit"))
+        self._discard("limit_reached", Ending("send_message_limit", suppress="limit"))
 
     def flushed(self) -> None:
         """Delivery has answered for everything."""
@@ -182,6 +182,12 @@ class Stream:
         self.actions.lexer.add(self._halves.release())
         self._read(last=True)
         self.machine.send(event, ending)
+
+    def _discard(self, event: str, ending: Ending) -> None:
+        """What was held goes with the rest, undecided."""
+        self.actions.lexer.add(self._halves.release())
+        self.machine.send(event, ending)
+        self._read()  # too late to go with anything, if the end was decided before
 
 
 def _unfinished(text: str) -> str:

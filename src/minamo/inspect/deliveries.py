@@ -56,6 +56,7 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
     """A receipt as JSON."""
     return {
         "index": receipt.index,
+        "call": receipt.kind,
         "outcome": receipt.outcome,
         "reason": receipt.reason,
         "characters": receipt.characters,

@@ -112,7 +112,7 @@ class Hub:
         while len(self._recorders) > STREAMS_MAX:
             self._recorders.popitem(last=False)
             self.dropped += 1
-        self.tell({"kind": "opened", **recorder.summary(), "age": self.clock() - began_at})
+        self.tell({"kind": "opened", **self._summary(recorder)})
         return recorder
 
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
@@ -154,7 +154,6 @@ class Hub:
 
     def snapshot(self, *, behind: int = 0) -> Json:
         """Everything a page must know to begin with."""
-        now = self.clock()
         records = list(self._recorders.values())
         recent = records[-RECENT:]
         return {
@@ -162,11 +161,15 @@ class Hub:
             "channels": self.feed.names_now(),
             "people": dict(self.feed.people),
             "messages": self.feed.snapshot(),
-            "streams": [
-                {**one.summary(with_latest=one in recent), "age": now - one.began_at}
-                for one in records
-            ],
+            "streams": [self._summary(one, with_latest=one in recent) for one in records],
             "lit": list(self._lit.values()),
             "dropped": self.dropped,
             "behind": behind,
+        }
+
+    def _summary(self, recorder: Recorder, *, with_latest: bool = True) -> Json:
+        return {
+            **recorder.summary(with_latest=with_latest),
+            "age": self.clock() - recorder.began_at,
+            "channel_name": self.feed.names.get(str(recorder.channel_id)),
         }

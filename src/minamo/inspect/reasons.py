@@ -56,6 +56,7 @@ PLACES: Mapping[str, str] = {
     "thought": "Kept as a thought; thoughts are never shown in the channel.",
     "details": "Kept as details, for memory; they are not shown in the channel.",
     "held": "Not decided yet: it waits for the characters that follow.",
+    "growing": "Not final yet: this reply grows in place, and the channel may show this already.",
     "open": "Inside a block that is still open.",
     "future": "It had not come yet at this step.",
 }

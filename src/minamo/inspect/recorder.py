@@ -109,7 +109,8 @@ class Recorder:
             self._look_at_lane()
             return
         if event in ("settled", "cancelled"):
-            self._close()
+            if self.ended_at is None:  # it may be cancelled while it says good-bye
+                self._close()
             return
         told: Json = {"kind": "event", "event": event}
         if event == "chunk" and isinstance(payload, Text | FunctionCall | Error | Done):
@@ -175,6 +176,7 @@ class Recorder:
     # What it is made of.
 
     def _close(self) -> None:
+        self.tracks.given.clear()  # a reply that grew in place has receipts for its changes only
         self._look_at_lane()
         self.ended_at = self._now
         self._tell({"kind": "ended", **self.outcome()})

@@ -76,6 +76,8 @@ class Driver:
     ) -> None:
         self.touched: Callable[[], object] | None = None
         """Called whenever the text may have changed; for a reply that grows in place."""
+        self.settling: Callable[[], object] | None = None
+        """Called when nothing more will be sent, before that is told; for such a reply too."""
         self.stream = stream
         self.wishes = wishes or Wishes()
         self.clocks: Clocks | None = None
@@ -98,6 +100,8 @@ class Driver:
         with self.wishes.heard_by(self._wish):
             await self._read(source)
             await self._settle(outlet)
+        if self.settling is not None:
+            self.settling()
         self._tell("settled", None)
 
     # What happens, from whichever task.

@@ -74,10 +74,10 @@ class StreamOrchestrator:
             stream.actions.model_parts = context.current_turn_model_parts
         meter = Meter(anyio.current_time())
         watch: list[Watch] = [meter.watch]
-        if self.looker is not None:
-            recorder = self.looker.open_stream(context.channel_id, stream)
-            if recorder is not None:
-                watch.append(recorder.happened)
+        looker = self.looker
+        recorder = None if looker is None else looker.open_stream(context.channel_id, stream)
+        if recorder is not None:
+            watch.append(recorder.happened)
         driver = Driver(
             stream,
             wishes=context.wishes,
@@ -90,6 +90,8 @@ class StreamOrchestrator:
             receipts = await self._deliver(provider, driver, context)
         except BaseException:
             told.cancelled()
+            if recorder is not None:
+                recorder.happened(anyio.current_time(), "cancelled")
             raise
         result = evolve(stream.result(metrics=meter.figures()), receipts=receipts)
         result = await self._notify(result, context)
@@ -130,9 +132,8 @@ class StreamOrchestrator:
         ) as dispatch:
             if growing is not None:
                 driver.touched = _then(growing.touch, dispatch.deliver)
+                driver.settling = growing.settle
             await driver.run(provider, dispatch)
-        if growing is not None:
-            growing.settle()
         return tuple(dispatch.receipts)
 
     async def _notify(self, result: StreamResult, context: StreamContext) -> StreamResult:

@@ -19,6 +19,8 @@ const known = new Set(); // channels to choose from
 let names = {};
 let current = null;
 
+export const namesNow = () => names;
+
 export function begin() {
   on("hello", hello);
   on("message", put);
@@ -33,6 +35,7 @@ export function begin() {
   });
   on("ended", () => redraw());
   on("selected", (stream) => {
+    if (stream?.channel_name) names[stream.channel] = stream.channel_name;
     if (stream && stream.channel !== current) show(stream.channel);
   });
   $("channels").addEventListener("change", (event) => show(event.target.value));
@@ -56,7 +59,10 @@ function hello(one) {
   known.clear();
   $("channels").replaceChildren();
   // A bot may be in thousands of channels; those count in which something happens.
-  for (const { channel } of [...one.messages, ...one.streams]) know(channel);
+  for (const { channel, channel_name } of [...one.messages, ...one.streams]) {
+    if (channel_name) names[channel] = channel_name;
+    know(channel);
+  }
   if (!known.size) Object.keys(one.channels).slice(0, 1).forEach(know);
   for (const message of one.messages) messages.set(message.id, message);
   show(known.has(current) ? current : [...known][0] || null);

@@ -1,7 +1,7 @@
 // The clocks that run down, and the lane with what it holds.
 
 import { $, h, plural, seconds } from "./dom.js";
-import { on, selected } from "./state.js";
+import { did, on, selected } from "./state.js";
 
 const HELD_MAX = 8000; // a lane takes no more; then the provider has to wait
 const NAMES = { first_token: "first token", inactivity: "between chunks", deadline: "whole reply" };
@@ -59,7 +59,10 @@ function lane() {
   const fill = h("span", { class: "bar-fill" });
   fill.style.transform = `scaleX(${Math.min(held / HELD_MAX, 1).toFixed(4)})`;
   const counts = {};
-  for (const one of stream.receipts) counts[one.outcome] = (counts[one.outcome] || 0) + 1;
+  for (const one of stream.receipts) {
+    const name = did(one);
+    counts[name] = (counts[name] || 0) + 1;
+  }
   place.replaceChildren(
     h("p", { class: "held" }, h("span", { class: "track", "aria-hidden": "true" }, fill), h("span", { class: "left" }, `${plural(held, "character")} held`)),
     h("p", { class: "quiet" }, waiting ? `${waiting} not fitted yet` : held ? "waiting for its turn" : "idle"),
@@ -67,10 +70,10 @@ function lane() {
       "ol",
       { class: "receipts", "aria-label": "Receipts" },
       ...stream.receipts.slice(-24).map((one) =>
-        h("li", { class: `is-${one.outcome}`, title: `message ${one.index + 1}: ${one.outcome}${one.reason ? ` (${one.reason})` : ""}, ${one.characters} characters, ${seconds(one.took)}` }, h("span", { class: "sr" }, one.outcome)),
+        h("li", { class: `is-${did(one).replace(" ", "_")}`, title: `${did(one)}${one.reason ? ` (${one.reason})` : ""}, ${one.characters} characters, ${seconds(one.took)}` }, h("span", { class: "sr" }, did(one))),
       ),
     ),
-    h("p", { class: "quiet" }, Object.entries(counts).map(([name, count]) => `${count} ${name.replace("_", " ")}`).join(", ") || "no receipts yet"),
+    h("p", { class: "quiet" }, Object.entries(counts).map(([name, count]) => `${count} ${name}`).join(", ") || "no receipts yet"),
   );
 }
 

@@ -41,7 +41,7 @@ function draw() {
   $("stop").disabled = !busy;
   $("send").textContent = busy ? "Follow up" : "Send";
   $("composer").classList.toggle("busy", busy);
-  $("hint").textContent = busy ? "A reply is on its way. Writing now takes its place: a follow-up." : "";
+  $("hint").textContent = busy ? "Writing now ends this reply and takes its place." : "";
 }
 
 async function say(text) {

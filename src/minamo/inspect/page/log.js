@@ -1,8 +1,8 @@
 // What happened, line by line; only the latest are kept.
 
-import { $, h, plural } from "./dom.js";
+import { $, h } from "./dom.js";
 import { rowOf } from "./chart.js";
-import { on } from "./state.js";
+import { did, numberOf, on, selected } from "./state.js";
 
 const LINES_MAX = 300;
 const NEAR_PX = 60;
@@ -40,15 +40,15 @@ function line(one) {
   if (one.kind === "moves") {
     return one.moves.map(([event, source, target, index]) => {
       const known = rowOf("stream", index);
-      const words = source === target ? source : `${source} → ${target}`;
-      const made = row("move", one.t, event || "at once", words);
-      if (known?.about) made.title = known.about;
+      const made = row("move", one.t, event || "at once", source === target ? source : `→ ${target}`);
+      made.title = `${source} → ${target}${known?.about ? `: ${known.about}` : ""}`;
       return made;
     });
   }
   if (one.kind === "receipt") {
     const why = one.reason ? ` (${one.reason})` : "";
-    return [row(`receipt is-${one.outcome}`, one.t, one.outcome, `message ${one.index + 1}, ${plural(one.characters, "character")}${why}`)];
+    const which = numberOf(selected(), one.message) + 1;
+    return [row(`receipt is-${one.outcome}`, one.t, did(one), `message ${which || one.index + 1}${why}`, null, String(one.characters))];
   }
   if (one.kind === "lane") return [];
   if (one.kind === "ended") return [row("ended", one.t, one.status || "ended", one.stop_reason || "")];

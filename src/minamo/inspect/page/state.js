@@ -16,6 +16,27 @@ const ears = new Map();
 export const on = (name, ear) => ears.set(name, [...(ears.get(name) || []), ear]);
 export const emit = (name, data) => (ears.get(name) || []).forEach((ear) => ear(data));
 
+// What a receipt says: a message that arrived, or one that was there and changed.
+const DONE = { edit: "changed", delete: "removed" };
+export const did = (receipt) => (receipt.outcome === "delivered" && DONE[receipt.call]) || receipt.outcome.replaceAll("_", " ");
+
+// Which of the stream's messages an id is.  Where some were changed or removed, the calls have
+// numbers too, and only those messages count that stand.
+export function numberOf(stream, id) {
+  const found = stream.receipts.find((one) => one.message === id);
+  if (!found || !stream.receipts.some((one) => one.call !== "create")) return found ? found.index : -1;
+  const stand = [];
+  for (const { call, outcome, message } of stream.receipts) {
+    if (outcome !== "delivered") continue;
+    if (call === "create") stand.push(message);
+    else if (call === "delete" && stand.includes(message)) stand.splice(stand.indexOf(message), 1);
+  }
+  return stand.indexOf(id);
+}
+
+// A reply that grows in place: the channel shows text that is not final.
+export const grows = (stream) => stream.status === null && stream.receipts.some((one) => one.call === "edit");
+
 export const selected = () => state.streams.get(state.selected) || null;
 // A channel has one stream at a time, so an older one that never ended was given up.
 export const running = () => {

@@ -1,7 +1,7 @@
 // Step back and forth through a stream.  Every step was worked out at once, so each is a look-up.
 
 import { $, h, plural, seconds, toast } from "./dom.js";
-import { avatar } from "./channel.js";
+import { avatar, namesNow } from "./channel.js";
 import { light, lightNow } from "./chart.js";
 import { asFate, opened, ordinal } from "./books.js";
 import { getJson } from "./net.js";
@@ -117,7 +117,9 @@ function draw() {
 function merged({ id, look }, atEnd) {
   const sent = state.streams.get(id)?.messages;
   const differs = atEnd && sent !== undefined && state.streams.get(id).status && sent !== look.messages.length;
-  return differs ? ` · the channel has ${plural(sent, "message")}: its lane was behind and merged some` : "";
+  if (!differs) return "";
+  const grew = state.streams.get(id).receipts.some((one) => one.call === "edit");
+  return ` · the channel has ${plural(sent, "message")}: ${grew ? "the reply grew in place" : "its lane was behind and merged some"}`;
 }
 
 function wayTo(look, step) {
@@ -136,7 +138,7 @@ function past(look, now, step) {
   const items = look.messages.slice(0, now.messages).slice(-100).map((one, n) =>
     h("li", { class: `message${n ? " joined" : ""}`, "data-past": String(Math.max(now.messages - 100, 0) + n) },
       n ? h("span", { class: "gutter" }) : avatar(author),
-      h("div", { class: "body" }, h("div", { class: "text", dir: "auto" }, markdown(one.text)))),
+      h("div", { class: "body" }, h("div", { class: "text", dir: "auto" }, markdown(one.text, namesNow())))),
   );
   const { waiting, open } = unsettled(look, now);
   if (open) items.push(ghost("is-thought", "in a block that is open: kept, never shown", open));

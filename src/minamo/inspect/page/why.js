@@ -5,7 +5,7 @@ import { booksOf, fateAt } from "./books.js";
 import { caretAt, hit } from "./pointing.js";
 import { messageOf } from "./channel.js";
 import { originOf } from "./inline.js";
-import { state } from "./state.js";
+import { grows, numberOf, state } from "./state.js";
 
 const VERDICT = { message: "Shown", thought: "Not shown", details: "Not shown", suppressed: "Not shown", kept: "Not shown", unlisted: "Not shown", held: "Not yet", future: "Not yet", added: "Added" };
 let back = null;
@@ -42,16 +42,17 @@ function open(point, ...children) {
   place.style.top = `${below + height > innerHeight - 8 ? Math.max(point.y - height - 14, 8) : below}px`;
 }
 
-function sentence(fate, future) {
+function sentence(fate, future, growing) {
   const { places, hidden } = state.about.reasons;
   if (future) return places.future;
+  if (fate.kind === "held" && growing) return places.growing;
   if (fate.kind === "held" && /^in_(think|details)$/.test(fate.state)) return places.open;
   return places[fate.kind] || hidden[fate.reason] || `Left out under the rule ${fate.reason}.`;
 }
 
 function where(books, fate) {
   if (fate.kind === "message") {
-    const receipt = state.streams.get(books.stream)?.receipts.find((one) => one.index === fate.index);
+    const receipt = state.streams.get(books.stream)?.receipts.find((one) => one.call === "create" && one.index === fate.index);
     const sent = receipt && receipt.outcome !== "delivered" ? ` (${receipt.outcome.replace("_", " ")}${receipt.reason ? `: ${receipt.reason}` : ""})` : "";
     return `message ${fate.index + 1}, character ${fate.offset + 1}${sent}`;
   }
@@ -65,17 +66,18 @@ export function explainAt(books, position, point) {
   if (!fate) return;
   const step = state.travel && state.travel.look === books ? books.steps[state.travel.step] : null;
   const future = step !== null && position >= step.read;
+  const growing = !state.travel && state.streams.has(books.stream) && grows(state.streams.get(books.stream));
   const about = state.about.charts.find((one) => one.name === "stream")?.states[fate.state]?.about;
   open(
     point,
     h("p", { class: "who" }, h("b", { class: "char" }, nameOf(books.chars[position]))),
     h("p", { class: `verdict fate-${future ? "future" : fate.kind}` }, future ? VERDICT.future : VERDICT[fate.kind]),
-    h("p", { class: "because" }, sentence(fate, future)),
+    h("p", { class: "because" }, sentence(fate, future, growing)),
     h(
       "dl",
       {},
       ...(fate.reason ? [h("dt", {}, "rule"), h("dd", {}, h("code", {}, fate.reason))] : []),
-      h("dt", {}, "place"), h("dd", {}, where(books, fate)),
+      h("dt", {}, "place"), h("dd", {}, growing && fate.kind === "held" ? "a message that grows" : where(books, fate)),
       h("dt", {}, "chunk"), h("dd", {}, `${fate.chunk + 1}, character ${position + 1} of the stream`),
       h("dt", {}, "read in"), h("dd", { title: about || null }, h("code", {}, fate.state || "–")),
     ),
@@ -95,8 +97,7 @@ function explainAdded(character, reason, point) {
 // Which stream a message belongs to, and as which of its messages.
 function homeOf(message) {
   for (const stream of state.streams.values()) {
-    const receipt = stream.receipts.find((one) => one.message === message.id);
-    if (receipt) return { stream, index: receipt.index };
+    if (stream.receipts.some((one) => one.message === message.id)) return { stream, index: numberOf(stream, message.id) };
   }
   return null;
 }
@@ -122,7 +123,12 @@ async function pressed(event) {
     open(point, h("p", { class: "verdict fate-message" }, "Shown"), h("p", { class: "because" }, words));
     return;
   }
-  tell(await booksOf(home.stream), home.index, message.text, offset, point);
+  const books = await booksOf(home.stream);
+  if (grows(home.stream) && !books.messages.length) {
+    open(point, h("p", { class: "verdict fate-held" }, "Not final"), h("p", { class: "because" }, "This reply grows in place. Which characters stay is known when it ends; ask then."));
+    return;
+  }
+  tell(books, home.index, message.text, offset, point);
 }
 
 function tell(books, index, text, offset, point) {

@@ -78,7 +78,7 @@ class Growing:
         if self.pages.broken:
             outbox.withdraw("undelivered")
         else:
-            outbox.take()
+            outbox.keep()
 
     def _look(self) -> None:
         if self._is_stale:
