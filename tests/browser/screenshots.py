@@ -48,8 +48,8 @@ class Paced:
         return Showing(pace=self.pace).chat(messages, tools=tools, **how)
 
 
-async def take_all(browser: Any, folder: Path) -> None:
-    """Play the visit, and leave the pictures in *folder*."""
+async def take_all(browser: Any, folder: Path, pace: float = 1.0) -> None:
+    """Play the visit at that *pace*, and leave the pictures in *folder*."""
     hub, model = Hub(recording=True), Paced()
     async with (
         demo_world(hub=hub, provider=model) as world,
@@ -64,7 +64,7 @@ async def take_all(browser: Any, folder: Path) -> None:
         await ask(page, "Code")
         await until(page, "!document.querySelector('#composer').classList.contains('busy')")
 
-        model.pace = 1.0
+        model.pace = pace
         await ask(page, "Thoughts")
         # Some words after the thought: both are in the log, and the first message is not out yet.
         await until(page, f"{THOUGHT_OVER} && {LINES_AFTER} >= 4")
@@ -152,7 +152,6 @@ async def phone(browser: Any, address: str, path: Path) -> None:
 async def main(folder: Path) -> None:
     from playwright.async_api import async_playwright
 
-    folder.mkdir(parents=True, exist_ok=True)
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         sys.exit(f"no browser found; install one of {', '.join(BROWSERS)}")
@@ -165,4 +164,6 @@ async def main(folder: Path) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: screenshots.py FOLDER")
-    asyncio.run(main(Path(sys.argv[1])))
+    given = Path(sys.argv[1])
+    given.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(given))

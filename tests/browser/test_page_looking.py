@@ -39,6 +39,9 @@ async def test_stepping_back_shows_an_earlier_state(look, shoot):
             await page.keyboard.press("ArrowRight")
             await page.wait_for_timeout(10)
         assert "held" in await page.inner_text("#past .is-held")
+        assert (
+            0 < await page.locator("#log .later").count() < await page.locator("#log .line").count()
+        )
         shown = await page.locator("#past .message").count()
         await shoot(page, "travel")
         await page.keyboard.press("End")
@@ -49,6 +52,7 @@ async def test_stepping_back_shows_an_earlier_state(look, shoot):
         await page.keyboard.press("Escape")
         await page.wait_for_selector("#picture #state-completed.lit")
         assert await page.inner_text("#step") == "live"
+        assert await page.locator("#log .later").count() == 0
         assert await page.locator("#messages").is_visible()
 
 

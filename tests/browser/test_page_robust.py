@@ -142,4 +142,8 @@ async def test_without_the_key_there_is_only_a_hint(browser):
         page = await context.new_page()
         await page.goto(made.served.address.split("?")[0])
         assert "key" in await page.inner_text("body")
+        assert "{" not in await page.inner_text("body")
+        # What a browser asks for by itself is there, or its console would complain.
+        icon = await context.request.get(f"http://127.0.0.1:{made.served.port}/favicon.ico")
+        assert icon.ok
         await context.close()

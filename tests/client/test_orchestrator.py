@@ -9,6 +9,7 @@ import pytest
 
 from minamo import OpenAICompatible, Scripted, StreamConfig, StreamContext
 from minamo.core.chunks import Call, FunctionCall
+from minamo.inspect.hub import Hub
 from minamo.shell.discord import BotSender
 from minamo.shell.stopping.wishes import Wish
 from minamo.twin import CREATE, Twin
@@ -126,3 +127,19 @@ async def test_what_is_suppressed_is_still_captured(twin: Twin) -> None:
     assert (result.status, result.accumulated_text) == ("completed", "quiet words")
     assert result.thought_log == ("very",)
     assert twin.journal.count(CREATE) == 0
+
+
+async def test_a_cancelled_stream_is_over_for_those_who_look(twin: Twin) -> None:
+    hub = Hub(recording=True)
+    async with rigged(twin, None, inspect=hub) as rig:
+        where = await context(rig)
+        with anyio.move_on_after(0.1) as scope:
+            await where.orchestrator.stream_to_discord(
+                Scripted(["a"], hangs=True), StreamConfig(), where
+            )
+        assert scope.cancelled_caught
+        recorder = hub.find("1")
+        assert recorder is not None
+        assert recorder.ended_at is not None
+        assert [one["kind"] for one in recorder.latest].count("ended") == 1
+        assert recorder.outcome()["status"] is None  # there is no outcome, and none is invented

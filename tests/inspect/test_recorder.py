@@ -100,7 +100,7 @@ def test_what_is_told():
     told = Told()
     told.chunk("<think>hm</think>Hi")
     told.end()
-    assert told.kinds() == ["event", "moves", "moves", "event", "moves", "moves", "lane", "ended"]
+    assert told.kinds() == ["event", "moves", "moves", "event", "moves", "moves", "ended"]
     assert told.events[0]["text"] == "<think>hm</think>Hi"
     assert told.events[0]["t"] == 0.1
     assert [one[:3] for one in told.events[1]["moves"]] == [["think_opened", "opening", "in_think"]]
@@ -179,3 +179,18 @@ def test_a_fault_of_the_recorder_does_not_reach_the_stream(caplog):
     told.chunk("Hi")
     told.end()
     assert told.messages == ["Hi"]
+
+
+def test_the_end_is_told_once():
+    told = Told()
+    told.happen("settled")
+    told.happen("cancelled")
+    assert [one["kind"] for one in told.events].count("ended") == 1
+
+
+def test_a_change_of_a_message_is_told_as_one():
+    told = Told()
+    told.happen("receipt", Receipt())
+    told.happen("receipt", Receipt(index=1, kind="edit"))
+    assert [one["call"] for one in told.recorder.receipts] == ["create", "edit"]
+    assert [one["kind"] for one in told.events if "call" in one] == ["receipt", "receipt"]

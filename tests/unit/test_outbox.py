@@ -72,6 +72,33 @@ def test_a_message_that_was_never_given_out_cannot_be_lost() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "sent", "suppressed"),
+    [
+        ("A", "a", {"humanize": 1}),
+        ("Okay.", "Okay", {"humanize": 1, "undelivered": 4}),
+        ("Oh... well then.", "Oh… well then.", {"humanize": 3, "undelivered": 13}),
+    ],
+)
+def test_nothing_is_left_of_a_humanised_text_that_was_lost(
+    text: str, sent: str, suppressed: dict[str, int]
+) -> None:
+    box = outbox(text, degree=3)
+    assert [message.text for message in box.take()] == [sent]
+    assert box.text == text
+    box.lose(0, "undelivered")
+    assert box.text == ""
+    assert dict(box.ledger.suppressed) == suppressed
+    assert not +box.ledger.additions
+
+
+def test_a_lost_message_takes_the_line_ends_behind_it() -> None:
+    stream = said("One.\n\nTwo.\n\nThree.")
+    assert [*taken(stream), *taken(stream), *taken(stream)] == ["One.", "Two.", "Three."]
+    stream.missed(1, "undelivered")
+    assert stream.actions.outbox.text == "One.\n\nThree."
+
+
+@pytest.mark.parametrize(
     ("reason", "booked"),
     [("stop", "stop"), ("killed", "killed"), ("drain_timeout", "undelivered"), ("closed", "undelivered")],
 )  # fmt: skip

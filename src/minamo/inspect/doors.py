@@ -35,10 +35,12 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _SHUT = "Open the address with its key, as it was printed in the terminal."
+_HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><title>minamo</title>'
 _ENTERED = (
-    '<!doctype html><meta charset="utf-8"><title>minamo</title><link rel="icon" href="data:,">'
-    '<meta http-equiv="refresh" content="0;url=/"><p><a href="/">minamo</a></p>'
+    f'{_HEAD}<meta http-equiv="refresh" content="0;url=/"><p><a href="/">minamo</a></p></html>'
 )
+# Browsers ask for it by themselves, whatever they show; it tells nothing.
+ICON = "/favicon.ico"
 
 
 @define(eq=False)
@@ -77,14 +79,14 @@ class Doors:
         if request.method != "GET" and not _same_origin(request):
             return told(403, "only the page itself may ask for that")
         if request.path == "/" and "key" in request.query:
-            return self._exchange(request.query["key"])
-        if not self._fits(request.cookies.get(self.cookie, "")):
-            return told(403, _SHUT)
+            return self._exchange(request)
+        if request.path != ICON and not self._fits(request.cookies.get(self.cookie, "")):
+            return _shut(request)
         return None
 
-    def _exchange(self, given: str) -> web.Response:
-        if not self._fits(given):
-            return told(403, _SHUT)
+    def _exchange(self, request: web.Request) -> web.Response:
+        if not self._fits(request.query["key"]):
+            return _shut(request)
         # Not a redirect: one that began on another site would arrive without the strict cookie.
         # A page that goes on by itself is its own origin, and leaves no key in the history.
         response = web.Response(text=_ENTERED, content_type="text/html")
@@ -98,6 +100,13 @@ class Doors:
 def told(status: int, words: str) -> web.Response:
     """An answer that only says something."""
     return web.json_response({"error": words}, status=status)
+
+
+def _shut(request: web.Request) -> web.Response:
+    """The same for a program and for somebody who typed the address."""
+    if "text/html" not in request.headers.get("Accept", ""):
+        return told(403, _SHUT)
+    return web.Response(text=f"{_HEAD}<p>{_SHUT}</p></html>", status=403, content_type="text/html")
 
 
 async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:

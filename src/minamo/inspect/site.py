@@ -12,7 +12,7 @@ from aiohttp import web
 
 from minamo.errors import BadTrace, MinamoError
 from minamo.inspect.acting import Actions
-from minamo.inspect.doors import HEADERS, Doors, told
+from minamo.inspect.doors import HEADERS, ICON, Doors, told
 from minamo.inspect.hub import Hub, Page
 from minamo.inspect.looking import look_at_lines, of_books, words
 from minamo.inspect.pictures import chart_list, chart_style, chart_svg
@@ -48,6 +48,7 @@ class Site:
         app.add_routes(
             [
                 web.get("/", self.index),
+                web.get(ICON, self.icon),
                 web.get("/page/charts.css", self.chart_style),
                 web.get("/page/{name}", self.file),
                 web.get("/api/live", self.live),
@@ -69,6 +70,10 @@ class Site:
     async def index(self, _: web.Request) -> web.Response:
         """The page itself."""
         return _file(self.files["index.html"])
+
+    async def icon(self, _: web.Request) -> web.Response:
+        """The mark, for browsers that ask by themselves."""
+        return _file(self.files["mark.svg"])
 
     async def file(self, request: web.Request) -> web.Response:
         """A script, a style, a picture."""

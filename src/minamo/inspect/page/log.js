@@ -2,7 +2,7 @@
 
 import { $, h } from "./dom.js";
 import { rowOf } from "./chart.js";
-import { did, numberOf, on, selected } from "./state.js";
+import { did, numberOf, on, selected, state } from "./state.js";
 
 const LINES_MAX = 300;
 const NEAR_PX = 60;
@@ -20,6 +20,21 @@ export function begin() {
   });
   on("happened", (one) => waiting.push(one));
   on("frame", draw);
+  on("travelled", dim);
+}
+
+// Looking back, what came later is dimmed, and the latest before it is in sight.
+function dim() {
+  const { travel } = state;
+  const now = travel && travel.id === state.selected ? travel.look.steps[travel.step].t : Infinity;
+  let last = null;
+  for (const one of $("log").children) {
+    const later = Number(one.dataset.t) > now;
+    one.classList.toggle("later", later);
+    if (!later) last = one;
+  }
+  // Not `scrollIntoView`, which on a small screen would move the whole page.
+  if (last) $("log").scrollTop = last.offsetTop - $("log").offsetTop - $("log").clientHeight / (travel ? 2 : 1) + last.offsetHeight;
 }
 
 function draw() {
@@ -29,12 +44,13 @@ function draw() {
   const lines = waiting.slice(-LINES_MAX).flatMap(line);
   waiting = [];
   list.append(...lines);
+  if (state.travel) dim();
   while (list.childElementCount > LINES_MAX) list.firstElementChild.remove();
   if (follows) list.scrollTop = list.scrollHeight;
 }
 
 const row = (kind, t, word, text, ...more) =>
-  h("li", { class: `line ${kind}` }, h("time", {}, t.toFixed(2)), h("b", {}, word), h("span", { dir: "auto" }, text), ...more.filter(Boolean).map((one) => h("i", {}, one)));
+  h("li", { class: `line ${kind}`, "data-t": t }, h("time", {}, t.toFixed(2)), h("b", {}, word), h("span", { dir: "auto" }, text), ...more.filter(Boolean).map((one) => h("i", {}, one)));
 
 function line(one) {
   if (one.kind === "moves") {

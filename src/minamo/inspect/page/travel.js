@@ -142,7 +142,7 @@ function past(look, now, step) {
   );
   const { waiting, open } = unsettled(look, now);
   if (open) items.push(ghost("is-thought", "in a block that is open: kept, never shown", open));
-  if (waiting) items.push(ghost("is-held", `${plural(now.buffered + now.undecided, "character")} held: ${now.undecided ? "a marker may be among them" : "no boundary yet"}`, waiting));
+  if (waiting) items.push(ghost(now.state === "in_code" ? "is-held is-code" : "is-held", `${plural(now.buffered + now.undecided, "character")} held: ${now.undecided ? "a marker may be among them" : "no boundary yet"}`, waiting));
   const said = look.said?.[step - 1];
   if (said) items.push(ghost("is-chunk", `this step brought: ${now.event}`, said));
   if (!items.length) items.push(h("li", { class: "quiet" }, step ? "Nothing is shown at this step." : "The request is on its way."));

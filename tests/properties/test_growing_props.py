@@ -1,0 +1,167 @@
+"""Replies that grow in place: whatever is seen and whatever ends them, each character is somewhere."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+from attrs import define, field
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from minamo.core.batches import Batch
+from minamo.core.chunks import Text
+from minamo.core.clean import RULES
+from minamo.core.config import StreamConfig
+from minamo.core.origins import ADDED
+from minamo.core.provenance import cut
+from minamo.core.stream import Stream
+from minamo.shell.sending.editing import Change, Pages
+from minamo.shell.sending.growing import Growing
+from minamo.shell.sending.receipts import Receipt
+from strategies import markdown_texts, texts
+
+SETTINGS: list[dict[str, object]] = [
+    {},
+    {"max_message_length": 100},
+    {"max_message_length": 100, "degree": 3},
+    {"degree": 0, "prefill": "Sure: "},
+    {"speaker_names": ["a"], "flush_buffer_size": 50, "flush_buffer_size_code_block": 60},
+    {"send_message_limit": 2, "max_message_length": 100},
+    {"tables": "bullets", "bot_name": "alpha"},
+]
+ENDINGS = ["end", "stop", "kill", "follow_up", "limit_reached", "delivery_lost", "silent"]
+# What happens behind a chunk: nothing, a call whose answer comes later, one that is answered, all
+# that are due, one that fails.
+MOMENTS = ["", "", "out", "answered", "all", "failed"]
+
+# Every look at a reply fits it anew, and the ledger keeps so many spans and no more.
+LENGTH_MAX = 4_000
+replies = st.one_of(markdown_texts(5), texts()).map(lambda text: text[:LENGTH_MAX])
+
+
+@define
+class Channel:
+    """What a lane would do, and what stands in the channel then."""
+
+    growing: Growing
+    stands: dict[int, str] = field(factory=dict)
+    _ids: itertools.count[int] = field(factory=lambda: itertools.count(1))
+    _out: Change | None = None
+
+    def make_call(self) -> bool:
+        """Begin the call that is due, if none is out."""
+        if self._out is None and self.growing.waiting and (due := self.growing.take()):
+            self._out = due[0]
+        return self._out is not None
+
+    def answer(self, *, fails: bool = False) -> None:
+        """The call that is out, if any, has done something or not."""
+        call, self._out = self._out, None
+        if call is None:
+            return
+        number = call.target or next(self._ids)
+        if call.kind == "delete":
+            del self.stands[number]
+        elif not fails:
+            self.stands[number] = call.text
+        told = "refused" if fails else "delivered"
+        self.growing.heard(
+            Receipt(outcome=told, channel_id=1, index=0, characters=0, reason="no" * fails,
+                    message_id=None if fails else number, kind=call.kind)  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def happen(self, moment: str) -> None:
+        self.answer()
+        self.growing.touch()
+        if moment and self.make_call():
+            if moment != "out":
+                self.answer(fails=moment == "failed")
+            while moment == "all" and self.make_call():
+                self.answer()
+
+
+def went(batches: list[Batch]) -> list[int]:
+    """Where each character that was booked as shown stood."""
+    found = []
+    for batch in batches:
+        for message in batch.fitted.messages[: batch.sent]:
+            for piece in message.pieces:
+                if piece.start is not None:
+                    for start, size in cut(batch.trail, piece.start, len(piece.text)):
+                        found += range(start, start + size) if start != ADDED else ()
+    return found
+
+
+def grow(
+    text: str, moments: list[str], ending: str, settings: dict[str, object]
+) -> tuple[Stream, Channel, list[Batch]]:
+    stream = Stream(StreamConfig(**settings))  # type: ignore[arg-type]
+    batches: list[Batch] = []
+    stream.actions.outbox.watch = batches.append
+    config = stream.actions.config
+    pages = Pages(config.max_message_length, config.tables, most=config.send_message_limit)
+    channel = Channel(Growing(stream, pages))
+    size = len(text) // len(moments) + 1
+    for number, moment in enumerate(moments):
+        stream.chunk(Text(text[number * size : (number + 1) * size]))
+        channel.happen(moment)
+    getattr(stream, ending)()
+    if stream.actions.withdrawn:
+        channel.growing.withdraw(stream.actions.withdrawn)
+        channel.answer()
+    else:
+        channel.happen("all")
+    channel.growing.settle()
+    stream.flushed()
+    return stream, channel, batches
+
+
+@given(
+    replies,
+    st.lists(st.sampled_from(MOMENTS), min_size=1, max_size=6),
+    st.sampled_from(ENDINGS),
+    st.sampled_from(SETTINGS),
+)
+@example("Hi\ud83d", ["out"], "kill", {})
+@example("[a](http://x) b", ["all", ""], "follow_up", {"prefill": "Sure: "})
+@example("a b</think>c d", ["all", "", ""], "kill", {})
+def test_every_character_is_in_one_place(
+    text: str, moments: list[str], ending: str, settings: dict[str, object]
+) -> None:
+    stream, _, batches = grow(text, moments, ending, settings)
+    actions = stream.actions
+    assert stream.ended
+    assert actions.outbox.waiting == actions.outbox.shown == 0
+    order = went(batches)
+    assert order == sorted(set(order)), "shown twice, or out of order"
+    places = Counter(order)
+    for block in actions.captures.blocks:
+        for start, size in block.trail:
+            places.update(range(start, start + size))
+    for span in actions.ledger.spans:
+        places.update(range(span.start, span.end))
+    assert places == Counter(range(actions.lexer.at))
+    # The same in numbers: what is shown, but for what was added, and what is not.
+    shown = sum(len(m.text) for batch in batches for m in batch.fitted.messages[: batch.sent])
+    kept = sum(size for block in actions.captures.blocks for _, size in block.trail)
+    hidden, added = actions.ledger.suppressed.total(), actions.ledger.additions.total()
+    assert shown - added + hidden + kept == actions.lexer.at
+    assert all(size >= 0 for size in actions.ledger.additions.values())
+
+
+@given(
+    replies,
+    st.lists(st.sampled_from(["", "all"]), min_size=1, max_size=6),
+    st.sampled_from(ENDINGS),
+    st.sampled_from([100, 1950]),
+)
+def test_what_is_booked_is_what_stands(
+    text: str, moments: list[str], ending: str, limit: int
+) -> None:
+    # A text that reads otherwise when more of it has come cannot be compared.
+    text = text.replace("</think>", "")
+    config = {"max_message_length": limit, "clean_off": RULES}
+    _, channel, batches = grow(text, moments, ending, config)
+    booked = [m.text for batch in batches for m in batch.fitted.messages[: batch.sent]]
+    assert booked == list(channel.stands.values())
