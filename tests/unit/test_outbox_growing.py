@@ -221,9 +221,8 @@ def test_half_a_character_goes_with_the_rest(cut: str) -> None:
     assert books(stream) == ("", {"surrogate": 1, CUTS[cut]: 3}, {"surrogate": 1})
 
 
-def test_half_a_character_that_came_too_late_is_late() -> None:
-    stream = reading("Hi")
+def test_a_kill_after_the_end_changes_nothing_of_what_was_read() -> None:
+    stream = reading("Hi\ud83d")
     stream.end()
-    stream.chunk(Text("\ud83d"))
     stream.kill()
-    assert books(stream) == ("", {"surrogate": 1, "killed": 2, "late": 1}, {"surrogate": 1})
+    assert books(stream) == ("", {"surrogate": 1, "killed": 3}, {"surrogate": 1})

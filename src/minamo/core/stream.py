@@ -184,10 +184,10 @@ class Stream:
         self.machine.send(event, ending)
 
     def _discard(self, event: str, ending: Ending) -> None:
-        """What was held goes with the rest, undecided."""
-        self.actions.lexer.add(self._halves.release())
+        """What was held goes with the rest, undecided; this may come while text is being read."""
+        if not self.actions.decided:
+            self.actions.lexer.add(self._halves.release())
         self.machine.send(event, ending)
-        self._read()  # too late to go with anything, if the end was decided before
 
 
 def _unfinished(text: str) -> str:
