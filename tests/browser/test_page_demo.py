@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from minamo.bot.showing import Showing
 from minamo.bot.world import demo_world
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.anyio
 async def test_the_demo_answers_and_its_button_stops_it(look, shoot):
     hub = Hub(recording=True)
     async with (
-        demo_world(hub=hub) as world,
+        demo_world(hub=hub, provider=Showing(pace=0.4)) as world,
         serve(hub, actions=world) as served,
         look(served.address) as seen,
     ):

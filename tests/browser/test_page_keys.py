@@ -107,6 +107,7 @@ async def test_a_visit_by_keyboard_alone(look):
         await tab_to(page, "tab-log")
         await page.keyboard.press("ArrowRight")
         await tab_to(page, "raw")
+        await page.wait_for_selector("#raw .fate-message")
         await page.keyboard.press("ArrowRight")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#why:not([hidden])")

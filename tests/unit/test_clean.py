@@ -331,8 +331,8 @@ def test_edits_speak_of_the_original_text():
 def test_long_runs_take_linear_time(atom):
     text = atom * (100_000 // len(atom))
     for body in (text, text + "x", "`" + text, "```\n" + text):
-        started = time.perf_counter()
+        started = time.process_time()
         shaped = clean(body, bot_name="Mina", mentions={"Bob": "1", "Bo": "2"})
         # Quadratic work on 100,000 characters would take minutes.
-        assert time.perf_counter() - started < 5
+        assert time.process_time() - started < 10
         assert covers(body, shaped.pieces, shaped.dropped)

@@ -90,6 +90,6 @@ def test_chunking_does_not_matter(prefill, text, echo, dice: random.Random):
 
 
 def test_a_long_echo_takes_linear_time():
-    started = time.perf_counter()
+    started = time.process_time()
     assert run("a" * 100_000, *("a" * 99_999), "b")[1:] == (0, "a" * 99_999 + "b")
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 10

@@ -149,6 +149,6 @@ def test_a_newline_forgets_everything(text):
 
 @pytest.mark.parametrize("atom", ATOMS)
 def test_long_runs_take_linear_time(atom):
-    started = time.perf_counter()
+    started = time.process_time()
     find_ends(atom * (100_000 // len(atom)))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 10
