@@ -24,6 +24,12 @@ POST = (
 GET = "path => fetch(`/api/${path}`).then(r => r.text())"
 
 
+async def answered(page):
+    """What the page says of the character that was pressed; it may have to ask first."""
+    await page.wait_for_selector("#why:not([hidden])")
+    return await page.inner_text("#why")
+
+
 @asynccontextmanager
 async def own_bot(look, answer):
     async with Twin() as twin, rigged(twin, answer, inspect=True) as rig:
@@ -92,11 +98,11 @@ async def test_a_reply_that_grows_in_place(look):
         reply = page.locator("#messages .message .text").nth(1)
         await seen.until("document.querySelectorAll('.receipts .is-changed').length > 0")
         await reply.click(position={"x": 8, "y": 8})
-        assert "grows in place" in await page.inner_text("#why")
+        assert "grows in place" in await answered(page)
         await page.keyboard.press("Escape")
         await page.click("#tab-raw")
         await page.locator("#raw .fate-held").first.click()
-        assert "may show this already" in await page.inner_text("#why")
+        assert "may show this already" in await answered(page)
         await page.keyboard.press("Escape")
 
         assert await seen.outcome() == "completed"
@@ -105,7 +111,7 @@ async def test_a_reply_that_grows_in_place(look):
         assert "0 characters held" in await page.inner_text("#lane")
         assert await page.locator(".receipts .is-delivered").count() == 1
         await reply.click(position={"x": 8, "y": 8})
-        told = await page.inner_text("#why")
+        told = await answered(page)
         assert "Shown" in told
         assert "message 1, character 1" in told
         await page.keyboard.press("Escape")
