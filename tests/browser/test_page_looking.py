@@ -85,6 +85,7 @@ async def test_why_of_characters_in_the_channel(look):
         await page.locator("#messages strong", has_text="as it was").click(
             position={"x": 3, "y": 8}
         )
+        await page.wait_for_selector("#why:not([hidden])")
         told = await page.inner_text("#why")
         assert "“a”" in told
         assert "message 1" in told
