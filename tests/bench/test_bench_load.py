@@ -24,7 +24,8 @@ def told(found: dict[str, Any]) -> str:
         f"{one['streams']} x 20/s p99 {one['p99_ms']:.1f} ms" for one in found["load"]
     )
     return (
-        f"load: {found['cpu']['cpu_us_per_chunk']:.1f} µs CPU per chunk; {loads}; "
+        f"load: {found['cpu']['cpu_us_per_chunk']:.1f} µs CPU per chunk of 4, "
+        f"{found['cpu']['cpu_us_per_long_chunk']:.1f} per chunk of 24; {loads}; "
         f"{found['idle']['idle_bytes']:,} bytes per idle stream"
     )
 
