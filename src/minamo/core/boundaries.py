@@ -59,7 +59,10 @@ class Boundaries:
         return found
 
     def feed_word(self, word: str) -> int:
-        """Take letters and digits: the same as feeding them one by one, in one go."""
+        """Take a word, or words with blanks between them: as one by one, in one go.
+
+        It begins and ends with a letter or a digit; where sentences end it is a single word.
+        """
         self.at += len(word)
         self.holds.skip(word[-1])
         if self._degree == AGGREGATED:

@@ -13,13 +13,15 @@ from collections import deque
 
 from attrs import frozen
 
-from minamo.core.boundaries import AGGREGATED, Boundaries
+from minamo.core.boundaries import AGGREGATED, SENTENCES, Boundaries
 from minamo.core.limits import AGGREGATE_MAX, PARTS_MAX, WINDOW_AFTER
 from minamo.core.origins import ADDED
 from minamo.core.overflow import cut_code, cut_prose
 from minamo.core.provenance import Trail
 
-# Letters and digits in a row, or any other single character.
+# Words, with a blank between two, or any other single character.  A blank inside a line changes
+# nothing but for the ends of sentences.
+_PHRASES = re.compile(r"[^\W_]+(?: [^\W_]+)*|[\W_]")
 _WORDS = re.compile(r"[^\W_]+|[\W_]")
 
 
@@ -63,11 +65,12 @@ class Buffer:
 
     __slots__ = ("_base", "_boundaries", "_code", "_code_max", "_degree", "_full", "_mid_line",
                  "_opened_in",
-                 "_parts", "_prose_max", "_runs", "_token_max", "ready")  # fmt: skip
+                 "_parts", "_pieces", "_prose_max", "_runs", "_token_max", "ready")  # fmt: skip
 
     def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
         self.ready: deque[Segment] = deque()
         self._degree = degree
+        self._pieces = _WORDS if degree == SENTENCES else _PHRASES
         self._prose_max = AGGREGATE_MAX if degree == AGGREGATED else prose_max
         self._code_max = AGGREGATE_MAX if degree == AGGREGATED else code_max
         self._token_max = token_max
@@ -99,7 +102,7 @@ class Buffer:
         boundaries = self._boundaries
         self._note(start)
         done = 0  # characters of `text` that are in `_parts`
-        for found in _WORDS.finditer(text):
+        for found in self._pieces.finditer(text):
             word, end = found[0], found.end()
             if end - found.start() == 1:
                 cut = boundaries.feed(word)
