@@ -106,9 +106,10 @@ async def grown(count: int, later_s: float = 0.0) -> tuple[int, Counter[str]]:
         return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
-    await end_many(WARM)  # caches and free lists fill up, to their bounds
+    warm = max(WARM, count * 2 // 5)
+    await end_many(warm)  # caches and free lists fill up, to their bounds
     before = await traced()
-    ended = await end_many(count, WARM)
+    ended = await end_many(count, warm)
     after = await traced()
     tracemalloc.stop()
     return after - before, ended
