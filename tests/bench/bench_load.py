@@ -29,6 +29,7 @@ CPU_STREAMS = 20
 RATE = 20  # chunks per second and stream
 LOADS = (400, 1_000)  # streams at once
 SECONDS = 5.0
+ROUNDS = 3
 IDLE = 1_000
 
 PIECES = ["so the water is still at", " dawn, and then the wind ", "comes over the hill and ",
@@ -114,6 +115,15 @@ async def _under_load(streams: int, seconds: float) -> dict[str, float]:
     }
 
 
+async def _usually(streams: int, seconds: float) -> dict[str, float]:
+    """The median of some rounds: a computer that is shared has bad moments of its own."""
+    rounds = []
+    for _ in range(ROUNDS):
+        gc.collect()
+        rounds.append(await _under_load(streams, seconds))
+    return sorted(rounds, key=lambda one: one["p99_ms"])[ROUNDS // 2]
+
+
 async def _idle(streams: int) -> dict[str, float]:
     """What a stream takes up while its provider thinks."""
 
@@ -150,7 +160,7 @@ async def _measure(
 ) -> dict[str, Any]:
     return {
         "cpu": await _cpu(chunks),
-        "load": [await _under_load(streams, seconds) for streams in loads],
+        "load": [await _usually(streams, seconds) for streams in loads],
         "idle": await _idle(idle),
         "goals": GOALS,
     }
@@ -182,7 +192,7 @@ def main(*, as_json: bool = False) -> int:
     )
     for one in found["load"]:
         print(
-            f"  {one['streams']:>5,} streams x {RATE} chunks of 4 a second for {SECONDS:.0f} s:"
+            f"  {one['streams']:>5,} streams x {RATE} chunks of 4 a second for {SECONDS:.0f} s, median of {ROUNDS}:"
             f" late by p50 {one['p50_ms']:.2f} ms, p99 {one['p99_ms']:.2f} ms,"
             f" {one['core_percent']:.0f}% of a core"
         )
