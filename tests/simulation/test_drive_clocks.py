@@ -68,6 +68,9 @@ def test_p11_first_token_and_silence_have_their_own_clocks() -> None:
     config = plain(first_token_timeout_ms=30_000, inactivity_timeout_ms=7_000)
     assert ended_at(one(Provider([]), config)) == pytest.approx(30.0)
     assert ended_at(one(Provider([(29.0, "a")]), config)) == pytest.approx(36.0)
+    # Said long before the first clock would have run out, the second one counts from there.
+    assert ended_at(one(Provider([(0.5, "a")]), config)) == pytest.approx(7.5)
+    assert ended_at(one(Provider([(8.0, "a")]), config)) == pytest.approx(15.0)
 
 
 def test_an_empty_chunk_is_a_sign_of_life() -> None:

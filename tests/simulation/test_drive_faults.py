@@ -255,3 +255,25 @@ def test_p15_a_progress_callback_that_raises_is_not_called_again(
     assert run.how == ("completed", None)
     assert calls == 1
     assert traced("".join(run.discord.texts))
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_what_nobody_may_catch_stays_what_it_is(kind: type[BaseException], backend: str) -> None:
+    """In no group: whoever runs the stream sees the very exception."""
+    caught: list[BaseException] = []
+
+    async def source() -> AsyncIterator[str]:
+        yield "so far"
+        await anyio.lowlevel.checkpoint()
+        raise kind
+
+    async def story() -> None:
+        stream = Stream(plain())
+        try:
+            await Driver(stream).run(source(), Idle(stream))
+        except BaseException as error:  # noqa: BLE001 - it is what this is about
+            caught.append(error)
+
+    anyio.run(story, backend=backend)
+    assert [type(each) for each in caught] == [kind]

@@ -1,12 +1,15 @@
 """The clocks of one stream: how long it waits for its provider.
 
-Numbers only; the scope that ends the waiting belongs to the driver.  Time that is spent on Discord
-is given back, so a slow channel never looks like a slow provider.
+A chunk moves numbers, never a timer; one task looks at them, and only when one may have run out.
+Time that is spent on Discord is given back, so a slow channel never looks like a slow provider.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+import anyio
 
 from minamo.core.config import StreamConfig
 from minamo.core.result import StopReason
@@ -15,7 +18,7 @@ from minamo.core.result import StopReason
 class Clocks:
     """First token, silence, the provider's whole time, and the rolling timeout of a call."""
 
-    __slots__ = ("_call", "_call_s", "_idle_s", "_over", "_paused", "_silent")
+    __slots__ = ("_call", "_call_s", "_idle_s", "_over", "_paused", "_resumed", "_silent")
 
     def __init__(self, config: StreamConfig, now: float, call_timeout_ms: int | None) -> None:
         self._idle_s = config.inactivity_timeout_ms / 1000
@@ -24,6 +27,7 @@ class Clocks:
         self._over = now + config.stream_deadline_ms / 1000
         self._call = now + self._call_s
         self._paused: float | None = None
+        self._resumed: anyio.Event | None = None
 
     @property
     def deadline(self) -> float:
@@ -62,12 +66,26 @@ class Clocks:
     def pause(self, now: float) -> None:
         """Nobody waits for the provider."""
         self._paused = now
+        self._resumed = anyio.Event()
 
     def resume(self, now: float) -> None:
         """Somebody does again."""
-        if self._paused is not None:
+        if self._paused is not None and self._resumed is not None:
             gone = now - self._paused
             self._silent += gone
             self._over += gone
             self._call += gone
             self._paused = None
+            self._resumed.set()
+
+    async def watch(self, ran_out: Callable[[StopReason], object]) -> None:
+        """Wait until the first runs out, and say which."""
+        while True:
+            if self._paused is not None and self._resumed is not None:
+                await self._resumed.wait()
+            # No chunk that comes after this moment can make one run out sooner than this.
+            now = anyio.current_time()
+            await anyio.sleep_until(min(self.deadline, now + self._idle_s, now + self._call_s))
+            if self._paused is None and anyio.current_time() >= self.deadline:
+                ran_out(self.reason)
+                return

@@ -1,8 +1,8 @@
 """The only loop: chunks and wishes in, effects out, until the stream has its outcome.
 
 There is no polling and no queue.  A wish or a receipt enters the machine the moment it comes, in
-whatever task it comes; the driver itself only reads chunks, and waits.  What ends the reading is
-one scope: the machine's own decision cancels it, and so does the first clock that runs out.
+whatever task it comes; the driver itself only reads chunks, and waits.  A second task looks at the
+clocks, and only when one may have run out: a chunk moves a number, never a timer.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from anyio.lowlevel import checkpoint
 
 from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, Error
+from minamo.core.result import StopReason
 from minamo.core.stream import Stream
 from minamo.shell.clocks import Clocks
 from minamo.shell.providing.prepared import closing
@@ -87,7 +88,7 @@ class Driver:
         self._watch = tuple(watch)
         self._outlet: Outlet | None = None
         self._closed = False
-        self._reading = anyio.CancelScope()
+        self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
         self._settle_by = math.inf
 
@@ -120,8 +121,6 @@ class Driver:
             self._tell("delivery_lost", receipt)
         if self.clocks is not None:
             self.clocks.progressed(anyio.current_time())
-            if not self._closed and self._reading.deadline < math.inf:
-                self._reading.deadline = self.clocks.deadline
         self._make_progress()
         self._perform()
 
@@ -149,35 +148,46 @@ class Driver:
         clocks = self.clocks = Clocks(self._config, anyio.current_time(), self._call_timeout_ms)
         if self._closed:
             return
-        with self._reading:
-            try:
-                await self._hear(source, clocks)
-            except anyio.get_cancelled_exc_class():
-                if _is_cancelled():
-                    raise
-                self.stream.fail(Error("api_error", "the provider failed (CancelledError)"))
-                self._perform()
-            except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
-                _LOG.exception("the stream failed", extra={"kind": type(error).__name__})
-                self.stream.fail(Error("api_error", "internal error; the log has it"))
-                self._perform()
-        if not self._closed:
-            reason = clocks.reason
-            self._tell("silent", reason)
-            if reason == "deadline":
-                self.stream.overran()
-            else:
-                self.stream.silent(reason)
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._reading = tasks.cancel_scope
+                tasks.start_soon(clocks.watch, self._run_out)
+                await self._heed(source, clocks)
+                self._reading.cancel()
+        except BaseExceptionGroup as group:
+            # Only what nobody may catch comes here, `SystemExit` say; it stays what it is.
+            raise group.exceptions[0] from None
+
+    def _run_out(self, reason: StopReason) -> None:
+        if self._closed:
+            return
+        self._tell("silent", reason)
+        if reason == "deadline":
+            self.stream.overran()
+        else:
+            self.stream.silent(reason)
+        self._perform()
+
+    async def _heed(self, source: Source, clocks: Clocks) -> None:
+        try:
+            await self._hear(source, clocks)
+        except anyio.get_cancelled_exc_class():
+            if _is_cancelled():
+                raise
+            self.stream.fail(Error("api_error", "the provider failed (CancelledError)"))
+            self._perform()
+        except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
+            _LOG.exception("the stream failed", extra={"kind": type(error).__name__})
+            self.stream.fail(Error("api_error", "internal error; the log has it"))
             self._perform()
 
     async def _hear(self, source: Source, clocks: Clocks) -> None:
-        stream, scope, outlet = self.stream, self._reading, self._outlet
+        stream, outlet = self.stream, self._outlet
         assert outlet is not None
         async with closing(as_chunks(source)) as chunks:
             while not self._closed:
                 if outlet.held >= HELD_MAX:
                     await self._wait_for_room(outlet, clocks)
-                scope.deadline = clocks.deadline
                 if not stream.chunks % _TURN_CHUNKS:
                     await checkpoint()
                 chunk = await anext(chunks, None)
@@ -200,7 +210,6 @@ class Driver:
                 self._perform()
 
     async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
-        self._reading.deadline = math.inf
         clocks.pause(anyio.current_time())
         self._tell("full", None)
         await outlet.room()
@@ -241,7 +250,8 @@ class Driver:
                 else:
                     self._closed = True
                     self._tell("decided", None)
-                    self._reading.cancel()
+                    if self._reading is not None:
+                        self._reading.cancel()
 
     def _was_wanted(self, receipt: Receipt) -> bool:
         """Whether nobody misses it: it was taken back, or was out and came back by itself."""
