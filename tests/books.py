@@ -1,15 +1,15 @@
-"""Audit a stream: where did every character go?  Knows the law, and nothing of how it is kept."""
+"""Run a text through a stream, for tests that audit it."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
-from minamo.core.origins import ADDED
-from minamo.core.provenance import cut
 from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import Replayed, replay
+from minamo.testing.books import audit as audit
+from minamo.testing.books import fits as fits
+from minamo.testing.books import same as same
+from minamo.testing.books import shown as shown
 
 
 def run(chunks: list[str], *, ending: str = "end", **settings: object) -> Replayed:
@@ -19,70 +19,3 @@ def run(chunks: list[str], *, ending: str = "end", **settings: object) -> Replay
     if ending:
         moments.append(Moment(0.0, ending))
     return replay(Trace(config, tuple(moments)))
-
-
-def shown(replayed: Replayed) -> list[tuple[int, str]]:
-    """Every character of every message that stood in the stream, with where it stood."""
-    found = []
-    for batch in replayed.batches:
-        for message in batch.fitted.messages[: batch.sent]:
-            for piece in message.pieces:
-                if piece.start is None:
-                    continue
-                at = 0
-                for start, size in cut(batch.trail, piece.start, len(piece.text)):
-                    if start != ADDED:
-                        chars = piece.text[at : at + size]
-                        found += [(start + n, char) for n, char in enumerate(chars)]
-                    at += size
-    return found
-
-
-def audit(replayed: Replayed, text: str) -> None:
-    """Fail unless each character of *text* is in exactly one place, unaltered and in order."""
-    places: Counter[int] = Counter()
-    visible = shown(replayed)
-    positions = [position for position, _ in visible]
-    assert positions == sorted(set(positions)), "shown twice or out of order"
-    for position, char in visible:
-        assert text[position] == char, f"altered at {position}"
-        places[position] += 1
-    for block in replayed.stream.actions.captures.blocks:
-        at = 0
-        for start, size in block.trail:
-            assert text[start : start + size] == block.text[at : at + size], "capture altered"
-            places.update(range(start, start + size))
-            at += size
-    for span in replayed.stream.actions.ledger.spans:
-        places.update(range(span.start, span.end))
-    lost = [n for n in range(len(text)) if not places[n]]
-    assert not lost, f"lost: {[(n, text[max(0, n - 5) : n + 5]) for n in lost[:5]]}"
-    twice = [n for n, count in places.items() if count > 1]
-    assert not twice, f"in two places: {[(n, text[max(0, n - 5) : n + 5]) for n in twice[:5]]}"
-    assert all(0 <= n < len(text) for n in places)
-    booked = sum(replayed.result.suppressed.values()) - replayed.result.suppressed.get(
-        "surrogate", 0
-    )
-    assert booked == sum(s.end - s.start for s in replayed.stream.actions.ledger.spans)
-
-
-def fits(replayed: Replayed, limit: int = 1950) -> None:
-    """Fail unless every message can be sent."""
-    for message in replayed.messages:
-        assert 1 <= len(message) <= limit
-        assert len(message.encode("utf-16-le", "surrogatepass")) // 2 <= 2000
-        assert message == message.strip()
-        assert message.strip()
-
-
-def same(one: Replayed, other: Replayed) -> None:
-    """Fail unless two runs of the same text differ in nothing that matters."""
-    assert one.messages == other.messages
-    assert one.thoughts == other.thoughts
-    assert one.details == other.details
-    assert one.result.status == other.result.status
-    assert one.result.stop_reason == other.result.stop_reason
-    assert one.result.accumulated_text == other.result.accumulated_text
-    assert one.result.suppressed == other.result.suppressed
-    assert one.result.additions == other.result.additions
-    assert one.result.states == other.result.states

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import anyio
-import trio.testing
 from attrs import define, field
 
 from minamo.core.buffer import Run, Segment
@@ -14,6 +13,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.ledger import Ledger
 from minamo.core.outbox import Outbox
 from minamo.shell.sending.sender import Answer, Kind, Post, Took
+from minamo.testing import virtually as virtually
 
 Script = Callable[[int, Post], Answer | None]
 
@@ -88,9 +88,3 @@ def outbox(*texts: str, **settings: Any) -> Outbox:
 
 def segment(text: str) -> Segment:
     return Segment(text, (Run(0, 0),))
-
-
-def virtually(story: Callable[[], Awaitable[None]]) -> None:
-    """Run *story* on trio, with a clock that jumps whenever everybody waits."""
-    clock = trio.testing.MockClock(autojump_threshold=0)
-    anyio.run(story, backend="trio", backend_options={"clock": clock})

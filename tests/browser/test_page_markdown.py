@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from minamo.testing.sayings import markdown_texts, texts
 from page_rig import rig
-from strategies import markdown_texts, texts
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from minamo.inspect import recorder as recording
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.replay import replay
 from minamo.inspect.why import Books, fates
-from strategies import texts
+from minamo.testing.sayings import texts
 
 
 @frozen

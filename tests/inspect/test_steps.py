@@ -13,7 +13,7 @@ from minamo.core.trace import Moment, Trace, read_trace
 from minamo.inspect.looking import look_at, look_at_lines
 from minamo.inspect.replay import replay
 from minamo.inspect.steps import MOVES_MAX, step_through
-from strategies import texts
+from minamo.testing.sayings import texts
 
 
 def trace_of(chunks, ending="end"):

@@ -15,7 +15,7 @@ from minamo.inspect.reasons import HIDDEN
 from minamo.inspect.steps import step_through
 from minamo.inspect.tracks import Tracks
 from minamo.inspect.why import Books, Fate, fates, messages
-from strategies import markdown_texts, texts
+from minamo.testing.sayings import markdown_texts, texts
 
 
 def look(chunks: list[str], ending: str = "end", **settings: object) -> tuple[Books, list[Fate]]:

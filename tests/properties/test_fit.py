@@ -14,7 +14,7 @@ from minamo.core.fit import NOTHING, Carry, Fitted, fit
 from minamo.core.layout import Layout
 from minamo.core.pieces import covers
 from minamo.core.places import lay_out
-from strategies import ATOMS, markdown_texts, texts
+from minamo.testing.sayings import ATOMS, markdown_texts, texts
 
 LIMITS = st.sampled_from([100, 101, 137, 500, 1950, 2000])
 STYLES = st.sampled_from(["code", "bullets", "raw"])

@@ -19,7 +19,7 @@ from minamo.core.stream import Stream
 from minamo.shell.sending.editing import Change, Pages
 from minamo.shell.sending.growing import Growing
 from minamo.shell.sending.receipts import Receipt
-from strategies import markdown_texts, texts
+from minamo.testing.sayings import markdown_texts, texts
 
 SETTINGS: list[dict[str, object]] = [
     {},

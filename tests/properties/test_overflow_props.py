@@ -15,7 +15,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.fit import fit
 from minamo.core.ledger import Ledger
 from minamo.core.outbox import Outbox
-from strategies import markdown_texts, texts
+from minamo.testing.sayings import markdown_texts, texts
 
 WAYS = ("thread", "file", "file refused", "withdrawn")
 

@@ -24,7 +24,7 @@ from minamo.core.markers import Markers
 from minamo.core.stream import LIVE, Stream
 from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import replay
-from strategies import markdown_texts, texts
+from minamo.testing.sayings import markdown_texts, texts
 
 SETTINGS: list[dict[str, object]] = [
     {},

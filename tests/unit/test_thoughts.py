@@ -25,8 +25,8 @@ from minamo.shell.telling.thought_texts import (
 )
 from minamo.shell.telling.thoughts import TELL_S, Thoughts, tell_thoughts
 from minamo.shell.telling.wording import Wording
+from minamo.testing.sayings import markdown_texts
 from senders import FakeSender, virtually
-from strategies import markdown_texts
 
 EN = Wording()
 # As Discord reads one: from two bars to the next two, and a backslash takes a bar away.

@@ -1,4 +1,4 @@
-"""Checks and fakes for programs that use minamo."""
+"""Replay a recorded answer in many cuts: does an adapter keep the laws?"""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
-from minamo.shell.providing.scripted import Scripted as Scripted
-from minamo.shell.providing.scripted import as_chunks as as_chunks
 from minamo.wire.stream import Frame
-
-__all__ = ["Scripted", "as_chunks", "check_adapter"]
 
 _RANDOM_CUTS = 8
 _CUTS_MAX = 1_000

@@ -120,3 +120,18 @@ def markdown_texts(max_size: int = 10) -> st.SearchStrategy[str]:
     return st.lists(st.tuples(block, joint), max_size=max_size).map(
         lambda parts: "".join(part + joint for part, joint in parts)
     )
+
+
+def marked_texts() -> st.SearchStrategy[str]:
+    """What models say: any of these, with thoughts, details and fences that open and close."""
+    mark = st.sampled_from(
+        ["<think>", "</think>", "<details>", "</details>", "<think/>", "</thi", "\n```py\n",
+         "\n```\n", "<summary>s</summary>", "Sentence. ", "\n\n", "\nBob: ", "[system: x]"]
+    )  # fmt: skip
+    mixed = st.lists(st.one_of(texts(2), words(8), mark, mark), max_size=6).map("".join)
+    return st.one_of(mixed, mixed, markdown_texts(2)).map(_whole)
+
+
+def _whole(text: str) -> str:
+    """Without lone halves of characters, which have no place that could be followed."""
+    return "".join(char for char in text if not "\ud800" <= char <= "\udfff")
