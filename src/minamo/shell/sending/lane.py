@@ -54,7 +54,7 @@ class Lane:
         try:
             await self._serve(one)
         except Exception as error:  # noqa: BLE001 - every other channel lives in the same tasks
-            _LOG.error("a reply broke its lane", extra={"kind": type(error).__name__})  # noqa: TRY400
+            _LOG.error("a reply broke its lane", extra={"kind": type(error).__name__})
             one.give_up("broken")
             if one.typing is not None:
                 one.typing.hide()
