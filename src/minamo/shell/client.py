@@ -11,9 +11,9 @@ import hikari
 
 from minamo.core.config import StreamConfig
 from minamo.core.result import Status, StopReason, StreamResult
-from minamo.errors import BadRequest, ClientClosed
+from minamo.errors import BadRequest, BadSetting, ClientClosed
 from minamo.machine.machine import Observer
-from minamo.shell.client_checks import check_bot, check_command, check_kinds, check_seconds
+from minamo.shell.client_checks import check_command, check_kinds, check_seconds
 from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.discord.hosting import Host
 from minamo.shell.discord.replying import Reply
@@ -100,7 +100,11 @@ class Client:
         pacer: Pacer | None = None,
         drain_s: float = DRAIN_S,
     ) -> None:
-        check_bot(bot)
+        if not isinstance(bot, hikari.RESTAware):
+            raise BadSetting(
+                f"a client is for a bot, such as hikari.GatewayBot(…) or hikari.RESTBot(…); "
+                f"this is a {type(bot).__name__}"
+            )
         check_kinds(
             {
                 "config": config,

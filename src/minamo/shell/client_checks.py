@@ -6,21 +6,10 @@ import math
 import re
 from collections.abc import Mapping
 
-import hikari
-
 from minamo.errors import BadSetting
 
 # Discord's rule for the names of commands, as far as case and characters go.
 _COMMAND = re.compile(r"[-_'\w]{1,32}")
-
-
-def check_bot(bot: object) -> None:
-    """Refuse what is no bot."""
-    if not isinstance(bot, hikari.RESTAware):
-        raise BadSetting(
-            f"a client is for a bot, such as hikari.GatewayBot(…) or hikari.RESTBot(…); "
-            f"this is a {type(bot).__name__}"
-        )
 
 
 def check_kinds(given: Mapping[str, object], kinds: Mapping[str, tuple[type, ...]]) -> None:
