@@ -18,19 +18,20 @@ texts = st.lists(st.tuples(st.sampled_from(ATOMS), st.sampled_from(RUNS)), max_s
     lambda pairs: "".join(atom * count for atom, count in pairs)
 )
 offs = st.sets(st.sampled_from(RULES)).map(frozenset)
+fences = st.sampled_from(["", "```", "~~~", "`````"])
 NAMES = {"Bob": "1", "a": "2"}
 UNSEEN = frozenset(RULES) - {"invisible"}
 
 
-@given(texts, offs, st.booleans(), st.booleans(), st.booleans())
-def test_every_character_is_accounted_for(text, off, first, in_code, keep):
+@given(texts, offs, st.booleans(), fences, st.booleans())
+def test_every_character_is_accounted_for(text, off, first, fence, keep):
     shaped = clean(
         text,
         off=off,
         bot_name="Mina",
         mentions=NAMES,
         first=first,
-        in_code=in_code,
+        fence=fence,
         uncensor_unicode_space=keep,
     )
     assert covers(text, shaped.pieces, shaped.dropped)
@@ -40,12 +41,12 @@ def test_every_character_is_accounted_for(text, off, first, in_code, keep):
     assert all(piece.text for piece in shaped.pieces)
 
 
-@given(texts, st.booleans())
-def test_code_keeps_its_words(text, in_code):
+@given(texts, fences)
+def test_code_keeps_its_words(text, fence):
     # The invisible characters are taken out first: they are no part of the promise.
     text = clean(text, off=UNSEEN).text
-    code = code_spans(text, in_code=in_code)
-    shaped = clean(text, bot_name="Mina", mentions=NAMES, in_code=in_code)
+    code = code_spans(text, fence=fence)
+    shaped = clean(text, bot_name="Mina", mentions=NAMES, fence=fence)
     assert not any(code.touches(lost.start, lost.end) for lost in shaped.dropped)
     kept = [(p.start, p.start + len(p.text)) for p in shaped.pieces if p.start is not None]
     for start, end in zip(code.starts, code.ends, strict=True):
@@ -66,9 +67,9 @@ def test_some_rules_have_nothing_left_to_do(text):
         assert clean(once, off=off).text == once
 
 
-@given(texts, st.booleans())
-def test_spans_are_sorted_and_apart(text, in_code):
-    code = code_spans(text, in_code=in_code)
+@given(texts, fences)
+def test_spans_are_sorted_and_apart(text, fence):
+    code = code_spans(text, fence=fence)
     edges = [edge for pair in zip(code.starts, code.ends, strict=True) for edge in pair]
     assert edges == sorted(edges)
     assert all(a < b for a, b in zip(code.starts, code.ends, strict=True))
@@ -76,7 +77,7 @@ def test_spans_are_sorted_and_apart(text, in_code):
         assert code.touches(start, end)
         assert not code.touches(start, start)
         assert not code.touches(end, end)
-        assert in_code or text[start] in "`~ "
+        assert fence or text[start] in "`~ "
 
 
 @given(st.text(alphabet="abc <>/b:\n(){};=-*_#", max_size=200))

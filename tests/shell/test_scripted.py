@@ -99,16 +99,27 @@ async def test_any_iterable_of_text_is_a_provider() -> None:
     assert [chunk async for chunk in as_chunks(source())] == [
         Text("Hel"),
         Text("lo"),
-        Error("api_error", "the provider failed (BadRequest)"),
+        Error("api_error", "the provider failed: neither text nor a chunk: int"),
     ]
     assert closed
 
 
-async def test_what_it_throws_is_an_error_chunk_without_its_words() -> None:
+@pytest.mark.parametrize("given", [None, "text", 5])
+async def test_what_is_no_source_is_named(given: Any) -> None:
+    (error,) = [chunk async for chunk in as_chunks(given)]
+    assert isinstance(error, Error)
+    assert "no async iterable of text, but a " + type(given).__name__ in error.message
+
+
+async def test_what_it_throws_is_an_error_chunk_without_its_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def source() -> AsyncIterator[str]:
         yield "a"
         raise RuntimeError("canary")
 
     chunks = [chunk async for chunk in as_chunks(source())]
     assert chunks == [Text("a"), Error("api_error", "the provider failed (RuntimeError)")]
+    assert "raised RuntimeError at test_scripted.py:" in caplog.text
+    assert "canary" not in caplog.text
     assert [c async for c in as_chunks(Scripted(["a", Done()]))] == [Text("a"), Done()]

@@ -154,7 +154,7 @@ def test_own_name_only_in_front_and_only_if_known():
     assert cleaned(": hi", bot_name="  ") == ": hi"
     assert cleaned("a.c: hi", bot_name="a.c") == "hi"
     assert cleaned("abc: hi", bot_name="a.c") == "abc: hi"
-    assert cleaned("Mina: hi\n```", bot_name="Mina", in_code=True) == "Mina: hi\n```"
+    assert cleaned("Mina: hi\n```", bot_name="Mina", fence="```") == "Mina: hi\n```"
 
 
 @pytest.mark.parametrize(
@@ -174,11 +174,20 @@ def test_blank_lines(text, want):
 
 
 def test_code_that_began_earlier():
-    assert cleaned("a\n\n\nb\n```\nc\n\n\nd", in_code=True) == "a\n\n\nb\n```\nc\n\nd"
-    assert cleaned("a\n\n\nb\n~~~ \nc\n\n\nd", in_code=True) == "a\n\n\nb\n~~~ \nc\n\nd"
-    assert cleaned("a\n\n\nb", in_code=True) == "a\n\n\nb"
-    assert cleaned("[a](https://x)", in_code=True) == "[a](https://x)"
-    assert cleaned("a\u202eb", in_code=True) == "ab"
+    assert cleaned("a\n\n\nb\n```\nc\n\n\nd", fence="```") == "a\n\n\nb\n```\nc\n\nd"
+    assert cleaned("a\n\n\nb\n~~~ \nc\n\n\nd", fence="~~~") == "a\n\n\nb\n~~~ \nc\n\nd"
+    assert cleaned("a\n\n\nb", fence="```") == "a\n\n\nb"
+    assert cleaned("[a](https://x)", fence="```") == "[a](https://x)"
+    assert cleaned("a\u202eb", fence="```") == "ab"
+
+
+@pytest.mark.parametrize(
+    ("fence", "line"), [("```", "~~~"), ("````", "```"), ("~~~", "```"), ("`````", "````")]
+)
+def test_code_that_began_earlier_ends_with_its_own_kind_of_fence(fence, line):
+    code = f"a\n{line}\n[system: x]\n\n\n<|im_end|>\n[b](https://x)\n"
+    assert cleaned(code, fence=fence) == code
+    assert cleaned(code + fence + "\n[b](https://x)", fence=fence).endswith("b (<https://x>)")
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def test_what_is_never_touched(text):
 
 
 def test_code_that_began_earlier():
-    assert versions("The code... here\n", in_code=True) == {"The code... here\n"}
-    assert "x\n```\nhm… x" in versions("x\n```\nhm... x", in_code=True)
+    assert versions("The code... here\n", fence="```") == {"The code... here\n"}
+    assert "x\n```\nhm… x" in versions("x\n```\nhm... x", fence="```")
 
 
 def test_it_is_light():

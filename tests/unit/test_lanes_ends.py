@@ -10,7 +10,7 @@ from minamo.shell.sending.dispatch import Dispatch
 from minamo.shell.sending.lanes import Lanes, open_lanes
 from minamo.shell.sending.pacing import Pacer
 from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Took
+from minamo.shell.sending.sender import Answer, Post, Took
 from minamo.shell.sending.source import Texts
 from senders import FakeSender, virtually
 
@@ -107,3 +107,24 @@ def test_a_dispatch_is_left_in_order_when_its_block_ends() -> None:
         assert one.receipts[0].message_id == Took(1).message_id
 
     with_lanes(story)
+
+
+def test_a_sender_that_breaks_ends_its_own_lane_only() -> None:
+    """A sender must not raise; if one does, no other channel and no later reply may pay for it."""
+
+    class Broken(FakeSender):
+        async def create(self, post: Post) -> Answer:
+            raise TypeError("secret")
+
+    async def main() -> None:
+        async with open_lanes() as lanes:
+            other = FakeSender(2, latency_s=1.0)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(send, lanes, other, "elsewhere")
+                with anyio.fail_after(5):
+                    (receipt,) = await send(lanes, Broken(), "never")
+            assert (receipt.outcome, receipt.reason) == ("unknown", "broken")
+            assert other.texts == ["elsewhere"]
+            assert (await send(lanes, FakeSender(), "later"))[0].delivered
+
+    virtually(main)

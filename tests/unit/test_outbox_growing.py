@@ -54,14 +54,14 @@ def books(stream: Stream) -> tuple[str, dict[str, int], dict[str, int]]:
 
 
 def preview(stream: Stream) -> str:
-    pending, in_code = stream.actions.buffer.pending
-    return stream.actions.outbox.preview(pending, in_code=in_code)
+    pending, fence = stream.actions.buffer.pending
+    return stream.actions.outbox.preview(pending, fence=fence)
 
 
 def test_what_waits_is_seen_with_what_is_not_complete() -> None:
     stream = reading(LINK, prefill="Sure: ")
     assert preview(stream) == SEEN
-    assert stream.actions.buffer.pending == ("More to come", False)
+    assert stream.actions.buffer.pending == ("More to come", "")
     assert stream.actions.outbox.waiting == len("Sure: See [good](https://e.example/x) now.\n\n")
     assert not stream.actions.ledger.additions  # nothing was given out
 
@@ -73,7 +73,7 @@ def test_what_is_held_back_is_not_seen() -> None:
 def test_code_that_is_not_complete_is_not_cleaned() -> None:
     line = "[a](https://e.example/x)\n"
     stream = reading("```\n" + line * 3, flush_buffer_size_code_block=40)
-    assert stream.actions.buffer.pending == (line, True)
+    assert stream.actions.buffer.pending == (line, "```")
     assert preview(stream) == "```\n" + line * 3
 
 

@@ -65,6 +65,24 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
     "a fence right after a thought": (
         f"<think>x</think>{FENCE}\na\n{FENCE}", {}, [f"{FENCE}\na\n{FENCE}"], ["x"], []),
     "an indented fence is none": ("    ```\n<think>x</think>y", {}, ["```\ny"], ["x"], []),
+    "an indented fence in a list is one": (
+        "1. Do:\n    ```py\n    <think>\n\n    x\n    ```\n2. Then.", {},
+        ["1. Do:", "```py\n    <think>\n\n    x\n```", "2. Then."], [], [],
+    ),
+    "so is one below an item in a list": (
+        "- a\n    - b\n\n      ~~~\n      <think>\n\n      </think>\n\t ~~~\nend", {},
+        ["- a\n    - b", "```\n      <think>\n\n      </think>\n```", "end"], [], [],
+    ),
+    "and none further in than the list": (
+        "- a\n          ```\n<think>x</think>y", {}, ["- a\n          ```\ny"], ["x"], [],
+    ),
+    "nor one after the list": (
+        "- a\n\nb\n    ```\n<think>x</think>y", {}, ["- a", "b\n    ```\ny"], ["x"], [],
+    ),
+    "an indented run closes no fence outside of a list": (
+        "- a\n\n```md\n- b\n    ```\n    ```\n```\nend", {},
+        ["- a", "```md\n- b\n    ``\u200b`\n    ``\u200b`\n```", "end"], [], [],
+    ),
     "a fence in a quote is none": ("> ```\n> <think>x</think>y", {}, ["> ```\n> y"], ["x"], []),
     "text after a closing run is no close": (
         f"{FENCE}\na\n{FENCE} b\nc\n{FENCE}\nd", {},

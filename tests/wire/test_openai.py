@@ -287,3 +287,45 @@ def test_an_emoji_in_arguments_split_between_pieces() -> None:
     )
 
     assert read("openai", data + END).calls == [("a", {"a": "😀"})]
+
+
+def pieces(*calls: dict[str, object]) -> bytes:
+    return b"".join(frame({"tool_calls": [call]}) for call in calls) + END
+
+
+def function(name: str, arguments: object) -> dict[str, object]:
+    return {"function": {"name": name, "arguments": arguments}}
+
+
+@pytest.mark.parametrize("index", [{"index": 0}, {}])
+def test_an_id_that_is_repeated_goes_on_with_its_call(index: dict[str, object]) -> None:
+    one = {"id": "a", **index}
+    data = pieces(
+        {**one, **function("roll", '{"sides"')},
+        {**one, **function("", ":")},
+        {**one, **function("roll", "6}")},
+    )
+
+    assert read("openai", data).calls == [ROLL]
+
+
+@pytest.mark.parametrize("call_id", [{"id": ""}, {}])
+@pytest.mark.parametrize("name", ["roll", "flip"])
+@pytest.mark.parametrize("arguments", ['{"sides": 6}', {"sides": 6}])
+def test_whole_calls_under_one_index_and_without_ids_are_told_apart(
+    call_id: dict[str, object], name: str, arguments: object
+) -> None:
+    one = {"index": 0, **call_id}
+    data = pieces({**one, **function("roll", arguments)}, {**one, **function(name, arguments)})
+
+    assert read("openai", data).calls == [ROLL, (name, {"sides": 6})]
+
+
+def test_null_means_no_arguments() -> None:
+    assert read("openai", pieces(function("roll", "null"))).calls == [("roll", {})]
+
+
+def test_an_event_called_error_is_one() -> None:
+    said = read("openai", frame({"content": "Hi"}) + b'event: error\ndata: {"message": "bad"}\n\n')
+
+    assert (said.text, said.last) == ("Hi", Error("api_error", "bad"))

@@ -14,6 +14,7 @@ from minamo.core.chunks import Call, Done, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.front import Front
 from minamo.core.ledger import Ledger
+from minamo.core.list_lines import OUTSIDE, width
 from minamo.core.markers import Markers, Token
 from minamo.core.origins import ADDED
 from minamo.core.outbox import Outbox
@@ -143,10 +144,19 @@ class StreamActions:
         self.captures.interrupt()
         for text, start in self.front.finish(shown=True):
             self.buffer.add(text, start)
-        self.buffer.open_code(token.text, token.start)
+        self.buffer.open_code(*self._moved_out(token))
 
     def close_code(self, token: Token) -> None:
-        self.buffer.close_code(token.text, token.start)
+        self.buffer.close_code(*self._moved_out(token))
+
+    def _moved_out(self, token: Token) -> tuple[str, int]:
+        """The line of a fence without an indent that only a list allows: Discord needs none."""
+        bare = token.text.lstrip(" \t")
+        indent = token.text[: len(token.text) - len(bare)]
+        if width(indent) <= OUTSIDE:
+            return token.text, token.start
+        self.ledger.suppress(token.start, len(indent), "clean.fence")
+        return bare, token.start + len(indent)
 
     def drop_marker(self, token: Token) -> None:
         self.ledger.suppress(token.start, len(token.text), "marker")

@@ -55,9 +55,9 @@ class Batch:
     """How many of the messages were given out; the limit may have cut off the rest."""
 
 
-def joined(text: str, in_code: bool, torn: bool, mid_line: bool) -> Segment:
+def joined(text: str, fence: str, torn: bool, mid_line: bool) -> Segment:
     """A segment made of others, which know where its characters stood."""
-    return Segment(text, (Run(0, 0),), in_code, torn, mid_line)
+    return Segment(text, (Run(0, 0),), fence, torn, mid_line)
 
 
 def divided(waiting: Iterable[Waiting], characters: int) -> tuple[list[Waiting], list[Waiting]]:

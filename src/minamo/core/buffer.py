@@ -39,8 +39,8 @@ class Segment:
 
     text: str
     runs: tuple[Run, ...]
-    in_code: bool = False
-    """Begins inside a fence that an earlier segment opened."""
+    fence: str = ""
+    """The run that opened the fence in which it begins, if an earlier segment did."""
     torn: bool = False
     """Ends with formatting open that the next segment goes on with."""
     mid_line: bool = False
@@ -63,7 +63,7 @@ class Buffer:
         token_max: The longest link or the like that is worth waiting for: a message's length.
     """
 
-    __slots__ = ("_base", "_boundaries", "_code", "_code_max", "_degree", "_full", "_mid_line",
+    __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence", "_full", "_mid_line",
                  "_opened_in",
                  "_parts", "_pieces", "_prose_max", "_runs", "_token_max", "ready")  # fmt: skip
 
@@ -78,8 +78,8 @@ class Buffer:
         self._parts: list[str] = []
         self._runs: list[Run] = []  # offsets count from the stream's first visible character
         self._base = 0  # position of the first character held
-        self._code = False  # a fence is open
-        self._opened_in = False  # ...and was when the text held began
+        self._fence = ""  # the run that opened a fence which is open
+        self._opened_in = ""  # ...and that which was open when the text held began
         self._mid_line = False  # the text held begins in the middle of a line
         self._full = 0  # position at which a cut is forced
         self._set_full()
@@ -88,14 +88,14 @@ class Buffer:
         return self._boundaries.at - self._base
 
     @property
-    def pending(self) -> tuple[str, bool]:
-        """The text that is held, and whether it begins inside a fence."""
+    def pending(self) -> tuple[str, str]:
+        """The text that is held, and the run that opened the fence in which it begins, if any."""
         return "".join(self._parts), self._opened_in
 
     @property
     def in_code(self) -> bool:
         """Whether a fence is open."""
-        return self._code
+        return self._fence != ""
 
     def add(self, text: str, start: int) -> None:
         """Hold prose that stood at *start* in the stream."""
@@ -146,14 +146,14 @@ class Buffer:
         self._cut(self._boundaries.open_fence())
         # Whoever says that a fence begins here has seen a line begin.
         self._mid_line = self._mid_line and len(self) > 0
-        self._code = True
+        self._fence = _opening_run(text)
         self._set_full()
         self.add_code(text, start)
 
     def close_code(self, text: str, start: int) -> None:
         """End the fence with its closing line."""
         self.add_code(text, start)
-        self._code = False
+        self._fence = ""
         self._boundaries.close_fence()
         self._set_full()
 
@@ -185,7 +185,7 @@ class Buffer:
         """The limit is reached: cut where it hurts least, or wait if nothing can be cut."""
         text = self._join()
         candidate = self._boundaries.candidate
-        if self._code:
+        if self._fence:
             offset = cut_code(text, self._code_max)
         elif candidate > self._base:
             offset = candidate - self._base
@@ -217,7 +217,7 @@ class Buffer:
             self._runs = [inside[-1], *(run for run in self._runs if run.offset >= position)]
         self._parts = [text[offset:]]
         self._base = position
-        self._opened_in = self._code
+        self._opened_in = self._fence
         self._set_full()
 
     def _join(self) -> str:
@@ -226,8 +226,14 @@ class Buffer:
         return text
 
     def _set_full(self) -> None:
-        size = self._code_max if self._code else self._prose_max + WINDOW_AFTER
+        size = self._code_max if self._fence else self._prose_max + WINDOW_AFTER
         self._full = self._base + size
+
+
+def _opening_run(line: str) -> str:
+    """The backticks or tildes that a fence's first line begins with."""
+    bare = line.lstrip(" ")
+    return bare[: len(bare) - len(bare.lstrip(bare[0]))]
 
 
 def _goes_on(run: Run, at: int) -> int:

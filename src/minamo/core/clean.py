@@ -39,7 +39,7 @@ def clean(
     bot_name: str = "",
     mentions: Mapping[str, str] = _NOBODY,
     first: bool = True,
-    in_code: bool = False,
+    fence: str = "",
     uncensor_unicode_space: bool = False,
 ) -> Shaped:
     """Apply the rules to one segment.
@@ -50,7 +50,7 @@ def clean(
         bot_name: Taken off the front of the reply when it stands there as a label.
         mentions: Ids by name, the name without its "@".
         first: Whether the segment begins the reply.
-        in_code: Whether the segment begins inside a fence that an earlier one opened.
+        fence: The run that opened the fence in which the segment begins, if it does.
         uncensor_unicode_space: Keep U+200B, which the model put into words on purpose.
 
     Raises:
@@ -63,7 +63,7 @@ def clean(
         bot_name=bot_name,
         mentions=mentions,
         first=first,
-        in_code=in_code,
+        fence=fence,
         keep_zero_width_space=uncensor_unicode_space,
     )
     shaped = whole(text)

@@ -50,12 +50,12 @@ class Setting:
     bot_name: str
     mentions: Mapping[str, str]
     first: bool
-    in_code: bool
+    fence: str
     keep_zero_width_space: bool
 
     def code(self, text: str) -> Spans:
         """Return where *text* is code."""
-        return code_spans(text, in_code=self.in_code)
+        return code_spans(text, fence=self.fence)
 
 
 def invisible(text: str, setting: Setting) -> list[Edit]:

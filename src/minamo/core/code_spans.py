@@ -48,11 +48,11 @@ class Spans:
         return Spans.of([*zip(self.starts, self.ends, strict=True), *ranges])
 
 
-def code_spans(text: str, *, in_code: bool = False) -> Spans:
-    """Return where *text* is code; *in_code* says it begins inside a fence."""
-    if not in_code and "`" not in text and "~~~" not in text:
+def code_spans(text: str, *, fence: str = "") -> Spans:
+    """Return where *text* is code; *fence* is the run that opened one which it begins inside."""
+    if not fence and "`" not in text and "~~~" not in text:
         return Spans()
-    ranges = _fences(text, in_code)
+    ranges = _fences(text, fence)
     here = 0
     inline: list[tuple[int, int]] = []
     for start, end in ranges:
@@ -62,12 +62,9 @@ def code_spans(text: str, *, in_code: bool = False) -> Spans:
     return Spans.of(ranges + inline)
 
 
-def _fences(text: str, in_code: bool) -> list[tuple[int, int]]:
+def _fences(text: str, opened: str) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
-    start = 0 if in_code else -1
-    # How the fence was opened; empty if that was in an earlier segment, and then any
-    # run of three closes it.
-    opened = ""
+    start = 0 if opened else -1
     for match in _FENCE.finditer(text):
         run, rest = match[1], match[2]
         if start < 0:

@@ -66,14 +66,15 @@ def _rules(_: object, __: object, value: frozenset[object]) -> None:
 
 def _mentions(_: object, __: object, value: Mapping[object, object]) -> None:
     for name, number in value.items():
-        if not isinstance(name, str) or not name or not str(number).isdecimal():
+        named = isinstance(name, str) and name and not name.startswith("@")
+        if not named or not str(number).isdecimal():
             raise BadSetting(
                 f"mentions must map names without @ to ids; it has {name!r}: {number!r}"
             )
 
 
 def _named(value: object) -> frozenset[str]:
-    return frozenset(_listed(value))
+    return frozenset(one if isinstance(one, str) else repr(one) for one in _listed(value))
 
 
 def _listed(value: object) -> Any:

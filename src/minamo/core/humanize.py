@@ -39,22 +39,22 @@ _MIX = 0xBF58476D1CE4E5B9  # splitmix64's first multiplier
 _WORD_MASK = (1 << 64) - 1
 
 
-def humanize(text: str, seed: int, *, in_code: bool = False) -> Shaped:
+def humanize(text: str, seed: int, *, fence: str = "") -> Shaped:
     """Return *text* with light slips in its prose, chosen by *seed*.
 
-    *in_code* says that the text begins inside a fence that an earlier one opened.
+    *fence* is the run that opened the fence in which the text begins, if it does.
     """
     shaped = whole(text)
     base = seed ^ zlib.crc32(text.encode("utf-8", "surrogatepass"))
     edits = _lowered(text, base) + _unstopped(text, base) + _dotted(text, base)
     if not edits:
         return shaped
-    kept = _untouchable(text, in_code)
+    kept = _untouchable(text, fence)
     return edit(shaped, [e for e in edits if not kept.touches(e.start, e.end)], "humanize")
 
 
-def _untouchable(text: str, in_code: bool) -> Spans:
-    code = code_spans(text, in_code=in_code)
+def _untouchable(text: str, fence: str) -> Spans:
+    code = code_spans(text, fence=fence)
     return code.plus(match.span() for match in (*URL.finditer(text), *_TOKEN.finditer(text)))
 
 

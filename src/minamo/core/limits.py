@@ -25,6 +25,9 @@ TAG_MAX = 256
 NESTING_MAX = 16
 # How much of a line is held to see whether a backtick closes, or a fence's line ends.
 SPAN_HOLD = 1_000
+# The deepest a fence in a list is looked for, and how much of a line tells a list item by.
+FENCE_INDENT_MAX = 32
+LIST_LEAD_MAX = 48
 # The longest run of backticks or tildes that opens or closes a fence; more is decoration.
 FENCE_RUN_MAX = 64
 

@@ -12,7 +12,8 @@ import re
 
 from attrs import frozen
 
-from minamo.core.limits import FENCE_RUN_MAX, SPAN_HOLD
+from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, SPAN_HOLD
+from minamo.core.list_lines import OUTSIDE, ListLines, width
 from minamo.core.tags import may_become_tag, tag_at
 
 MARKERS = (
@@ -25,19 +26,21 @@ MARKERS = (
 )
 
 # A newline matters only if the next line may open a fence.
-_PROSE_STOPS = re.compile(r"[<`]|\n(?= {0,3}(?:[`~]|\Z))")
+_INDENT = r"(?P<indent>[ \t]{0," + str(FENCE_INDENT_MAX) + r"})"
+_PROSE_STOPS = re.compile(r"[<`]|\n(?=[ \t]{0," + str(FENCE_INDENT_MAX) + r"}(?:[`~]|\Z))")
 _RUN = re.compile(r"`+")
 _SPAN_STOPS = re.compile(r"`+|\n")
 _RUN_MAX = str(FENCE_RUN_MAX)
 _OPENS = re.compile(
-    r" {0,3}(?P<run>`{3," + _RUN_MAX + r"}(?=[^`\n]*\n)|~{3," + _RUN_MAX + r"}(?!~))[^\n]*\n"
-)
+    _INDENT
+    + r"(?P<run>`{3," + _RUN_MAX + r"}(?=[^`\n]*\n)|~{3," + _RUN_MAX + r"}(?!~))[^\n]*\n"
+)  # fmt: skip
 _OPENS_AT_END = re.compile(_OPENS.pattern.replace(r"\n)|", r"\Z)|").removesuffix(r"\n") + r"\Z")
 _MAY_OPEN = re.compile(
-    r" {0,3}(?:`{0,2}|~{0,2}|`{3," + _RUN_MAX + r"}[^`\n]*|~{3," + _RUN_MAX + r"}(?!~)[^\n]*)\Z"
+    _INDENT + r"(?:`{0,2}|~{0,2}|`{3," + _RUN_MAX + r"}[^`\n]*|~{3," + _RUN_MAX + r"}(?!~)[^\n]*)\Z"
 )
-_CLOSES = re.compile(r" {0,3}(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
-_MAY_CLOSE = re.compile(r" {0,3}(?:`*|~*)[ \t\r]*\Z")
+_CLOSES = re.compile(_INDENT + r"(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
+_MAY_CLOSE = re.compile(_INDENT + r"(?:`*|~*)[ \t\r]*\Z")
 
 
 @frozen(slots=True)
@@ -56,7 +59,7 @@ class Token:
 class Markers:
     """The lexer: a fold over characters that holds what is still undecided."""
 
-    __slots__ = ("_fence", "_held", "_line_start", "_looked", "_pos", "_start")
+    __slots__ = ("_fence", "_held", "_line_start", "_lists", "_looked", "_pos", "_room", "_start")
 
     def __init__(self) -> None:
         self._held = ""
@@ -64,6 +67,8 @@ class Markers:
         self._start = 0  # where `_held` begins in the stream
         self._line_start = True  # nothing of this line has been shown
         self._fence = ""  # the run that opened the fence we are in
+        self._room = 0  # how far the line that closes it may be indented
+        self._lists = ListLines()
         self._looked = 0  # how far an open code span was searched for its end
 
     @property
@@ -115,10 +120,10 @@ class Markers:
             opens = _OPENS.match(held, begin, begin + SPAN_HOLD)
             if opens is None and last and short:
                 opens = _OPENS_AT_END.match(held, begin)
-            if opens is not None:
+            if opens is not None and self._may_open(opens["indent"]):
                 self._fence = opens["run"]
                 return self._give("fence_opened", opens.end())
-            if not last and short and _MAY_OPEN.match(held, begin):
+            if not last and short and self._waits(_MAY_OPEN, self._lists.room):
                 return None
         at = begin
         while (stop := _PROSE_STOPS.search(held, at)) is not None:
@@ -191,20 +196,36 @@ class Markers:
         if self._line_start:
             short = len(held) - begin < SPAN_HOLD
             closes = _CLOSES.match(held, begin, begin + SPAN_HOLD)
-            if closes is not None and closes["run"].startswith(self._fence):
+            fits = closes is not None and width(closes["indent"]) <= self._room
+            if closes is not None and fits and closes["run"].startswith(self._fence):
                 ends_line = held[closes.end() : closes.end() + 1] == "\n"
                 if ends_line or (last and short):
                     self._line_start = False
                     return self._give("fence_closed", closes.end())
-            if not last and short and _MAY_CLOSE.match(held, begin):
+            if not last and short and self._waits(_MAY_CLOSE, self._room):
                 return None
         newline = held.find("\n", begin)
-        return self._show(newline + 1 if newline >= 0 else len(held))
+        end = newline + 1 if newline >= 0 else len(held)
+        self._line_start = newline >= 0
+        return self._give("text", end)
+
+    def _may_open(self, indent: str) -> bool:
+        """Whether a fence that far in is one; then the same goes for the line that closes it."""
+        size, room = width(indent), self._lists.room
+        self._room = size + OUTSIDE if size and room > OUTSIDE else OUTSIDE
+        return size <= room
+
+    def _waits(self, pattern: re.Pattern[str], room: int) -> bool:
+        """Whether the line held may still become what *pattern* says, no further in than *room*."""
+        found = pattern.match(self._held, self._pos)
+        return found is not None and width(found["indent"]) <= room
 
     def _show(self, end: int) -> Token:
         """Give out text that is part of the line one sees."""
         self._line_start = self._held[end - 1] == "\n"
-        return self._give("text", end)
+        token = self._give("text", end)
+        self._lists.add(token.text)
+        return token
 
     def _give(self, event: str, end: int, *, hidden: bool = False) -> Token:
         token = Token(event, self._held[self._pos : end], self._start + self._pos, hidden)

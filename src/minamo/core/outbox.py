@@ -66,7 +66,7 @@ class Outbox:
 
     def put(self, segment: Segment) -> None:
         """Take a segment; it is cleaned at once and fitted when it is its turn."""
-        cleaned = self._clean(segment.text, segment.in_code)
+        cleaned = self._clean(segment.text, segment.fence)
         stood = segment.trail
         self._drop(stood, cleaned.dropped)
         self.spoke = self.spoke or bool(cleaned.text.strip())
@@ -75,10 +75,10 @@ class Outbox:
         self._waiting.append(Waiting(segment, cleaned, trail, added))
         self.waiting += len(segment.text)
 
-    def preview(self, pending: str, *, in_code: bool) -> str:
+    def preview(self, pending: str, *, fence: str) -> str:
         """How what waits reads with *pending* behind it; for a reply that grows in place."""
         waiting = [one.cleaned.text for one in self._waiting]
-        return "".join([*waiting, self._clean(pending, in_code).text])
+        return "".join([*waiting, self._clean(pending, fence).text])
 
     def take(self, most: int | None = None, room: int | None = None) -> list[Message]:
         """The messages of what waits, or of the first *most* segments of it.
@@ -99,7 +99,8 @@ class Outbox:
             start = beginning(text, fitted, room)
             front = self._fit(text[:start], last=False, mid_line=first.mid_line)
             mid_line = text[start - 1] != "\n"
-            rest = joined(text[start:], front.carry.fence is not None, last.torn, mid_line)
+            marker = front.carry.fence.marker if front.carry.fence else ""
+            rest = joined(text[start:], marker, last.torn, mid_line)
             pieces = Piece(text[:start], 0), Piece(text[start:], start)
             batch, left = parts(batch, [(piece,) for piece in pieces])
             self._put_back(rest, left)
@@ -117,7 +118,7 @@ class Outbox:
             self._drop(batch.trail, [Dropped(0, len(text), "blank")])
             return ""
         first, last = waiting[0].segment, waiting[-1].segment
-        self._rest = joined(text, first.in_code, last.torn, first.mid_line)
+        self._rest = joined(text, first.fence, last.torn, first.mid_line)
         # The limit may leave nothing of it.
         sent = self._account(batch, Fitted((Message((Piece(text, 0),)),), ()))
         return sent[0].text if sent else ""
@@ -160,7 +161,7 @@ class Outbox:
             else:
                 self._drop(one.trail, [Dropped(0, len(one.cleaned.text), booked)])
 
-    def _clean(self, text: str, in_code: bool) -> Shaped:
+    def _clean(self, text: str, fence: str) -> Shaped:
         config = self.config
         return clean(
             text,
@@ -168,7 +169,7 @@ class Outbox:
             bot_name=config.bot_name,
             mentions=config.mentions,
             first=not self.spoke,
-            in_code=in_code,
+            fence=fence,
             uncensor_unicode_space=config.uncensor_unicode_space,
         )
 
@@ -200,7 +201,7 @@ class Outbox:
         text, back = one.cleaned.text, one.back
         shows = not self.config.suppress_text_output
         as_it_is = plainly or back is not None or not shows
-        made = whole(text) if as_it_is else self._humanize(text, one.segment.in_code)
+        made = whole(text) if as_it_is else self._humanize(text, one.segment.fence)
         if back is None:
             said = [(self._said_size, len(text))]
             self._said.append(text)
@@ -216,11 +217,11 @@ class Outbox:
             batch.added.extend((size + at, length, reason) for at, length, reason in runs)
         return made.text
 
-    def _humanize(self, text: str, in_code: bool) -> Shaped:
+    def _humanize(self, text: str, fence: str) -> Shaped:
         if self.config.degree < HumanizerDegree.HEAVY or not self.config.humanize:
             return whole(text)
         seed = self.config.humanize_seed + len(self._said)
-        return humanize(text, seed, in_code=in_code)
+        return humanize(text, seed, fence=fence)
 
     def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
         messages = list(fitted.messages)

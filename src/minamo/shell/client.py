@@ -11,8 +11,9 @@ import hikari
 
 from minamo.core.config import StreamConfig
 from minamo.core.result import Status, StopReason, StreamResult
-from minamo.errors import BadRequest, ClientClosed
+from minamo.errors import BadRequest, BadSetting, ClientClosed
 from minamo.machine.machine import Observer
+from minamo.shell.client_checks import check_command, check_kinds, check_seconds
 from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.discord.hosting import Host
 from minamo.shell.discord.replying import Reply
@@ -57,6 +58,18 @@ _REFUSED: Mapping[str, tuple[Status, StopReason]] = {
     "stopped": ("stopped_by_user", "user_request"),
 }
 
+# What a client's settings are, where their makers do not look themselves.
+_NONE = type(None)
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "config": (StreamConfig, _NONE),
+    "thoughts": (Thoughts, _NONE),
+    "notices": (NoticeSettings, _NONE),
+    "locale": (str,),
+    "queue_max": (int,),
+    "telemetry": (Sequence,),
+    "pacer": (Pacer, _NONE),
+}
+
 T = TypeVar("T")
 
 
@@ -87,6 +100,25 @@ class Client:
         pacer: Pacer | None = None,
         drain_s: float = DRAIN_S,
     ) -> None:
+        if not isinstance(bot, hikari.RESTAware):
+            raise BadSetting(
+                f"a client is for a bot, such as hikari.GatewayBot(…) or hikari.RESTBot(…); "
+                f"this is a {type(bot).__name__}"
+            )
+        check_kinds(
+            {
+                "config": config,
+                "thoughts": thoughts,
+                "notices": notices,
+                "locale": locale,
+                "queue_max": queue_max,
+                "telemetry": telemetry,
+                "pacer": pacer,
+            },
+            _KINDS,
+        )
+        check_seconds("drain_s", drain_s)
+        check_command(stop_command)
         hush()  # hikari's own logs show webhooks' tokens
         self._bot = bot
         self.config = config or stream_config()
@@ -209,6 +241,10 @@ class Client:
     ) -> list[Message]:
         """What was said before *message* and in it: the chain of replies, names and pictures."""
         self._check_open()
+        if not isinstance(message, hikari.Message | hikari.MessageCreateEvent):
+            raise BadRequest(
+                f"a conversation ends with a message or its event, not a {type(message).__name__}"
+            )
         last = message.message if isinstance(message, hikari.MessageCreateEvent) else message
         me = await self._me()
         chain = Chain(self._bot.rest, me, memory or Memory())

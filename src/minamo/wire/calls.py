@@ -84,6 +84,8 @@ class Calls:
                 arguments = strictly(text)
             except ValueError:
                 self.problem = self.problem or "tool arguments are not JSON"
+            if arguments is None:  # a server's word for a call without any
+                arguments = {}
         if not isinstance(arguments, Mapping):
             self.problem = self.problem or "tool arguments are not an object"
         elif measure(arguments)[1] > ARGUMENT_DEPTH_MAX:

@@ -8,7 +8,7 @@ import msgspec
 
 from minamo.core.chunks import Chunk, Usage
 from minamo.wire.calls import Draft
-from minamo.wire.decode import BROKEN, decode, loosely, patiently, weight
+from minamo.wire.decode import BROKEN, decode, loosely, patiently, strictly, weight
 from minamo.wire.errors import from_object
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.reply import Gathered, Reply
@@ -95,6 +95,8 @@ class OpenAIReader:
         """The chunks of one event."""
         if event.data[:6] == b"[DONE]":
             return self.end(marked=True)
+        if event.name == b"error":
+            return self.reply.refuse(from_object(decode(_ANY, event.data)))
         frame: _Frame | None
         try:
             frame = _decode(event.data)
@@ -181,10 +183,11 @@ class OpenAIReader:
         drafts = self.reply.calls.drafts
         if piece.index is not None:
             draft = self._at.get(piece.index)
-        else:  # Mistral counts nothing: an id or a name begins a call
-            draft = drafts[-1] if drafts and not (call_id or name) else None
-        # Gemini's compatible server gives every call index 0; the id tells them apart.
-        if draft is None or (call_id and name and draft.id and call_id != draft.id):
+        elif call_id:  # Mistral counts nothing: an id that is new, or a name, begins a call
+            draft = next((one for one in drafts if one.id == call_id), None)
+        else:
+            draft = drafts[-1] if drafts and not name else None
+        if draft is None or (name and _is_another(draft, call_id)):
             draft = self.reply.calls.open()
             if piece.index is not None:
                 self._at[piece.index] = draft
@@ -196,6 +199,24 @@ class OpenAIReader:
             self.reply.calls.grow(draft, function.arguments)
         if piece.extra_content is not None and weight(piece.extra_content) <= REPLAY_CHARS_MAX:
             draft.replay["extra_content"] = piece.extra_content
+
+
+def _is_another(draft: Draft, call_id: str) -> bool:
+    """Whether a name under an index that has a call already begins another one.
+
+    Gemini's compatible server and others give every call index 0.  The id tells calls apart;
+    where there is none, arguments that came whole in one piece do.
+    """
+    if call_id and draft.id:
+        return call_id != draft.id
+    return bool(draft.arguments) or (len(draft.pieces) == 1 and _is_whole(draft.pieces[0]))
+
+
+def _is_whole(arguments: str) -> bool:
+    try:
+        return isinstance(strictly(arguments), dict)
+    except ValueError:
+        return False
 
 
 def _parted(parts: list[_Part]) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import define, field
 
+from minamo.errors import BadSetting
 from minamo.shell.measuring.looking import Looker
 
 _LOG = logging.getLogger("minamo.page")
@@ -27,6 +28,8 @@ class Inspector:
 def inspector(wanted: bool | Looker) -> Inspector:
     """Nobody; somebody who is there already; or, for True, a page of the client's own."""
     if not isinstance(wanted, bool):
+        if not hasattr(wanted, "open_stream"):
+            raise BadSetting(f"inspect must be True, False or a looker; it is {wanted!r}")
         return Inspector(wanted)
     if not wanted:
         return Inspector()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Any
@@ -13,6 +14,9 @@ from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
 from minamo.core.trace import read_trace
 from minamo.errors import BadRequest
 from minamo.shell.providing.prepared import closing
+from minamo.shell.raising import place_of
+
+_LOG = logging.getLogger("minamo.stream")
 
 Line = str | Chunk | tuple[float, str | Chunk]
 """A text or chunk, at once or after some seconds."""
@@ -82,11 +86,17 @@ async def as_chunks(source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk,
     """Any iterable of text, or of chunks, as chunks; what it throws becomes an error chunk."""
     failure: Error | None = None
     try:
+        if not isinstance(source, AsyncIterable):
+            raise BadRequest(f"no async iterable of text, but a {type(source).__name__}")  # noqa: TRY301
         async with closing(source) as items:
             async for item in items:
                 yield _chunk(item)
+    except BadRequest as error:  # our own words
+        failure = Error("api_error", f"the provider failed: {error}")
     except Exception as error:  # noqa: BLE001 - somebody else's generator; its failure is a fact
-        # The name only: messages can hold secrets.
-        failure = Error("api_error", f"the provider failed ({type(error).__name__})")
+        # The name and the place only: messages can hold secrets.
+        kind = type(error).__name__
+        _LOG.warning("the source of a reply raised %s at %s", kind, place_of(error))
+        failure = Error("api_error", f"the provider failed ({kind})")
     if failure is not None:
         yield failure

@@ -83,5 +83,5 @@ class Growing:
     def _look(self) -> None:
         if self._is_stale:
             self._is_stale = False
-            pending, in_code = self._stream.actions.buffer.pending
-            self.pages.show(self._stream.actions.outbox.preview(pending, in_code=in_code))
+            pending, fence = self._stream.actions.buffer.pending
+            self.pages.show(self._stream.actions.outbox.preview(pending, fence=fence))

@@ -42,13 +42,22 @@ class Lane:
         # Shielded: when the program around is cancelled, closing still drains and decides.
         with self.scope:
             while self.queue:
-                await self._serve(self.queue[0])
+                await self._serve_safely(self.queue[0])
                 self.queue.popleft()
 
     def end(self) -> None:
         """Stop at once; only for closing, when everything has its receipt."""
         # A call that is out is left behind, not cancelled: see shell/discord/calls.py.
         self.scope.cancel()
+
+    async def _serve_safely(self, one: Dispatch) -> None:
+        try:
+            await self._serve(one)
+        except Exception as error:  # noqa: BLE001 - every other channel lives in the same tasks
+            _LOG.error("a reply broke its lane", extra={"kind": type(error).__name__})
+            one.give_up("broken")
+            if one.typing is not None:
+                one.typing.hide()
 
     async def _serve(self, one: Dispatch) -> None:
         await self._send_all(one)

@@ -9,9 +9,9 @@ into messages as if nobody had asked, and the first of those says why in its rec
 from __future__ import annotations
 
 import logging
-from typing import Literal
+from typing import Any, Literal
 
-from attrs import define, field, frozen
+from attrs import Attribute, define, field, frozen
 
 from minamo.errors import BadSetting
 
@@ -24,15 +24,25 @@ Way = Literal["split", "file", "thread"]
 WAYS: tuple[Way, ...] = ("split", "file", "thread")
 
 
+def _whole(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadSetting(f"overflow: {attribute.name} must be a whole number; it is {value!r}")
+
+
+def _named(_: object, __: object, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise BadSetting("overflow: file_name and thread_name must be text, and not empty")
+
+
 @frozen(slots=True)
 class Overflow:
     """What to do with what is beyond the first *after* messages of a reply."""
 
-    after: int
+    after: int = field(validator=_whole)
     to: Way = "split"
-    file_name: str = "reply.md"
-    thread_name: str = "The rest of the reply"
-    bytes_max: int = FILE_BYTES_MAX
+    file_name: str = field(default="reply.md", validator=_named)
+    thread_name: str = field(default="The rest of the reply", validator=_named)
+    bytes_max: int = field(default=FILE_BYTES_MAX, validator=_whole)
     """A longer rest is split: no file is so large."""
 
     def __attrs_post_init__(self) -> None:
@@ -41,8 +51,6 @@ class Overflow:
             raise BadSetting("overflow: after must be at least 1; a thread needs a message")
         if self.to not in WAYS:
             raise BadSetting(f"overflow: to must be one of {', '.join(WAYS)}")
-        if not self.file_name or not self.thread_name:
-            raise BadSetting("overflow: file_name and thread_name must not be empty")
 
 
 @define(eq=False)

@@ -7,9 +7,11 @@ used with hikari in the real one.
 from __future__ import annotations
 
 import math
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
+
+from minamo.errors import BadSetting
 
 # Discord's own numbers, so that nobody needs hikari to say them.
 SUPPRESS_EMBEDS = 1 << 2
@@ -17,14 +19,32 @@ EPHEMERAL = 1 << 6
 SUPPRESS_NOTIFICATIONS = 1 << 12
 
 
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list | set | frozenset) else value
+
+
+def _ids(_: object, attribute: Attribute[Any], value: object) -> None:
+    # True would ring for everybody whom the text names.
+    fine = isinstance(value, tuple) and all(
+        isinstance(one, int) and not isinstance(one, bool) for one in value
+    )
+    if not fine:
+        raise BadSetting(f"ping: {attribute.name} must be a list of ids; it is {value!r}")
+
+
+def _flag(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, bool):
+        raise BadSetting(f"ping: {attribute.name} must be True or False; it is {value!r}")
+
+
 @frozen(slots=True)
 class Ping:
     """Whom a message may ring for.  By default nobody, whatever its text says."""
 
-    users: tuple[int, ...] = ()
-    roles: tuple[int, ...] = ()
-    everyone: bool = False
-    reply: bool = False
+    users: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
+    roles: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
+    everyone: bool = field(default=False, validator=_flag)
+    reply: bool = field(default=False, validator=_flag)
     """The author of the message replied to."""
 
 

@@ -7,9 +7,7 @@ raises, hangs or returns a novel, is told so in a few words and can try somethin
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, Literal
 
 import anyio
@@ -17,6 +15,7 @@ import msgspec
 from attrs import field, frozen
 
 from minamo.core.chunks import Call, as_length
+from minamo.shell.raising import place_of
 from minamo.shell.stopping.wishes import Wishes
 from minamo.shell.turns.tool_context import Show, ToolContext, ToolError
 from minamo.shell.turns.tools import FunctionTool, Tools
@@ -126,7 +125,7 @@ class Workshop:
         if problem is not None:
             # The name and the place only: messages, and tracebacks with them, can hold secrets.
             kind = type(problem).__name__
-            _LOG.warning("tool %s raised %s at %s", tool.name, kind, _place(problem))
+            _LOG.warning("tool %s raised %s at %s", tool.name, kind, place_of(problem))
             return failure(call, "raised", f"the tool failed ({kind})", seconds, problem)
         try:
             text = _told(result)
@@ -180,12 +179,6 @@ def _problem(error: Exception) -> str:
     if isinstance(error, msgspec.ValidationError) and error.__cause__ is None:
         return f"bad arguments: {error}"
     return f"bad arguments ({type(error.__cause__ or error).__name__})"
-
-
-def _place(error: Exception) -> str:
-    """Where it was raised, for whoever wrote the tool."""
-    *_, frame = traceback.extract_tb(error.__traceback__)
-    return f"{PurePath(frame.filename).name}:{frame.lineno}"
 
 
 def _told(result: Any) -> str:

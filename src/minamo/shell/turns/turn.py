@@ -89,8 +89,10 @@ async def run_turn(
     *progress* is told what running tools say of themselves, *watch* every step of the machine.
 
     Raises:
-        BadRequest: something that is no provider, or tools that are no `Tools`.
+        BadRequest: something that is no provider, tools that are no `Tools`, or the like.
     """
+    if not isinstance(fallbacks, Sequence):
+        raise BadRequest(f"fallbacks are a list of providers, not a {type(fallbacks).__name__}")
     for one in (llm, *fallbacks):
         if not callable(one) and not isinstance(one, Chats):
             raise BadRequest(
@@ -100,6 +102,9 @@ async def run_turn(
     tools = tools if tools is not None else Tools()
     if not isinstance(tools, Tools):
         raise BadRequest(f"the tools of a turn are Tools(…), not a {type(tools).__name__}")
+    _check_messages(messages)
+    if not isinstance(settings, TurnSettings | None):
+        raise BadRequest(f"the settings of a turn are TurnSettings(…), not {settings!r}")
     wishes = wishes if wishes is not None else Wishes()
     settings = settings if settings is not None else TurnSettings()
     workshop = Workshop(
@@ -114,6 +119,14 @@ async def run_turn(
     with wishes.heard_by(turn.hear):
         await turn.run()
     return turn.result()
+
+
+def _check_messages(messages: object) -> None:
+    if not isinstance(messages, Sequence) or isinstance(messages, str):
+        raise BadRequest(f"the messages of a turn are a list, not a {type(messages).__name__}")
+    for number, message in enumerate(messages):
+        if not isinstance(message, Message):
+            raise BadRequest(f"message {number} is a {type(message).__name__}, not a Message")
 
 
 class _Turn:

@@ -1,0 +1,39 @@
+"""What a client is made with, checked: a mistake is named here and not in some reply later."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from minamo.errors import BadSetting
+
+# Discord's rule for the names of commands, as far as case and characters go.
+_COMMAND = re.compile(r"[-_'\w]{1,32}")
+
+
+def check_kinds(given: Mapping[str, object], kinds: Mapping[str, tuple[type, ...]]) -> None:
+    """Refuse a setting of another kind than its own."""
+    for name, value in given.items():
+        if not isinstance(value, kinds[name]):
+            may = " or ".join("None" if one is type(None) else one.__name__ for one in kinds[name])
+            raise BadSetting(f"{name} must be {may}; it is {value!r}")
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Refuse a time that nobody can wait for."""
+    whole = isinstance(value, int | float) and not isinstance(value, bool)
+    if not whole or not 0 <= value < math.inf:  # type: ignore[operator]
+        raise BadSetting(f"{name} must be a number of seconds, 0 or more; it is {value!r}")
+
+
+def check_command(value: object) -> None:
+    """Refuse a name that Discord takes for no command."""
+    if value is None:
+        return
+    fine = isinstance(value, str) and _COMMAND.fullmatch(value) and value == value.lower()
+    if not fine:
+        raise BadSetting(
+            f"stop_command must be the name of a command, up to 32 lower-case letters, digits, "
+            f'- or _, such as "stop"; it is {value!r}'
+        )

@@ -1,0 +1,12 @@
+"""What somebody else's code raised, told without its words: those can hold secrets."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import PurePath
+
+
+def place_of(error: Exception) -> str:
+    """Where it was raised, for whoever wrote the code."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    return f"{PurePath(frame.filename).name}:{frame.lineno}"
