@@ -32,7 +32,8 @@ from minamo.shell.sending.lanes import DRAIN_S
 from minamo.shell.sending.pacing import Pacer
 from minamo.shell.sending.receipts import Receipt
 from minamo.shell.stopping.lease import Lease
-from minamo.shell.stopping.stops import MemoryStops, Reach, Stops
+from minamo.shell.stopping.requests import Reach
+from minamo.shell.stopping.stops import MemoryStops, Stops
 from minamo.shell.telling.notices import NoticeSettings
 from minamo.shell.telling.thoughts import Thoughts
 from minamo.shell.telling.wording import FALLBACK, Languages
