@@ -16,8 +16,8 @@ from typing import Protocol, TypeAlias
 import anyio
 from anyio.lowlevel import checkpoint
 
-from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, Error
+from minamo.core.effects import Effect
 from minamo.core.result import StopReason
 from minamo.core.stream import Stream
 from minamo.shell.clocks import Clocks
