@@ -17,7 +17,6 @@ from minamo.shell.discord.hosting import Host
 from minamo.shell.discord.replying import Reply
 from minamo.shell.discord.stopping import StopWays
 from minamo.shell.discord.targets import read_target
-from minamo.shell.drive import Source
 from minamo.shell.environment import stream_config
 from minamo.shell.hushing import hush
 from minamo.shell.measuring.inspector import inspector
@@ -26,6 +25,7 @@ from minamo.shell.measuring.stream_log import StreamLog
 from minamo.shell.measuring.telemetry import Several, Telemetry
 from minamo.shell.options import How, options
 from minamo.shell.orchestrator import StreamOrchestrator
+from minamo.shell.outlet import Source
 from minamo.shell.replies import Replies
 from minamo.shell.running import Running
 from minamo.shell.sending.lanes import DRAIN_S

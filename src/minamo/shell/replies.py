@@ -13,8 +13,8 @@ from attrs import define
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
 from minamo.shell.discord.replying import Reply
-from minamo.shell.drive import Source
 from minamo.shell.measuring.looking import Looker
+from minamo.shell.outlet import Source
 from minamo.shell.running import Running
 from minamo.shell.stopping.stops import Stops
 from minamo.shell.turns.channel import Channels, Job, Policy, Refused, Ticket
