@@ -1,7 +1,8 @@
-"""Do something at the k-th await of a coroutine, on any backend."""
+"""Do something at the k-th await of a coroutine, on any backend: cancel it, say."""
 
 from __future__ import annotations
 
+import asyncio
 import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
@@ -25,6 +26,7 @@ class AtAwait:
 
     @types.coroutine
     def run(self, steps: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Await this in the task that is to be watched."""
         resume: Callable[[], Any] = lambda: steps.send(None)  # noqa: E731 - the first of many
         while True:
             try:
@@ -48,4 +50,30 @@ async def cancel_at(k: int, steps: Coroutine[Any, Any, Any]) -> bool:
         at = AtAwait(k, scope.cancel)
         await at.run(steps)
     assert scope.cancelled_caught or not at.fired, "a cancellation was swallowed"
+    return at.fired
+
+
+def natively(k: int) -> AtAwait:
+    """Cancels the task that awaits it as asyncio itself does: at that very await, scopes or not."""
+
+    def cancel() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    return AtAwait(k, cancel)
+
+
+async def cancelled_at(k: int, steps: Coroutine[Any, Any, Any]) -> bool:
+    """Run *steps* in a task of its own, cancelled at its k-th await; whether there was one."""
+    at = natively(k)
+
+    async def caller() -> None:
+        await at.run(steps)
+
+    task = asyncio.create_task(caller())
+    await asyncio.wait({task})
+    if not task.cancelled() and (error := task.exception()) is not None:
+        raise error
+    assert task.cancelled() or not at.fired, "a cancellation was swallowed"
     return at.fired

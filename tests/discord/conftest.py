@@ -14,6 +14,7 @@ from attrs import evolve
 from minamo.twin import Rules, Twin
 from minamo.twin.fixture import pytest_runtest_makereport, twin, twin_rules
 from overseeing import overseeing, uses_ours
+from rigging import make_bot
 
 __all__ = ["pytest_runtest_makereport", "twin", "twin_rules"]
 
@@ -60,17 +61,6 @@ def client() -> Callable[..., Any]:
 async def rest(twin: Twin) -> AsyncIterator[hikari.impl.RESTClientImpl]:
     async with _client(twin) as client:
         yield client
-
-
-def make_bot(twin: Twin, **settings: Any) -> hikari.GatewayBot:
-    return hikari.GatewayBot(
-        twin.token,
-        rest_url=twin.url,
-        banner=None,
-        logs=None,
-        suppress_optimization_warning=True,
-        **{"intents": hikari.Intents.ALL, **settings},
-    )
 
 
 @pytest.fixture

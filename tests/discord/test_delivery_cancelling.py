@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from cancelling import cancelled_at
+from awaits import cancelled_at
 from delivering import Post, persona, posting
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult

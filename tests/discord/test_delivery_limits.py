@@ -11,9 +11,9 @@ import pytest
 from attrs import evolve
 
 from delivering import Post, posting, unpaced
-from minamo.core.actions import Effect
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
+from minamo.core.effects import Effect
 from minamo.core.stream import Stream
 from minamo.shell.discord import BotSender
 from minamo.shell.sending.pacing import PACES, Pace, Pacer

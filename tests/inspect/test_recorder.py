@@ -14,6 +14,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.core.trace import read_trace
 from minamo.inspect import recorder as recording
+from minamo.inspect import trace_writer
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.replay import replay
 from minamo.inspect.why import Books, fates
@@ -142,7 +143,7 @@ def test_a_full_lane_stops_the_clocks():
 
 
 def test_it_remembers_only_so_much(monkeypatch):
-    monkeypatch.setattr(recording, "EVENTS_MAX", 10)
+    monkeypatch.setattr(trace_writer, "EVENTS_MAX", 10)
     monkeypatch.setattr(recording, "LATEST_MAX", 20)
     told = Told()
     for _ in range(60):

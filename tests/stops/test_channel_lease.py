@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import anyio
 import pytest
 
-from cancelling import cancelled_at
+from awaits import cancelled_at
 from minamo.shell.stopping.lease_redis import RedisLease
 from minamo.shell.turns.channel import Channels, Refused, Ticket
 from redis_server import RedisServer

@@ -10,7 +10,7 @@ import pytest
 
 from minamo.errors import BadRequest
 from minamo.shell.stopping.board import STREAMS_PER_CHANNEL_MAX
-from minamo.shell.stopping.stops import Reach
+from minamo.shell.stopping.requests import Reach
 from minamo.shell.stopping.wishes import Wish, Wishes
 
 pytestmark = pytest.mark.anyio

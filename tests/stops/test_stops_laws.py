@@ -12,7 +12,8 @@ from attrs import define
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minamo.shell.stopping.stops import MemoryStops, Reach
+from minamo.shell.stopping.requests import Reach
+from minamo.shell.stopping.stops import MemoryStops
 from minamo.shell.stopping.stops_redis import RedisStops
 from minamo.shell.stopping.wishes import Wish, Wishes
 from redis_server import RedisServer

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from minamo.shell.stopping.stops import Reach
+from minamo.shell.stopping.requests import Reach
 from minamo.shell.stopping.stops_redis import RedisStops
 from redis_server import RedisServer
 

@@ -15,7 +15,7 @@ import pytest
 
 from minamo.errors import BadSetting
 from minamo.shell.stopping import announcing, redis_link
-from minamo.shell.stopping.stops import Reach
+from minamo.shell.stopping.requests import Reach
 from minamo.shell.stopping.stops_redis import RedisStops
 from minamo.shell.stopping.wishes import Wishes
 from redis_server import RedisServer

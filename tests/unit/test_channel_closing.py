@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from cancelling import CancelAt
+from awaits import AtAwait, natively
 from minamo.shell.stopping.lease import Leased
 from minamo.shell.stopping.wishes import Wish
 from minamo.shell.turns.channel import Channels
@@ -268,7 +268,7 @@ def test_a_turn_may_be_cancelled_at_any_of_its_awaits_on_asyncio_too(who: str) -
     async def main() -> None:
         for k in count(1):
             lease = SlowLease(takes_s=0.001)
-            channels, cut, ran = Channels(policy="queue", lease=lease), CancelAt(k), []
+            channels, cut, ran = Channels(policy="queue", lease=lease), natively(k), []
 
             async def run(name: str, channels: Channels = channels, ran: list[str] = ran) -> str:
                 async def job(_: object) -> str:
@@ -278,7 +278,7 @@ def test_a_turn_may_be_cancelled_at_any_of_its_awaits_on_asyncio_too(who: str) -
 
                 return await channels.run(1, job)
 
-            async def victim(cut: CancelAt = cut, run: Any = run) -> None:
+            async def victim(cut: AtAwait = cut, run: Any = run) -> None:
                 await cut.run(run("victim"))
 
             tasks = [asyncio.create_task(victim()), asyncio.create_task(run("other"))]

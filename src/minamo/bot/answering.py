@@ -16,7 +16,7 @@ from minamo.bot.phrases import too_much
 from minamo.bot.settings import PersonaSettings, Settings
 from minamo.errors import ClientClosed
 from minamo.shell.client import Client
-from minamo.shell.discord.calls import Calls
+from minamo.shell.discord.calls import Calls, whisper
 from minamo.shell.discord.history import Memory
 from minamo.shell.discord.targets import read_target
 from minamo.shell.options import How, Persona
@@ -90,12 +90,12 @@ class Answering:
             return
         ask = read_ask(one)
         if not self._may_here(one.guild_id, one.channel_id):
-            await self._calls.make(_whisper(one, "I do not answer in this place."))
+            await self._calls.make(whisper(one, "I do not answer in this place."))
             return
         with self.allowance.asked(int(one.user.id)) as verdict:
             if isinstance(verdict, Denied):
                 # Somebody who used a command is always answered; it is only for their eyes.
-                await self._calls.make(_whisper(one, too_much(verdict)))
+                await self._calls.make(whisper(one, too_much(verdict)))
                 return
             await self._on_ask(one, ask)
 
@@ -105,7 +105,7 @@ class Answering:
             persona = None  # there are no webhooks in direct messages
         if persona is not None:
             # A persona speaks through a webhook, so the command needs an answer of its own.
-            await self._calls.make(_whisper(one, f"{persona.name} answers below."))
+            await self._calls.make(whisper(one, f"{persona.name} answers below."))
         name = one.user.global_name or one.user.username
         await self._answer(one, [user(ask.prompt, name=str(name))], persona)
 
@@ -191,15 +191,4 @@ class Answering:
 async def _respond(message: hikari.Message, text: str) -> hikari.Message:
     return await message.respond(
         text, reply=message, mentions_reply=False, user_mentions=False, role_mentions=False
-    )
-
-
-async def _whisper(one: hikari.CommandInteraction, text: str) -> None:
-    await one.create_initial_response(
-        hikari.ResponseType.MESSAGE_CREATE,
-        text,
-        flags=hikari.MessageFlag.EPHEMERAL,
-        mentions_everyone=False,
-        user_mentions=False,
-        role_mentions=False,
     )

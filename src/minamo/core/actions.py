@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
-from typing import TYPE_CHECKING, Any
-
-from attrs import frozen
+from typing import TYPE_CHECKING
 
 from minamo.core.buffer import Buffer
 from minamo.core.capture import Captures
-from minamo.core.chunks import Call, Done, Usage
+from minamo.core.chunks import Done
 from minamo.core.config import StreamConfig
+from minamo.core.effects import Effect, Ending
 from minamo.core.front import Front
 from minamo.core.ledger import Ledger
 from minamo.core.list_lines import OUTSIDE, width
 from minamo.core.markers import Markers, Token
 from minamo.core.origins import ADDED
 from minamo.core.outbox import Outbox
-from minamo.core.result import StopReason
 
 if TYPE_CHECKING:
     from minamo.machine import Machine
-
-
-class Effect(Enum):
-    """What the shell is asked to do."""
-
-    DELIVER = "deliver"
-    """One more segment waits in the outbox."""
-    WITHDRAW = "withdraw"
-    """What waited there is gone; a send that has not begun must not begin."""
-    CLOSE = "close"
-    """Let go of the provider, end the typing indicator, and say when delivery has answered."""
-
-
-@frozen(slots=True)
-class Ending:
-    """What comes with an event that ends a stream."""
-
-    stop_reason: StopReason | None = None
-    data: Any = None
-    calls: tuple[Call, ...] = ()
-    usage: Usage | None = None
-    suppress: str = ""
-    """The reason under which discarded text is booked."""
 
 
 _CUT_OFF = {"speaker_guard": "speaker_guard", "send_message_limit": "limit"}

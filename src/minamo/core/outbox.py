@@ -22,6 +22,7 @@ from minamo.core.origins import ADDED
 from minamo.core.pieces import Dropped, Piece, Shaped
 from minamo.core.provenance import Origin, Trail, marked, through
 from minamo.core.remainder import beginning, shortened
+from minamo.core.said import Said
 
 # Why the stream itself takes text back.  A lane does too: it is closed, or was given up.
 _WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
@@ -46,11 +47,8 @@ class Outbox:
     shown: int = field(default=0, init=False)
     """How many of what waits stand in the channel already, in a reply that grows in place."""
     _waiting: list[Waiting] = field(factory=list)
-    _said: list[str] = field(factory=list)
-    _said_size: int = 0
+    _said: Said = field(factory=Said)
     _out: dict[int, Given] = field(factory=dict)
-    _lost: list[tuple[int, int]] = field(factory=list)
-    """The stretches of what was said that did not arrive."""
     _carry: Carry = NOTHING
     _rest: Segment | None = None
     """What `take_rest` gave last."""
@@ -58,11 +56,7 @@ class Outbox:
     @property
     def text(self) -> str:
         """What was given out, cleaned, with the whitespace between segments as written."""
-        text, at, kept = "".join(self._said), 0, []
-        for low, high in sorted(self._lost):
-            kept.append(text[at:low])
-            at = high
-        return "".join([*kept, text[at:]]).strip()
+        return self._said.text
 
     def put(self, segment: Segment) -> None:
         """Take a segment; it is cleaned at once and fitted when it is its turn."""
@@ -192,9 +186,9 @@ class Outbox:
     def _say(self, waiting: Sequence[Waiting], *, plainly: bool = False) -> tuple[str, Given]:
         """Say what was taken, humanised unless *plainly*: how it reads now, and what it holds."""
         first, last = (waiting[0].back, waiting[-1].back) if waiting else (None, None)
-        batch = Given([], [], [], self._said_size if first is None else first.since)
+        batch = Given([], [], [], self._said.size if first is None else first.since)
         text = "".join([self._shape(one, batch, plainly=plainly) for one in waiting])
-        return text, evolve(batch, until=self._said_size if last is None else last.until)
+        return text, evolve(batch, until=self._said.size if last is None else last.until)
 
     def _shape(self, one: Waiting, batch: Given, *, plainly: bool) -> str:
         """Say a segment and add it to *batch*."""
@@ -202,12 +196,7 @@ class Outbox:
         shows = not self.config.suppress_text_output
         as_it_is = plainly or back is not None or not shows
         made = whole(text) if as_it_is else self._humanize(text, one.segment.fence)
-        if back is None:
-            said = [(self._said_size, len(text))]
-            self._said.append(text)
-            self._said_size += len(text)
-        else:
-            said = back.said
+        said = [self._said.add(text)] if back is None else back.said
         if shows:
             self._drop(one.trail, made.dropped)
             size = sum(length for _, length in batch.trail)
@@ -220,7 +209,7 @@ class Outbox:
     def _humanize(self, text: str, fence: str) -> Shaped:
         if self.config.degree < HumanizerDegree.HEAVY or not self.config.humanize:
             return whole(text)
-        seed = self.config.humanize_seed + len(self._said)
+        seed = self.config.humanize_seed + self._said.count
         return humanize(text, seed, fence=fence)
 
     def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
@@ -246,7 +235,7 @@ class Outbox:
         for start, size in given.trail:
             if start != ADDED:
                 self.ledger.suppress(start, size, reason)
-        self._lost.append((given.since, given.until))
+        self._said.lose(given.since, given.until)
 
     def _drop(self, trail: Trail, dropped: Iterable[Dropped]) -> None:
         origin = Origin(trail)

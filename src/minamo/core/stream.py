@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minamo.core.actions import Effect, Ending, StreamActions
+from minamo.core.actions import StreamActions
 from minamo.core.chunks import Chunk, Error, FunctionCall, Text
 from minamo.core.config import StreamConfig
+from minamo.core.effects import Effect, Ending
 from minamo.core.limits import STATES_MAX, TOKEN_MAX
 from minamo.core.markers import MARKERS, Token
 from minamo.core.result import Status, StopReason, StreamResult

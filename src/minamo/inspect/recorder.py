@@ -6,46 +6,28 @@ here can make a stream fail.
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from attrs import define, field
 
 from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
 from minamo.core.stream import Stream
-from minamo.core.trace_lines import chunk_record
 from minamo.inspect.deliveries import Receipt, receipt_record
 from minamo.inspect.looking import excerpt
-from minamo.inspect.settings_line import settings_of
 from minamo.inspect.steps import MOVES_MAX
+from minamo.inspect.trace_writer import EVENTS, Json, TraceWriter
 from minamo.inspect.tracks import Tracks
 
 _LOG = logging.getLogger("minamo.page")
 
-# A long reply has a few thousand chunks.  A trace without its beginning cannot be replayed, so
-# past this the end is left out, and said.
-EVENTS_MAX = 20_000
-# Over all chunks of one stream; some thirty times the longest reply anyone reads.
-CHARACTERS_MAX = 1_000_000
 # The latest happenings that a page is given when it comes.
 LATEST_MAX = 400
 # Far more than a reply has messages.
 RECEIPTS_MAX = 500
 
-Json = dict[str, Any]
 Tell = Callable[[Json], object]
-
-# What a driver may report, and what it is in a trace; the others are for the page only.
-_IN_TRACE: Mapping[str, Json] = {
-    "user": {"stop": {"kind": "user"}},
-    "follow_up": {"stop": {"kind": "follow_up"}},
-    "kill": {"kill": True},
-    "delivery_lost": {"delivery_lost": True},
-    "end": {"end": True},
-}
-_WISHES = ("user", "follow_up", "kill")
 
 
 @define(eq=False)
@@ -60,8 +42,6 @@ class Recorder:
     """Gets every happening, at once."""
     wall: float = 0.0
     """When it began by the clock on the wall, to find its place among the messages."""
-    cut: int = field(default=0, init=False)
-    """How many happenings were not recorded, because there were too many."""
     tracks: Tracks = field(init=False, repr=False)
     latest: list[Json] = field(factory=list, init=False, repr=False)
     receipts: list[Json] = field(factory=list, init=False, repr=False)
@@ -72,15 +52,13 @@ class Recorder:
     first_at: float | None = field(default=None, init=False)
     heard_at: float | None = field(default=None, init=False)
     paused_at: float | None = field(default=None, init=False)
-    _lines: list[str] = field(factory=list, init=False, repr=False)
+    _trace: TraceWriter = field(init=False, repr=False)
     _now: float = field(default=0.0, init=False)
-    _said: float = field(default=-1.0, init=False)  # the time of the last line of the trace
     _number: int = field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.tracks = Tracks.of(self.stream)
-        settings = settings_of(self.stream.actions.config)
-        self._lines.append(json.dumps({"settings": settings}))
+        self._trace = TraceWriter.of(self.stream.actions.config, self.tracks)
         # After the tracks, so that these have noted the row when it is passed on.
         self.stream.machine.subscribe(lambda _: self._moved())
 
@@ -119,12 +97,11 @@ class Recorder:
             told |= {"type": payload.type, "text": excerpt(payload), "size": _size(payload)}
             if payload.thoughts:
                 told["thoughts"] = sum(map(len, payload.thoughts))
-            self._write(payload)
+            self._trace.chunk(payload, self._now)
         elif event in ("full", "room"):
             self._pause(event)
-        elif event in _IN_TRACE:
-            requester = getattr(payload, "requester", None) if event == "user" else None
-            self._line(_asked(event, requester), is_stop=event in _WISHES)
+        elif event in EVENTS:
+            self._trace.event(event, payload, self._now)
         elif isinstance(payload, str):
             told["text"] = payload
         self._tell(told)
@@ -165,13 +142,13 @@ class Recorder:
             "lane": self.lane,
             "receipts": list(self.receipts),
             "latest": list(self.latest) if with_latest else [],
-            "cut": self.cut,
+            "cut": self._trace.cut,
             **self.outcome(),
         }
 
     def trace(self) -> str:
         """The stream as JSON lines, to be replayed."""
-        return "".join(f"{line}\n" for line in self._lines)
+        return self._trace.text()
 
     # What it is made of.
 
@@ -196,29 +173,6 @@ class Recorder:
         if len(self.latest) > LATEST_MAX:
             del self.latest[: LATEST_MAX // 4]
         self.tell(told)
-
-    def _write(self, chunk: Chunk) -> None:
-        if self._full():
-            self.cut += 1
-            return
-        self.tracks.heard(chunk)
-        self._line({"chunk": chunk_record(chunk)})
-
-    def _line(self, record: Json, *, is_stop: bool = False) -> None:
-        if self._full():
-            self.cut += 1
-            return
-        at = round(self._now, 3)
-        # A stop with the time of a chunk would be taken before that chunk; without a time it
-        # stays where it is.
-        timed = {} if is_stop and at == self._said else {"t": at}
-        self._said = at
-        self._lines.append(json.dumps({**timed, **record}))
-
-    def _full(self) -> bool:
-        full = len(self._lines) > EVENTS_MAX or self.tracks.size > CHARACTERS_MAX
-        self.tracks.full = self.tracks.full or full
-        return self.tracks.full
 
     def _look_at_lane(self) -> None:
         """What was handed over and has no receipt: some of it is fitted, some waits for that."""
@@ -245,13 +199,6 @@ class Recorder:
         if len(self.receipts) < RECEIPTS_MAX:
             self.receipts.append(told)
         self._tell({"kind": "receipt", **told})
-
-
-def _asked(event: str, requester: str | None) -> Json:
-    record = _IN_TRACE[event]
-    if requester is not None:
-        return {"stop": {"kind": "user", "requester": requester}}
-    return dict(record)
 
 
 def _size(chunk: Chunk) -> int:

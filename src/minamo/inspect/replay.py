@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
-from minamo.core.actions import Effect
 from minamo.core.batches import Batch
 from minamo.core.chunks import Chunk, Text
+from minamo.core.effects import Effect
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.core.trace import Moment, Trace

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, Unpack
 
 import anyio
 import hikari
 
 from minamo.core.config import StreamConfig
-from minamo.core.result import Status, StopReason, StreamResult
+from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting, ClientClosed
-from minamo.machine.machine import Observer
 from minamo.shell.client_checks import check_command, check_kinds, check_seconds
 from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.discord.hosting import Host
 from minamo.shell.discord.replying import Reply
 from minamo.shell.discord.stopping import StopWays
 from minamo.shell.discord.targets import read_target
-from minamo.shell.drive import Source
 from minamo.shell.environment import stream_config
 from minamo.shell.hushing import hush
 from minamo.shell.measuring.inspector import inspector
@@ -28,35 +25,24 @@ from minamo.shell.measuring.stream_log import StreamLog
 from minamo.shell.measuring.telemetry import Several, Telemetry
 from minamo.shell.options import How, options
 from minamo.shell.orchestrator import StreamOrchestrator
+from minamo.shell.outlet import Source
+from minamo.shell.replies import Replies
 from minamo.shell.running import Running
 from minamo.shell.sending.lanes import DRAIN_S
 from minamo.shell.sending.pacing import Pacer
 from minamo.shell.sending.receipts import Receipt
 from minamo.shell.stopping.lease import Lease
-from minamo.shell.stopping.stops import MemoryStops, Reach, Stops
+from minamo.shell.stopping.requests import Reach
+from minamo.shell.stopping.stops import MemoryStops, Stops
 from minamo.shell.telling.notices import NoticeSettings
 from minamo.shell.telling.thoughts import Thoughts
 from minamo.shell.telling.wording import FALLBACK, Languages
-from minamo.shell.turns.channel import QUEUE_MAX, Channels, Job, Policy, Refused, Ticket
+from minamo.shell.turns.channel import QUEUE_MAX, Channels, Policy
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn import Ask, Chats, run_turn
+from minamo.shell.turns.turn import Ask, Chats
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import Message
-
-# Why a turn was not begun, as the words for somebody who waits for an answer.
-_APOLOGIES: Mapping[str, str] = {
-    "queue_full": "busy",
-    "busy": "busy",
-    "unreachable": "busy",
-    "closing": "closing",
-}
-# ...and as an outcome, where it is not the system's own decision.
-_REFUSED: Mapping[str, tuple[Status, StopReason]] = {
-    "superseded": ("follow_up_interrupt", "follow_up"),
-    "killed": ("stopped_by_user", "killed"),
-    "stopped": ("stopped_by_user", "user_request"),
-}
 
 # What a client's settings are, where their makers do not look themselves.
 _NONE = type(None)
@@ -69,8 +55,6 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "telemetry": (Sequence,),
     "pacer": (Pacer, _NONE),
 }
-
-T = TypeVar("T")
 
 
 class Client:
@@ -123,7 +107,6 @@ class Client:
         self._bot = bot
         self.config = config or stream_config()
         self.stops: Stops = stops or MemoryStops()
-        self._policy, self._is_shared = policy, lease is not None
         self._telemetry = Several(StreamLog(), *telemetry)
         self._inspector = inspector(inspect)
         self._looker = self._inspector.looker
@@ -142,6 +125,9 @@ class Client:
             services=(self.stops, lease),
         )
         self._running = Running(self.stops)
+        self._replies = Replies(
+            self._channels, self._running, self.stops, policy, lease is not None, self._looker
+        )
         self._drain_s = drain_s
         self._closed = False
         self._orchestrator: StreamOrchestrator | None = None
@@ -171,17 +157,7 @@ class Client:
                 f"this is a {type(source).__name__}"
             )
         reply = await self._begin(target, how)
-
-        async def job(ticket: Ticket) -> StreamResult:
-            with self._running.noted(reply, ticket.wishes):
-                result = await reply.stream(source, ticket)
-            await reply.tell_thoughts(result)
-            return result
-
-        outcome = await self._in_turn(reply, job)
-        if isinstance(outcome, Refused):
-            return await self._refused(reply, outcome)
-        return outcome
+        return await self._replies.stream(reply, source)
 
     async def turn(
         self,
@@ -196,45 +172,9 @@ class Client:
     ) -> TurnResult:
         """Answer *messages* with tools: stream, run what is asked for, stream again."""
         reply = await self._begin(target, how)
-
-        async def job(ticket: Ticket) -> TurnResult:
-            async def one_pass(
-                source: Source, *, first: bool, suppress_user_errors: bool
-            ) -> StreamResult:
-                return await reply.stream(
-                    source, ticket, first=first, suppress_user_errors=suppress_user_errors
-                )
-
-            with self._running.noted(reply, ticket.wishes):
-                result = await run_turn(
-                    llm,
-                    messages,
-                    stream_pass=one_pass,
-                    tools=tools,
-                    wishes=ticket.wishes,
-                    settings=settings,
-                    fallbacks=fallbacks,
-                    user_id=reply.target.author_id,
-                    channel_id=reply.target.channel_id,
-                    progress=reply.show_progress,
-                    watch=self._observer("turn", reply.channel_id),
-                )
-            whole = result.as_stream_result()
-            if result.error_unshown:
-                await reply.tell_error(whole)
-            await reply.tell_thoughts(whole)
-            return result
-
-        outcome = await self._in_turn(reply, job)
-        if isinstance(outcome, Refused):
-            refused = await self._refused(reply, outcome)
-            return TurnResult(
-                status=refused.status,
-                stop_reason=refused.stop_reason,
-                data=outcome,
-                messages=tuple(messages),
-            )
-        return outcome
+        return await self._replies.turn(
+            reply, llm, messages, tools=tools, fallbacks=fallbacks, settings=settings
+        )
 
     async def conversation(
         self, message: hikari.Message | hikari.MessageCreateEvent, memory: Memory | None = None
@@ -322,12 +262,7 @@ class Client:
         await self.orchestrator()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         with anyio.CancelScope(shield=True):
             await self.close()
 
@@ -366,23 +301,6 @@ class Client:
         )
         await reply.prepare()
         return reply
-
-    async def _in_turn(self, reply: Reply, job: Job[T]) -> T | Refused:
-        policy = reply.options.policy or self._policy
-        if self._is_shared and policy == "interrupt":
-            # What runs in the channel may run in another process.
-            await self.stops.request_follow_up(channel_id=reply.channel_id)
-        return await self._channels.run(reply.channel_id, job, policy)
-
-    async def _refused(self, reply: Reply, refused: Refused) -> StreamResult:
-        phrase = _APOLOGIES.get(refused.reason)
-        if phrase is not None and reply.target.interaction is not None:
-            await reply.apologise(phrase)
-        status, reason = _REFUSED.get(refused.reason, ("stopped_by_user", "system_request"))
-        return StreamResult(status=status, stop_reason=reason, data=refused)
-
-    def _observer(self, chart: str, channel_id: int) -> Observer | None:
-        return None if self._looker is None else self._looker.observer(chart, channel_id)
 
     def _check_open(self) -> None:
         if self._closed:

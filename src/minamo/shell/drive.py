@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterable, Callable, Iterable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterable
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from minamo.core.actions import Effect
-from minamo.core.chunks import Chunk, Error
+from minamo.core.chunks import Error
+from minamo.core.effects import Effect
 from minamo.core.result import StopReason
 from minamo.core.stream import Stream
 from minamo.shell.clocks import Clocks
+from minamo.shell.outlet import Outlet, Source, Watch
 from minamo.shell.providing.prepared import closing
 from minamo.shell.providing.scripted import as_chunks
 from minamo.shell.sending.dispatch import HELD_MAX
@@ -31,36 +31,6 @@ _LOG = logging.getLogger("minamo.stream")
 
 # A source that always has a chunk ready would otherwise keep everybody else from running.
 _TURN_CHUNKS = 16
-
-Source: TypeAlias = AsyncIterable[str | Chunk]
-Watch: TypeAlias = Callable[[float, str, object], object]
-"""Told of everything that happens: when, what, and with what."""
-
-
-class Outlet(Protocol):
-    """Where text goes; a lane's `Dispatch` is one."""
-
-    @property
-    def held(self) -> int:
-        """How many characters are here and not answered for."""
-
-    async def room(self) -> None:
-        """Wait until more may come."""
-
-    def deliver(self) -> None:
-        """One more segment waits in the outbox."""
-
-    def withdraw(self, reason: str) -> None:
-        """Take back everything whose call has not begun."""
-
-    def hurry(self) -> None:
-        """Stop pretending to type."""
-
-    async def finish(self) -> tuple[Receipt, ...]:
-        """Nothing more will come; wait until everything is answered for."""
-
-    def give_up(self, reason: str) -> None:
-        """Write the receipts of what is not answered for."""
 
 
 class Driver:

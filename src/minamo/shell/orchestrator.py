@@ -11,12 +11,13 @@ from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.context import StreamContext
-from minamo.shell.drive import Driver, Source, Watch
+from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
 from minamo.shell.measuring.looking import Looker
 from minamo.shell.measuring.metrics import Meter
 from minamo.shell.measuring.stream_log import StreamLog
 from minamo.shell.measuring.telemetry import StreamInfo, Telemetry, provider_name
+from minamo.shell.outlet import Source, Watch
 from minamo.shell.sending.editing import Pages
 from minamo.shell.sending.growing import Growing
 from minamo.shell.sending.lanes import Lanes

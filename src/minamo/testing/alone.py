@@ -8,8 +8,9 @@ from attrs import frozen
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
-from minamo.shell.drive import Driver, Source
+from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
+from minamo.shell.outlet import Source
 from minamo.shell.stopping.wishes import Wish, Wishes
 
 

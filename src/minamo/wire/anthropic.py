@@ -10,6 +10,7 @@ from minamo.wire.conversation import Message, Turn, paired
 from minamo.wire.images import Image
 from minamo.wire.options import Options, encoded
 from minamo.wire.request import Request
+from minamo.wire.sides import named, sided
 
 # The API wants a number; this one every model takes.
 MAX_TOKENS = 4_096
@@ -56,22 +57,16 @@ def build(
 
 def _messages(turns: list[Turn]) -> list[dict[str, Any]]:
     """Answers to calls are the user's here, and all of them must stand in one message."""
-    out: list[dict[str, Any]] = []
-    for turn in turns:
-        message = turn.message
-        if message.role == "system":
-            continue
-        role = "assistant" if message.role == "assistant" else "user"
-        blocks = _assistant(turn) if role == "assistant" else _user(turn)
-        if out and out[-1]["role"] == role:
-            out[-1]["content"].extend(blocks)
-        else:
-            out.append({"role": role, "content": blocks})
+    out = sided(turns, "assistant", "content", _blocks)
     if out[-1]["role"] == "assistant" and "text" in out[-1]["content"][-1]:
         # A reply to be continued may not end in whitespace.
         last = out[-1]["content"][-1]
         last["text"] = last["text"].rstrip()
     return out
+
+
+def _blocks(turn: Turn) -> list[dict[str, Any]]:
+    return _assistant(turn) if turn.message.role == "assistant" else _user(turn)
 
 
 def _user(turn: Turn) -> list[dict[str, Any]]:
@@ -83,9 +78,8 @@ def _user(turn: Turn) -> list[dict[str, Any]]:
             block["is_error"] = True
         return [block]
     blocks = [_image(image) for image in message.images]
-    text = f"{message.name}: {message.text}" if message.name else message.text
     if message.text.strip():
-        blocks.append({"type": "text", "text": text})
+        blocks.append({"type": "text", "text": named(message)})
     return blocks
 
 

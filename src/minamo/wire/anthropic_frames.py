@@ -98,9 +98,7 @@ class AnthropicReader:
         except BROKEN:
             frame = patiently(_FRAME, event.data)
         if frame is None:
-            if event.name == b"ping" or not event.data.strip():
-                return []
-            return self.reply.fail("model_error", "a frame that is not what it should be")
+            return [] if event.name == b"ping" else self.reply.unread(event.data)
         # The common ones first; what is none of these is skipped, pings included.
         if frame.type == "content_block_delta":
             return self._grow(frame.index or 0, frame.delta) if frame.delta is not None else []

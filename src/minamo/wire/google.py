@@ -10,6 +10,7 @@ from minamo.wire.conversation import Message, Turn, paired
 from minamo.wire.images import Image
 from minamo.wire.options import Options, encoded
 from minamo.wire.request import Request
+from minamo.wire.sides import named, sided
 
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
@@ -25,7 +26,7 @@ def build(
 ) -> Request:
     """The request for one streamed reply."""
     turns = paired(messages)
-    body: dict[str, Any] = {"contents": _contents(turns)}
+    body: dict[str, Any] = {"contents": sided(turns, "model", "parts", _parts)}
     told = [turn.message.text for turn in turns if turn.message.role == "system"]
     if told:
         body["systemInstruction"] = {"parts": [{"text": "\n\n".join(told)}]}
@@ -59,19 +60,8 @@ def build(
     return Request(url, headers, encoded(body, options.extra), model)
 
 
-def _contents(turns: list[Turn]) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
-    for turn in turns:
-        message = turn.message
-        if message.role == "system":
-            continue
-        role = "model" if message.role == "assistant" else "user"
-        parts = _model(message) if role == "model" else _user(message)
-        if out and out[-1]["role"] == role:
-            out[-1]["parts"].extend(parts)
-        else:
-            out.append({"role": role, "parts": parts})
-    return out
+def _parts(turn: Turn) -> list[dict[str, Any]]:
+    return _model(turn.message) if turn.message.role == "assistant" else _user(turn.message)
 
 
 def _user(message: Message) -> list[dict[str, Any]]:
@@ -82,8 +72,7 @@ def _user(message: Message) -> list[dict[str, Any]]:
             answer["id"] = message.call.id
         return [{"functionResponse": answer}]
     parts = [_image(image) for image in message.images]
-    text = f"{message.name}: {message.text}" if message.name else message.text
-    return [*parts, {"text": text}] if message.text.strip() else parts
+    return [*parts, {"text": named(message)}] if message.text.strip() else parts
 
 
 def _model(message: Message) -> list[dict[str, Any]]:

@@ -95,9 +95,7 @@ class GoogleReader:
         except BROKEN:
             frame = patiently(_FRAME, event.data)
         if frame is None:
-            if not event.data.strip():
-                return []
-            return self.reply.fail("model_error", "a frame that is not what it should be")
+            return self.reply.unread(event.data)
         reply = self.reply
         if frame.error is not None:
             return reply.refuse(from_object({"error": frame.error}))

@@ -103,9 +103,7 @@ class OpenAIReader:
         except BROKEN:
             frame = patiently(_FRAME, event.data)
         if frame is None:
-            if not event.data.strip():
-                return []
-            return self.reply.fail("model_error", "a frame that is not what it should be")
+            return self.reply.unread(event.data)
         reply = self.reply
         if frame.error is not None or frame.object == "error":
             return reply.refuse(from_object(decode(_ANY, event.data)))

@@ -95,6 +95,12 @@ class Reply:
         )
         return out
 
+    def unread(self, data: bytes) -> list[Chunk]:
+        """A frame that makes no sense; one with nothing in it does no harm."""
+        if not data.strip():
+            return []
+        return self.fail("model_error", "a frame that is not what it should be")
+
     def cut(self) -> list[Chunk]:
         """The bytes ended, and the reply did not."""
         return self.fail("api_error", "the stream ended in the middle of the reply", retryable=True)

@@ -109,3 +109,15 @@ def gone(answer: Answer) -> Answer:
 def once(answer: Answer) -> Answer:
     """Of a create without a nonce: if its answer was lost, asking again could show it twice."""
     return Lost(answer.reason, final=True) if isinstance(answer, Lost) else answer
+
+
+async def whisper(one: hikari.CommandInteraction | hikari.ComponentInteraction, text: str) -> None:
+    """The call that answers whoever did something, and them alone."""
+    await one.create_initial_response(
+        hikari.ResponseType.MESSAGE_CREATE,
+        text,
+        flags=hikari.MessageFlag.EPHEMERAL,
+        mentions_everyone=False,
+        user_mentions=False,
+        role_mentions=False,
+    )

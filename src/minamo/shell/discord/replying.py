@@ -17,9 +17,9 @@ from minamo.shell.discord.hosting import Home
 from minamo.shell.discord.personas import Speaking
 from minamo.shell.discord.stopping import BUTTON
 from minamo.shell.discord.targets import Target
-from minamo.shell.drive import Source
 from minamo.shell.options import Options
 from minamo.shell.orchestrator import StreamOrchestrator
+from minamo.shell.outlet import Source
 from minamo.shell.sending.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took
 from minamo.shell.sending.source import Manner, Texts
 from minamo.shell.telling.beside import send_beside

@@ -13,7 +13,7 @@ from typing import Protocol
 import hikari
 from attrs import define, field
 
-from minamo.shell.discord.calls import Calls
+from minamo.shell.discord.calls import Calls, whisper
 from minamo.shell.sending.sender import Took
 from minamo.shell.telling.wording import Wording
 
@@ -96,16 +96,7 @@ class StopWays:
                 channel_id=channel_id, stream_id=stream_id, requester=who
             )
             text = say("stopped") if reached else say("stop_nothing")
-        await self._calls.make(
-            one.create_initial_response(
-                hikari.ResponseType.MESSAGE_CREATE,
-                text,
-                flags=hikari.MessageFlag.EPHEMERAL,
-                mentions_everyone=False,
-                user_mentions=False,
-                role_mentions=False,
-            )
-        )
+        await self._calls.make(whisper(one, text))
 
 
 def _may_moderate(one: hikari.ComponentInteraction | hikari.CommandInteraction) -> bool:

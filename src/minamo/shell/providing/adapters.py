@@ -1,17 +1,20 @@
 """The three adapters: OpenAI-compatible servers, Google Gemini, Anthropic.
 
 Each owns a pool of connections: use it as an async context manager, or call `aclose`.
+They differ in how they are made; the rest is in asking.py.  A method that is borrowed from there
+is `Final`, for then every type checker takes it as it is written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Self, Unpack
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
 from urllib.parse import quote, urlsplit
 
-from minamo.core.chunks import Chunk
 from minamo.errors import BadRequest
+from minamo.shell.providing import asking
 from minamo.shell.providing.checks import (
     checked_headers,
     checked_key,
@@ -20,22 +23,15 @@ from minamo.shell.providing.checks import (
     is_loopback,
     secrets_of,
 )
-from minamo.shell.providing.endpoint import Endpoint, FrameDecoder
+from minamo.shell.providing.endpoint import Endpoint
 from minamo.shell.providing.http import Deadlines
-from minamo.shell.providing.prepared import PreparedConversation
 from minamo.wire import anthropic, google, openai
 from minamo.wire.anthropic_frames import AnthropicReader
-from minamo.wire.conversation import Message, user
 from minamo.wire.google_frames import GoogleReader
 from minamo.wire.limits import WireLimits
 from minamo.wire.openai_frames import OpenAIReader
-from minamo.wire.options import ReplyOptions, checked
-from minamo.wire.request import Request
-from minamo.wire.stream import Frame
 
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
-_JSON = {"Content-Type": "application/json", "Accept": "text/event-stream",
-         "User-Agent": "minamo"}  # fmt: skip
 
 
 class OpenAICompatible:
@@ -60,7 +56,7 @@ class OpenAICompatible:
         if api_key is not None or not (allow_http or is_loopback(base)):
             api_key = checked_key(api_key)
         host = urlsplit(base).hostname or ""
-        self._ways = openai.Ways(
+        ways = openai.Ways(
             include_usage=not host.endswith("mistral.ai")
             if include_usage is None
             else include_usage,
@@ -68,59 +64,30 @@ class OpenAICompatible:
             or ("max_completion_tokens" if host.endswith("openai.com") else "max_tokens"),
             names=names,
         )
-        self._url = f"{base}/chat/completions"
         own = checked_headers(headers or {})
-        self._headers = _JSON | ({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own
         self._endpoint = Endpoint(
-            base,
             "openai",
             checked_model(model),
+            f"{base}/chat/completions",
             OpenAIReader,
+            partial(openai.build, ways=ways),
+            headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
             secrets=secrets_of(api_key or "", own),
             limits=limits,
             deadlines=deadlines,
         )
-        self.model, self.host = self._endpoint.model, urlsplit(base).hostname or ""
+        self.model: str = self._endpoint.model
+        self.host: str = self._endpoint.host
 
-    def ask(self, text: str, **options: Unpack[ReplyOptions]) -> PreparedConversation:
-        """A conversation of one sentence."""
-        return self.chat([user(text)], **options)
-
-    def chat(
-        self, messages: Sequence[Message], **options: Unpack[ReplyOptions]
-    ) -> PreparedConversation:
-        """A conversation, ready to be sent."""
-        model = self._endpoint.model
-        return PreparedConversation(
-            self,
-            openai.build(self._url, self._headers, model, messages, checked(options), self._ways),
-        )
-
-    def start_stream(self, request: Request) -> AsyncIterator[Frame]:
-        """Send a request; its frames as they come."""
-        return self._endpoint.start_stream(request)
-
-    def process_chunk(self, frame: Frame) -> list[Chunk]:
-        """The chunks of one frame."""
-        chunks: list[Chunk] = frame.stream.take(frame.data)
-        return chunks
-
-    def decoder(self) -> FrameDecoder:
-        """Bytes to frames without a connection, for `minamo.testing.check_adapter`."""
-        return self._endpoint.decoder()
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._endpoint.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    def __repr__(self) -> str:
-        return f"OpenAICompatible({urlsplit(self._url).hostname!r}, model={self._endpoint.model!r})"
+    ask: Final = asking.ask
+    chat: Final = asking.chat
+    start_stream: Final = asking.start_stream
+    process_chunk: Final = asking.process_chunk
+    decoder: Final = asking.decoder
+    aclose: Final = asking.aclose
+    __aenter__: Final = asking.entered
+    __aexit__: Final = asking.left
+    __repr__: Final = asking.shown
 
 
 class Gemini:
@@ -144,66 +111,32 @@ class Gemini:
         name = checked_model(model).removeprefix("models/")
         if "/" in name or ".." in name:
             raise BadRequest("model is not a name of Gemini's")
-        self._url = f"{base}/models/{quote(name)}:streamGenerateContent?alt=sse"
-        # In a header, never in the URL: URLs end up in logs.
         own = checked_headers(headers or {})
-        self._headers = _JSON | {"x-goog-api-key": key} | own
-        self._thoughts = thoughts
         self._endpoint = Endpoint(
-            base,
             "google",
             name,
+            f"{base}/models/{quote(name)}:streamGenerateContent?alt=sse",
             GoogleReader,
+            partial(google.build, thoughts=thoughts),
+            # In a header, never in the URL: URLs end up in logs.
+            headers={"x-goog-api-key": key} | own,
             secrets=secrets_of(key, own),
             limits=limits,
             deadlines=deadlines,
             overlap_removal=overlap_removal,
         )
-        self.model, self.host = self._endpoint.model, urlsplit(base).hostname or ""
+        self.model: str = self._endpoint.model
+        self.host: str = self._endpoint.host
 
-    def ask(self, text: str, **options: Unpack[ReplyOptions]) -> PreparedConversation:
-        """A conversation of one sentence."""
-        return self.chat([user(text)], **options)
-
-    def chat(
-        self, messages: Sequence[Message], **options: Unpack[ReplyOptions]
-    ) -> PreparedConversation:
-        """A conversation, ready to be sent."""
-        request = google.build(
-            self._url,
-            self._headers,
-            self._endpoint.model,
-            messages,
-            checked(options),
-            thoughts=self._thoughts,
-        )
-        return PreparedConversation(self, request)
-
-    def start_stream(self, request: Request) -> AsyncIterator[Frame]:
-        """Send a request; its frames as they come."""
-        return self._endpoint.start_stream(request)
-
-    def process_chunk(self, frame: Frame) -> list[Chunk]:
-        """The chunks of one frame."""
-        chunks: list[Chunk] = frame.stream.take(frame.data)
-        return chunks
-
-    def decoder(self) -> FrameDecoder:
-        """Bytes to frames without a connection, for `minamo.testing.check_adapter`."""
-        return self._endpoint.decoder()
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._endpoint.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    def __repr__(self) -> str:
-        return f"Gemini({urlsplit(self._url).hostname!r}, model={self._endpoint.model!r})"
+    ask: Final = asking.ask
+    chat: Final = asking.chat
+    start_stream: Final = asking.start_stream
+    process_chunk: Final = asking.process_chunk
+    decoder: Final = asking.decoder
+    aclose: Final = asking.aclose
+    __aenter__: Final = asking.entered
+    __aexit__: Final = asking.left
+    __repr__: Final = asking.shown
 
 
 class Anthropic:
@@ -222,58 +155,30 @@ class Anthropic:
     ) -> None:
         base = _versioned(checked_url(base_url, allow_http=allow_http), "v1")
         key = checked_key(api_key)
-        self._url = f"{base}/messages"
         own = checked_headers(headers or {})
-        self._headers = _JSON | {"x-api-key": key, "anthropic-version": "2023-06-01"} | own
         self._endpoint = Endpoint(
-            base,
             "anthropic",
             checked_model(model),
+            f"{base}/messages",
             AnthropicReader,
+            anthropic.build,
+            headers={"x-api-key": key, "anthropic-version": "2023-06-01"} | own,
             secrets=secrets_of(key, own),
             limits=limits,
             deadlines=deadlines,
         )
-        self.model, self.host = self._endpoint.model, urlsplit(base).hostname or ""
+        self.model: str = self._endpoint.model
+        self.host: str = self._endpoint.host
 
-    def ask(self, text: str, **options: Unpack[ReplyOptions]) -> PreparedConversation:
-        """A conversation of one sentence."""
-        return self.chat([user(text)], **options)
-
-    def chat(
-        self, messages: Sequence[Message], **options: Unpack[ReplyOptions]
-    ) -> PreparedConversation:
-        """A conversation, ready to be sent."""
-        model = self._endpoint.model
-        return PreparedConversation(
-            self, anthropic.build(self._url, self._headers, model, messages, checked(options))
-        )
-
-    def start_stream(self, request: Request) -> AsyncIterator[Frame]:
-        """Send a request; its frames as they come."""
-        return self._endpoint.start_stream(request)
-
-    def process_chunk(self, frame: Frame) -> list[Chunk]:
-        """The chunks of one frame."""
-        chunks: list[Chunk] = frame.stream.take(frame.data)
-        return chunks
-
-    def decoder(self) -> FrameDecoder:
-        """Bytes to frames without a connection, for `minamo.testing.check_adapter`."""
-        return self._endpoint.decoder()
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._endpoint.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    def __repr__(self) -> str:
-        return f"Anthropic({urlsplit(self._url).hostname!r}, model={self._endpoint.model!r})"
+    ask: Final = asking.ask
+    chat: Final = asking.chat
+    start_stream: Final = asking.start_stream
+    process_chunk: Final = asking.process_chunk
+    decoder: Final = asking.decoder
+    aclose: Final = asking.aclose
+    __aenter__: Final = asking.entered
+    __aexit__: Final = asking.left
+    __repr__: Final = asking.shown
 
 
 def _versioned(base: str, version: str) -> str:

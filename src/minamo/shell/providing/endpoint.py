@@ -3,41 +3,72 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from urllib.parse import urlsplit
 
 from minamo.core.chunks import Error
 from minamo.shell.providing.http import Deadlines, Http
+from minamo.wire.conversation import Message
 from minamo.wire.limits import WireLimits
+from minamo.wire.options import Options
 from minamo.wire.reply import Reply
 from minamo.wire.request import Request
 from minamo.wire.stream import Frame, Reader, Stream
+
+_JSON = {"Content-Type": "application/json", "Accept": "text/event-stream",
+         "User-Agent": "minamo"}  # fmt: skip
+
+Build = Callable[[str, Mapping[str, str], str, Sequence[Message], Options], Request]
+"""The half of a dialect that asks: where, with which headers, which model, what, and how."""
 
 
 class Endpoint:
     """Streams from one provider.  Holds the key, so it shows nothing of itself."""
 
-    __slots__ = ("_http", "_limits", "_overlap_removal", "_reader", "_secrets", "model", "provider")
+    __slots__ = (
+        "_build",
+        "_headers",
+        "_http",
+        "_limits",
+        "_overlap_removal",
+        "_reader",
+        "_secrets",
+        "_url",
+        "host",
+        "model",
+        "provider",
+    )
 
     def __init__(
         self,
-        base_url: str,
         provider: str,
         model: str,
+        url: str,
         reader: Callable[[Reply], Reader],
+        build: Build,
         *,
+        headers: Mapping[str, str],
         secrets: tuple[str, ...] = (),
         limits: WireLimits | None = None,
         deadlines: Deadlines | None = None,
         overlap_removal: bool = False,
     ) -> None:
-        self.provider = provider
-        self.model = model
+        self.provider: str = provider
+        self.model: str = model
+        self.host: str = urlsplit(url).hostname or ""
+        self._url = url
         self._reader = reader
+        self._build = build
+        self._headers = _JSON | dict(headers)
         self._secrets = secrets
         self._limits = limits or WireLimits()
         self._overlap_removal = overlap_removal
-        self._http = Http(base_url, deadlines)
+        self._http = Http(url, deadlines)
+
+    def build(self, messages: Sequence[Message], options: Options) -> Request:
+        """The request for one streamed reply."""
+        return self._build(self._url, self._headers, self.model, messages, options)
 
     def decoder(self) -> FrameDecoder:
         """A new stream's decoder: bytes to frames, without a connection."""

@@ -1,4 +1,4 @@
-"""One stream's way through its lane: what waits, what is fitted, and the receipts.
+"""One stream's way through its lane: who waits for what, and the receipts.
 
 The driver talks to this and the lane works on it.  Nothing here calls Discord, so a driver may be
 cancelled at any of its awaits and a call that is out does not notice.
@@ -6,20 +6,19 @@ cancelled at any of its awaits and a call that is out does not notice.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 import anyio
 
-from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.sending.composing import Composer
 from minamo.shell.sending.delivery import Delivery
+from minamo.shell.sending.fitting import Fitting
 from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Kind, Post, Sender
-from minamo.shell.sending.source import Divisible, Manner, Source
+from minamo.shell.sending.sender import Sender
+from minamo.shell.sending.source import Manner, Source
 from minamo.shell.sending.typing import Typing
 from minamo.shell.sending.waiting import Waiting
 
@@ -64,16 +63,14 @@ class Dispatch:
         self.manner = manner
         self.buttoned: int | None = None  # the message that has the button
         self._source = source
+        self.fitting: Fitting = Fitting(
+            source,
+            Composer(channel_id, sender, manner, stream_id, self._settled, self._wake, watch),
+        )
         self._heard = heard or _nothing
         self._limit_reached = limit_reached
-        self._composer = Composer(
-            channel_id, sender, manner, stream_id, self._settled, self._wake, watch
-        )
-        self._fitted: deque[Delivery] = deque()
         self._shut = ""  # why nothing is accepted any more
         self._waiting = Waiting()
-        if self._composer.overflow is not None and not hasattr(source, "take_rest"):
-            raise BadSetting("overflow: a reply that is edited in place can only be split")
 
     def __repr__(self) -> str:
         return f"<Dispatch to {self.channel_id}, {self.held} held, {len(self.receipts)} receipts>"
@@ -96,21 +93,18 @@ class Dispatch:
     @property
     def held(self) -> int:
         """How many characters are here and not answered for; what becomes a file does not count."""
-        waiting = 0 if self._composer.collecting else self._source.waiting
-        return waiting + sum(one.post.characters for one in self._fitted)
+        return self.fitting.held
 
     @property
     def busy(self) -> bool:
         """Whether something can be done and is not answered for."""
-        if self._fitted:
-            return True
-        return self._source.waiting > 0 and (self.finished or not self._composer.collecting)
+        return self.fitting.busy(ending=self.finished)
 
     def deliver(self) -> None:
         """Something waits in the source."""
         if self._shut:
             self._report_rest(self._shut)
-        self._composer.look_at_size(self._source)
+        self.fitting.look_at_size()
         self._waiting.change()
 
     async def room(self) -> None:
@@ -123,9 +117,7 @@ class Dispatch:
 
     def withdraw(self, reason: str) -> None:
         """Take back everything whose call has not begun."""
-        now = anyio.current_time()
-        for one in list(self._fitted):
-            one.withdraw(reason, now)
+        self.fitting.withdraw(reason, anyio.current_time())
         self._report_rest(reason)
         self.hurry()
         self._wake()
@@ -163,19 +155,17 @@ class Dispatch:
     @property
     def first(self) -> Delivery | None:
         """The message whose turn it is, if one is fitted."""
-        return self._fitted[0] if self._fitted else None
+        return self.fitting.first
 
     @property
     def route(self) -> str:
         """The rate limit that the next call is under."""
-        first = self.first
-        kind: Kind = getattr(self._source, "kind", "create") if first is None else first.kind
-        return self.sender.route(kind)
+        return self.sender.route(self.fitting.kind)
 
     @property
     def is_last(self) -> bool:
         """Whether nothing comes after the message whose turn it is."""
-        return self.finished and len(self._fitted) <= 1 and not self._source.waiting
+        return self.finished and self.fitting.is_last()
 
     @property
     def pausing(self) -> bool:
@@ -189,119 +179,49 @@ class Dispatch:
 
     def fit(self, most: int | None = None) -> Delivery | None:
         """Make messages of what waits; the first of them."""
-        now = anyio.current_time()
-        if self._composer.collecting:
-            self._fit_file(now)
-        if not self._composer.collecting:
-            room = self._composer.room
-            if room is None:
-                texts = self._source.take(most)
-            else:
-                texts = cast(Divisible, self._source).take(most, room)
-            for text in texts:
-                self._fitted.append(self._composer.compose(text, now, ending=self.finished))
-        if not self._fitted:
+        first = self.fitting.fit(most, anyio.current_time(), ending=self.finished)
+        if first is None:
             self._waiting.change()  # it was blank, so nothing is held any more
             self._look_at_limit()
-        return self.first
+        return first
 
     def echoed(self, nonce: str, message_id: int) -> None:
         """The gateway showed a message with this nonce."""
-        for one in self._fitted:
-            if one.post.nonce == nonce:
-                one.echoed(message_id, anyio.current_time())
-                return
+        self.fitting.echoed(nonce, message_id, anyio.current_time())
 
     def give_up(self, reason: str) -> None:
         """The time is over: what is not answered for is reported, and nothing more accepted."""
         self._shut = reason
         self.finished = True
-        now = anyio.current_time()
-        for one in list(self._fitted):
-            one.give_up(reason, now)
+        self.fitting.give_up(reason, anyio.current_time())
         self._report_rest(reason)
         self._wake()
 
-    # What the lane finds out about where a reply can go.
-
     def next_thread(self) -> tuple[int, str] | None:
         """The message to start a thread from before the next one, and its name; None if not."""
-        first, overflow = self.first, self._composer.overflow
-        if first is None or overflow is None or not overflow.needs_thread(first.index):
-            return None
-        last = self.receipts[-1] if self.receipts else None
-        if last is None or last.message_id is None:
-            overflow.split("no_message")
-            first.note = overflow.take_note()
-            return None
-        return last.message_id, overflow.rules.thread_name
-
-    def threaded(self, thread_id: int | None, reason: str = "") -> None:
-        """There is a thread, or there is none and why."""
-        first, overflow = self.first, self._composer.overflow
-        assert overflow is not None
-        if thread_id is not None:
-            self._composer.move(self._fitted, thread_id)
-            return
-        overflow.split(reason)
-        if first is not None:
-            first.note = overflow.take_note()
+        return self.fitting.next_thread(self.receipts[-1] if self.receipts else None)
 
     def unfiled(self, delivery: Delivery, reason: str) -> None:
         """Discord refused the file: its text becomes messages after all."""
-        overflow = self._composer.overflow
-        assert overflow is not None
-        self._fitted.remove(delivery)
-        self._composer.uncompose()
-        overflow.split(reason)
-        cast(Divisible, self._source).put_rest_back()
+        self.fitting.unfiled(delivery, reason)
         self._waiting.change()
-
-    @property
-    def unbuttoning(self) -> Post:
-        """The edit that takes the button away."""
-        return self._composer.plain()
 
     def unbuttoned(self) -> None:
         """The button is gone, or stays for good."""
         self.buttoned = None
         self._waiting.change()
 
-    def _fit_file(self, now: float) -> None:
-        source = cast(Divisible, self._source)
-        text = source.take_rest()
-        if not text.strip():
-            return
-        made = self._composer.compose_file(text, now)
-        if made is None:
-            source.put_rest_back()
-        else:
-            self._fitted.append(made)
+    # Inside.
 
     def _report_rest(self, reason: str) -> None:
         """Say of text that was never fitted that it was not sent."""
-        if waiting := self._source.waiting:
-            kind: Kind = getattr(self._source, "kind", "create")
-            self._source.withdraw(reason)
-            self._tell(
-                Receipt(
-                    outcome="not_sent",
-                    channel_id=self.channel_id,
-                    index=self._composer.count,
-                    characters=waiting,
-                    reason=reason,
-                    kind=kind,
-                    settled_at=anyio.current_time(),
-                )
-            )
+        rest = self.fitting.drop_rest(self.channel_id, reason, anyio.current_time())
+        if rest is not None:
+            self._tell(rest)
 
     def _settled(self, receipt: Receipt) -> None:
-        one = self._fitted[0]
-        if one.ended:
-            self._fitted.popleft()
+        if (one := self.fitting.settle()) is not None:
             self._look_at_button(one, receipt)
-        else:  # a later one was taken back
-            self._fitted = deque(one for one in self._fitted if not one.ended)
         self._tell(receipt)
 
     def _look_at_button(self, one: Delivery, receipt: Receipt) -> None:
@@ -319,7 +239,7 @@ class Dispatch:
     def _look_at_limit(self) -> None:
         # Only when the messages within the limit are answered for: the stream's answer to this is
         # to take back everything that is not out.
-        if self._source.limited and not self._fitted and self._limit_reached is not None:
+        if self._source.limited and self.first is None and self._limit_reached is not None:
             tell, self._limit_reached = self._limit_reached, None
             tell()
 

@@ -153,14 +153,14 @@ class Lane:
             if not isinstance(answer, Lost) and not _soon(answer):
                 break
         if isinstance(answer, Took):
-            one.threaded(answer.message_id, "no_id")
+            one.fitting.threaded(answer.message_id, "no_id")
         else:
-            one.threaded(None, getattr(answer, "reason", "deleted"))
+            one.fitting.threaded(None, getattr(answer, "reason", "deleted"))
 
     async def _take_button(self, one: Dispatch, message_id: int) -> None:
         """Take the button from the first message; if it stays, it only does nothing."""
         async with self.pacer.turn(one.sender.route("edit"), one.sender.place) as turn:
-            answer = await one.sender.edit(one.unbuttoning, message_id)
+            answer = await one.sender.edit(one.fitting.unbuttoning, message_id)
             turn.hear(answer)
         if not isinstance(answer, Took):
             _LOG.debug("a button stays", extra={"reason": getattr(answer, "reason", "")})

@@ -13,7 +13,6 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -107,12 +106,7 @@ class RedisLease:
     async def __aenter__(self) -> RedisLease:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:

@@ -13,31 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
-from attrs import define, field
-
-from minamo.shell.stopping.board import (
-    Address,
-    Board,
-    Op,
-    addressed,
-    checked_channel_id,
-    checked_wish,
-)
+from minamo.shell.stopping import requests
+from minamo.shell.stopping.board import Address, Board, Op, checked_channel_id
+from minamo.shell.stopping.requests import Reach
 from minamo.shell.stopping.wishes import Wish, Wishes
-
-
-class Reach(Enum):
-    """Whether a request reached something that runs.  Only `YES` is true."""
-
-    YES = "yes"
-    NO = "no"  # nothing of that kind runs
-    UNREACHABLE = "unreachable"  # it may run in another process, which could not be asked
-
-    def __bool__(self) -> bool:
-        return self is Reach.YES
 
 
 class Stops(Protocol):
@@ -103,11 +84,14 @@ class Stops(Protocol):
         ...
 
 
-@define(eq=False)
 class MemoryStops:
     """The registry of a bot that is one process.  Its answers are final: never unreachable."""
 
-    _board: Board = field(factory=Board, init=False)
+    def __init__(self) -> None:
+        self._board = Board()
+
+    def __repr__(self) -> str:
+        return f"MemoryStops(_board={self._board!r})"
 
     def register(
         self, stream_id: str, channel_id: int, wishes: Wishes
@@ -115,57 +99,15 @@ class MemoryStops:
         """Make a stream reachable until the block is left, however that happens."""
         return self._board.register(stream_id, channel_id, wishes)
 
-    async def request_stop(
-        self,
-        *,
-        stream_id: str | None = None,
-        channel_id: int | None = None,
-        requester: str | None = None,
-        context: Mapping[str, object] | None = None,
-    ) -> Reach:
-        """A person's stop; without a requester the system's own."""
-        wish = checked_wish("user", requester, context)
-        return self._do("put", addressed(stream_id, channel_id), wish)
-
-    async def request_follow_up(
-        self,
-        *,
-        stream_id: str | None = None,
-        channel_id: int | None = None,
-        requester: str | None = None,
-        context: Mapping[str, object] | None = None,
-    ) -> Reach:
-        """Make way for a newer message."""
-        wish = checked_wish("follow_up", requester, context)
-        return self._do("put", addressed(stream_id, channel_id), wish)
-
-    async def kill(
-        self,
-        *,
-        stream_id: str | None = None,
-        channel_id: int | None = None,
-        requester: str | None = None,
-        context: Mapping[str, object] | None = None,
-    ) -> Reach:
-        """An operator's stop: at once, and what was not sent is dropped."""
-        wish = checked_wish("kill", requester, context)
-        return self._do("put", addressed(stream_id, channel_id), wish)
-
-    async def has_stop_request(
-        self, *, stream_id: str | None = None, channel_id: int | None = None
-    ) -> Reach:
-        """Whether a wish of any kind was put to something that still runs there."""
-        return self._do("wished", addressed(stream_id, channel_id))
-
-    async def clear_stop_request(
-        self, *, stream_id: str | None = None, channel_id: int | None = None
-    ) -> Reach:
-        """Take back a wish that nobody has heard yet; whether there was one."""
-        return self._do("forget", addressed(stream_id, channel_id))
+    request_stop: Final = requests.request_stop
+    request_follow_up: Final = requests.request_follow_up
+    kill: Final = requests.kill
+    has_stop_request: Final = requests.has_stop_request
+    clear_stop_request: Final = requests.clear_stop_request
 
     async def running(self, channel_id: int) -> list[str]:
         """The ids of the streams that run in a channel."""
         return self._board.find(Address(None, checked_channel_id(channel_id)))
 
-    def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
+    async def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
         return Reach.YES if self._board.do(op, self._board.find(address), wish) else Reach.NO

@@ -13,25 +13,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from typing import Final
 
 import anyio
 
 from minamo.errors import BadSetting
+from minamo.shell.stopping import requests
 from minamo.shell.stopping.announcing import Announcer
 from minamo.shell.stopping.asking import Asking
-from minamo.shell.stopping.board import (
-    Address,
-    Board,
-    Op,
-    addressed,
-    checked_channel_id,
-    checked_wish,
-)
+from minamo.shell.stopping.board import Address, Board, Op, checked_channel_id
 from minamo.shell.stopping.redis_link import asked, checked_prefix, end
-from minamo.shell.stopping.stops import Reach
+from minamo.shell.stopping.requests import Reach
 from minamo.shell.stopping.wishes import Wish, Wishes
 
 _LOG = logging.getLogger("minamo.redis")
@@ -84,12 +78,7 @@ class RedisStops:
         self._announcing = loop.create_task(self._announcer.run(lambda: self._link.client))
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -114,53 +103,11 @@ class RedisStops:
             finally:
                 self._announcer.ended(stream_id, channel_id)
 
-    async def request_stop(
-        self,
-        *,
-        stream_id: str | None = None,
-        channel_id: int | None = None,
-        requester: str | None = None,
-        context: Mapping[str, object] | None = None,
-    ) -> Reach:
-        """A person's stop; without a requester the system's own."""
-        wish = checked_wish("user", requester, context)
-        return await self._do("put", addressed(stream_id, channel_id), wish)
-
-    async def request_follow_up(
-        self,
-        *,
-        stream_id: str | None = None,
-        channel_id: int | None = None,
-        requester: str | None = None,
-        context: Mapping[str, object] | None = None,
-    ) -> Reach:
-        """Make way for a newer message."""
-        wish = checked_wish("follow_up", requester, context)
-        return await self._do("put", addressed(stream_id, channel_id), wish)
-
-    async def kill(
-        self,
-        *,
-        stream_id: str | None = None,
-        channel_id: int | None = None,
-        requester: str | None = None,
-        context: Mapping[str, object] | None = None,
-    ) -> Reach:
-        """An operator's stop: at once, and what was not sent is dropped."""
-        wish = checked_wish("kill", requester, context)
-        return await self._do("put", addressed(stream_id, channel_id), wish)
-
-    async def has_stop_request(
-        self, *, stream_id: str | None = None, channel_id: int | None = None
-    ) -> Reach:
-        """Whether a wish of any kind was put to something that still runs there."""
-        return await self._do("wished", addressed(stream_id, channel_id))
-
-    async def clear_stop_request(
-        self, *, stream_id: str | None = None, channel_id: int | None = None
-    ) -> Reach:
-        """Take back a wish that nobody has heard yet; whether there was one."""
-        return await self._do("forget", addressed(stream_id, channel_id))
+    request_stop: Final = requests.request_stop
+    request_follow_up: Final = requests.request_follow_up
+    kill: Final = requests.kill
+    has_stop_request: Final = requests.has_stop_request
+    clear_stop_request: Final = requests.clear_stop_request
 
     async def running(self, channel_id: int) -> list[str]:
         """The ids of the streams that run in a channel; of this process alone if not `healthy`."""

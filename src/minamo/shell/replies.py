@@ -1,0 +1,134 @@
+"""One reply in its channel: it waits for its turn, is written, and is answered for if it was not.
+
+A reply is a stream, or a turn of several with tools between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from attrs import define
+
+from minamo.core.result import Status, StopReason, StreamResult
+from minamo.machine.machine import Observer
+from minamo.shell.discord.replying import Reply
+from minamo.shell.measuring.looking import Looker
+from minamo.shell.outlet import Source
+from minamo.shell.running import Running
+from minamo.shell.stopping.stops import Stops
+from minamo.shell.turns.channel import Channels, Job, Policy, Refused, Ticket
+from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn import Ask, Chats, run_turn
+from minamo.shell.turns.turn_result import TurnResult
+from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.wire.conversation import Message
+
+# Why a turn was not begun, as the words for somebody who waits for an answer.
+_APOLOGIES: Mapping[str, str] = {
+    "queue_full": "busy",
+    "busy": "busy",
+    "unreachable": "busy",
+    "closing": "closing",
+}
+# ...and as an outcome, where it is not the system's own decision.
+_REFUSED: Mapping[str, tuple[Status, StopReason]] = {
+    "superseded": ("follow_up_interrupt", "follow_up"),
+    "killed": ("stopped_by_user", "killed"),
+    "stopped": ("stopped_by_user", "user_request"),
+}
+
+T = TypeVar("T")
+
+
+@define(eq=False, repr=False)
+class Replies:
+    """Writes the replies of one client, each when its channel lets it."""
+
+    _channels: Channels
+    _running: Running
+    _stops: Stops
+    _policy: Policy
+    _is_shared: bool
+    """What runs in a channel may run in another process."""
+    _looker: Looker | None
+
+    async def stream(self, reply: Reply, source: Source) -> StreamResult:
+        """Write what one source gives."""
+
+        async def job(ticket: Ticket) -> StreamResult:
+            with self._running.noted(reply, ticket.wishes):
+                result = await reply.stream(source, ticket)
+            await reply.tell_thoughts(result)
+            return result
+
+        outcome = await self._in_turn(reply, job)
+        return await _refused(reply, outcome) if isinstance(outcome, Refused) else outcome
+
+    async def turn(
+        self,
+        reply: Reply,
+        llm: Ask | Chats,
+        messages: Sequence[Message],
+        *,
+        tools: Tools | None,
+        fallbacks: Sequence[Ask | Chats],
+        settings: TurnSettings | None,
+    ) -> TurnResult:
+        """Write what a provider says to *messages*, with what its tools find out."""
+
+        async def job(ticket: Ticket) -> TurnResult:
+            async def one_pass(
+                source: Source, *, first: bool, suppress_user_errors: bool
+            ) -> StreamResult:
+                return await reply.stream(
+                    source, ticket, first=first, suppress_user_errors=suppress_user_errors
+                )
+
+            with self._running.noted(reply, ticket.wishes):
+                result = await run_turn(
+                    llm,
+                    messages,
+                    stream_pass=one_pass,
+                    tools=tools,
+                    wishes=ticket.wishes,
+                    settings=settings,
+                    fallbacks=fallbacks,
+                    user_id=reply.target.author_id,
+                    channel_id=reply.target.channel_id,
+                    progress=reply.show_progress,
+                    watch=self._observer("turn", reply.channel_id),
+                )
+            whole = result.as_stream_result()
+            if result.error_unshown:
+                await reply.tell_error(whole)
+            await reply.tell_thoughts(whole)
+            return result
+
+        outcome = await self._in_turn(reply, job)
+        if isinstance(outcome, Refused):
+            refused = await _refused(reply, outcome)
+            return TurnResult(
+                status=refused.status,
+                stop_reason=refused.stop_reason,
+                data=outcome,
+                messages=tuple(messages),
+            )
+        return outcome
+
+    async def _in_turn(self, reply: Reply, job: Job[T]) -> T | Refused:
+        policy = reply.options.policy or self._policy
+        if self._is_shared and policy == "interrupt":
+            await self._stops.request_follow_up(channel_id=reply.channel_id)
+        return await self._channels.run(reply.channel_id, job, policy)
+
+    def _observer(self, chart: str, channel_id: int) -> Observer | None:
+        return None if self._looker is None else self._looker.observer(chart, channel_id)
+
+
+async def _refused(reply: Reply, refused: Refused) -> StreamResult:
+    phrase = _APOLOGIES.get(refused.reason)
+    if phrase is not None and reply.target.interaction is not None:
+        await reply.apologise(phrase)
+    status, reason = _REFUSED.get(refused.reason, ("stopped_by_user", "system_request"))
+    return StreamResult(status=status, stop_reason=reason, data=refused)
