@@ -34,9 +34,7 @@ def test_a_column_goes_to_the_side_that_its_colons_ask_for() -> None:
     ]
     assert said("| n |\n|-:|\n| 漢字 |\n| 5 |") == ["```\n   n\n----\n漢字\n   5\n```"]
     # A row may have more cells than there are sides.
-    assert said("| n |\n|-:|\n| 10 | x |\n| 5 | yz |") == [
-        "```\n n\n---+---\n10 | x\n 5 | yz\n```"
-    ]
+    assert said("| n |\n|-:|\n| 10 | x |\n| 5 | yz |") == ["```\n n\n---+---\n10 | x\n 5 | yz\n```"]
 
 
 def test_a_table_that_goes_on_in_another_message_keeps_its_sides() -> None:

@@ -44,11 +44,11 @@ class Row:
 
 @frozen(slots=True)
 class Table:
-    """Where a table is, and its rows.  The head is `rows[0]`; `gap` spans the separator row,
-    which says by its colons to which side each column goes."""
+    """Where a table is, and its rows.  The head is `rows[0]`; `gap` spans the separator row."""
 
     rows: tuple[Row, ...]
     sides: tuple[Side, ...]
+    """To which side each column goes; the colons of the separator row say so."""
     gap: tuple[int, int]
     start: int
     end: int
