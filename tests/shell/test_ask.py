@@ -57,6 +57,33 @@ async def test_a_reply_is_shown_with_its_way() -> None:
     assert json.loads(server.requests[0]["body"])["messages"][-1]["content"] == "Hi?"
 
 
+@pytest.mark.parametrize("kind", ["openai", "gemini", "anthropic"])
+async def test_the_environment_says_who_answers(kind: str) -> None:
+    """As for `minamo run`: the key that is set tells the dialect."""
+    name = "google" if kind == "gemini" else kind
+    recording = (RECORDINGS / f"{name}-text.sse").read_bytes()
+    bare = {key: value for key, value in os.environ.items() if key not in KEYS.values()}
+    async with serving(saying(recording)) as server:
+        found = {**bare, KEYS[name]: CANARY, "MINAMO_MODEL": "m"}
+        where = [] if kind == "openai" else ["--provider", kind, "--base-url", server.url]
+        if kind == "openai":
+            found["OPENAI_BASE_URL"] = server.url
+        done = await anyio.run_process(
+            [sys.executable, "-m", "minamo.cli.main", "ask", "Hi?", *where], check=False, env=found
+        )
+    assert done.returncode == 0, done.stderr
+    assert b"completed" in done.stdout
+
+
+async def test_without_a_model_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MINAMO_MODEL", raising=False)
+    done = await anyio.run_process(
+        [sys.executable, "-m", "minamo.cli.main", "ask", "Hi?"], check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == b"minamo: no model to ask: name it with --model, or set MINAMO_MODEL\n"
+
+
 async def test_json_lines_and_a_trace_that_replays_the_same(tmp_path: Path) -> None:
     trace = tmp_path / "one.jsonl"
     async with serving(saying(HELLO, END)) as server:

@@ -27,7 +27,7 @@ examples:
   minamo demo roll --json      what happens, as JSON lines
 
 Ctrl-C stops the reply, as the Stop button does.
-exit codes: 0 the reply ended well or was stopped; 1 it did not; 2 there is no such piece
+exit codes: 0 the reply ended well or was stopped; 1 it did not; 2 that cannot be said
 """
 
 
@@ -40,7 +40,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("piece", nargs="?", default="hello", help="what to see; or say anything")
+    parser.add_argument(
+        "piece", nargs="?", default="hello", help="what to see (default: hello); or say anything"
+    )
     parser.add_argument("--list", action="store_true", help="what there is to see")
     parser.add_argument("--json", action="store_true", help="what happens, as JSON lines")
     parser.set_defaults(run=_run)
