@@ -1,4 +1,4 @@
-"""Checks and fakes for programs that use minamo."""
+"""Checks and fakes for programs that use minamo, and ways to stream without Discord."""
 
 from __future__ import annotations
 
@@ -6,15 +6,46 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from attrs import frozen
+
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.core.config import StreamConfig
+from minamo.core.result import StreamResult
+from minamo.shell.drive import Source
 from minamo.shell.providing.scripted import Scripted as Scripted
 from minamo.shell.providing.scripted import as_chunks as as_chunks
+from minamo.shell.turns.turn import run_turn as run_turn
+from minamo.shell.turns.turn_listen import ListeningPass as ListeningPass
 from minamo.wire.stream import Frame
 
-__all__ = ["Scripted", "as_chunks", "check_adapter"]
+__all__ = [
+    "Heard",
+    "ListeningPass",
+    "Scripted",
+    "as_chunks",
+    "check_adapter",
+    "listen",
+    "run_turn",
+]
 
 _RANDOM_CUTS = 8
 _CUTS_MAX = 1_000
+
+
+@frozen
+class Heard:
+    """A reply that was streamed to nobody."""
+
+    result: StreamResult
+    messages: list[str]
+    """What a channel would have been sent."""
+
+
+async def listen(source: Source, config: StreamConfig | None = None) -> Heard:
+    """Stream a reply through the machine, as to a channel that takes every message at once."""
+    messages: list[str] = []
+    result = await ListeningPass(messages.append, config=config or StreamConfig())(source)
+    return Heard(result, messages)
 
 
 class BytesDecoder(Protocol):
