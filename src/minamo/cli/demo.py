@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -115,6 +116,15 @@ class _Printer:
         self._typing = False
 
     def happened(self, one: dict[str, Any]) -> None:
+        try:
+            self._tell(one)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Somebody piped us into `head`.  It is the local Discord that calls this, and its
+            # bot has nothing to do with that; the rest is said to nobody.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def _tell(self, one: dict[str, Any]) -> None:
         if self._json:
             print(json.dumps(one), flush=True)
             return
