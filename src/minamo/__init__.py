@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING
 from minamo.lazy import lazily
 
 if TYPE_CHECKING:
+    from minamo.core.chunks import Call as Call
+    from minamo.core.chunks import Done as Done
+    from minamo.core.chunks import Error as Error
+    from minamo.core.chunks import FunctionCall as FunctionCall
+    from minamo.core.chunks import Text as Text
     from minamo.core.config import HumanizerDegree as HumanizerDegree
     from minamo.core.config import StreamConfig as StreamConfig
     from minamo.core.result import StreamResult as StreamResult
+    from minamo.core.trace import read_trace as read_trace
     from minamo.errors import BadRequest as BadRequest
     from minamo.errors import BadSetting as BadSetting
     from minamo.errors import BadTrace as BadTrace
     from minamo.errors import ChartError as ChartError
     from minamo.errors import ClientClosed as ClientClosed
     from minamo.errors import MinamoError as MinamoError
+    from minamo.inspect.replay import replay as replay
     from minamo.shell.client import Client as Client
     from minamo.shell.context import StreamContext as StreamContext
     from minamo.shell.discord.history import Memory as Memory
@@ -27,15 +34,19 @@ if TYPE_CHECKING:
     from minamo.shell.providing.adapters import Gemini as Gemini
     from minamo.shell.providing.adapters import OpenAICompatible as OpenAICompatible
     from minamo.shell.providing.http import Deadlines as Deadlines
+    from minamo.shell.providing.prepared import PreparedConversation as PreparedConversation
     from minamo.shell.providing.retry import fallback as fallback
     from minamo.shell.providing.retry import retry as retry
     from minamo.shell.providing.scripted import Scripted as Scripted
     from minamo.shell.providing.scripted import as_chunks as as_chunks
     from minamo.shell.sending.overflow import Overflow as Overflow
     from minamo.shell.sending.sender import Ping as Ping
+    from minamo.shell.stopping.lease import Leased as Leased
     from minamo.shell.stopping.lease_redis import RedisLease as RedisLease
+    from minamo.shell.stopping.requests import Reach as Reach
     from minamo.shell.stopping.stops import MemoryStops as MemoryStops
     from minamo.shell.stopping.stops_redis import RedisStops as RedisStops
+    from minamo.shell.stopping.wishes import Wishes as Wishes
     from minamo.shell.telling.notices import NoticeSettings as NoticeSettings
     from minamo.shell.telling.thoughts import Thoughts as Thoughts
     from minamo.shell.turns.tool_context import ToolContext as ToolContext
@@ -51,6 +62,7 @@ if TYPE_CHECKING:
     from minamo.wire.conversation import user as user
     from minamo.wire.images import Image as Image
     from minamo.wire.limits import WireLimits as WireLimits
+    from minamo.wire.stream import Frame as Frame
     from minamo.wire.tools import Tool as Tool
 
 __version__ = "0.1.0"
@@ -60,13 +72,19 @@ _HOMES = {
     "BadRequest": "minamo.errors",
     "BadSetting": "minamo.errors",
     "BadTrace": "minamo.errors",
+    "Call": "minamo.core.chunks",
     "ChartError": "minamo.errors",
     "Client": "minamo.shell.client",
     "ClientClosed": "minamo.errors",
     "Deadlines": "minamo.shell.providing.http",
+    "Done": "minamo.core.chunks",
+    "Error": "minamo.core.chunks",
+    "Frame": "minamo.wire.stream",
+    "FunctionCall": "minamo.core.chunks",
     "Gemini": "minamo.shell.providing.adapters",
     "HumanizerDegree": "minamo.core.config",
     "Image": "minamo.wire.images",
+    "Leased": "minamo.shell.stopping.lease",
     "Memory": "minamo.shell.discord.history",
     "MemoryStops": "minamo.shell.stopping.stops",
     "Message": "minamo.wire.conversation",
@@ -77,6 +95,8 @@ _HOMES = {
     "Overflow": "minamo.shell.sending.overflow",
     "Persona": "minamo.shell.options",
     "Ping": "minamo.shell.sending.sender",
+    "PreparedConversation": "minamo.shell.providing.prepared",
+    "Reach": "minamo.shell.stopping.requests",
     "RedisLease": "minamo.shell.stopping.lease_redis",
     "RedisStops": "minamo.shell.stopping.stops_redis",
     "Scripted": "minamo.shell.providing.scripted",
@@ -84,6 +104,7 @@ _HOMES = {
     "StreamContext": "minamo.shell.context",
     "StreamOrchestrator": "minamo.shell.orchestrator",
     "StreamResult": "minamo.core.result",
+    "Text": "minamo.core.chunks",
     "Thoughts": "minamo.shell.telling.thoughts",
     "Tool": "minamo.wire.tools",
     "ToolContext": "minamo.shell.turns.tool_context",
@@ -92,10 +113,13 @@ _HOMES = {
     "TurnResult": "minamo.shell.turns.turn_result",
     "TurnSettings": "minamo.shell.turns.turn_settings",
     "WireLimits": "minamo.wire.limits",
+    "Wishes": "minamo.shell.stopping.wishes",
     "as_chunks": "minamo.shell.providing.scripted",
     "as_tool": "minamo.shell.turns.tools",
     "assistant": "minamo.wire.conversation",
     "fallback": "minamo.shell.providing.retry",
+    "read_trace": "minamo.core.trace",
+    "replay": "minamo.inspect.replay",
     "retry": "minamo.shell.providing.retry",
     "stream_config": "minamo.shell.environment",
     "system": "minamo.wire.conversation",
@@ -108,13 +132,19 @@ __all__ = [
     "BadRequest",
     "BadSetting",
     "BadTrace",
+    "Call",
     "ChartError",
     "Client",
     "ClientClosed",
     "Deadlines",
+    "Done",
+    "Error",
+    "Frame",
+    "FunctionCall",
     "Gemini",
     "HumanizerDegree",
     "Image",
+    "Leased",
     "Memory",
     "MemoryStops",
     "Message",
@@ -125,6 +155,8 @@ __all__ = [
     "Overflow",
     "Persona",
     "Ping",
+    "PreparedConversation",
+    "Reach",
     "RedisLease",
     "RedisStops",
     "Scripted",
@@ -132,6 +164,7 @@ __all__ = [
     "StreamContext",
     "StreamOrchestrator",
     "StreamResult",
+    "Text",
     "Thoughts",
     "Tool",
     "ToolContext",
@@ -140,11 +173,14 @@ __all__ = [
     "TurnResult",
     "TurnSettings",
     "WireLimits",
+    "Wishes",
     "__version__",
     "as_chunks",
     "as_tool",
     "assistant",
     "fallback",
+    "read_trace",
+    "replay",
     "retry",
     "stream_config",
     "system",

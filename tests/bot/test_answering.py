@@ -231,6 +231,45 @@ async def test_too_many_at_a_time(twin: Twin, running: Bot) -> None:
         assert (await one.turn()).status == "stopped_by_user"
 
 
+async def test_a_refusal_is_said_in_the_language_of_the_person(twin: Twin, running: Bot) -> None:
+    twin.user("ann").locale = "de"
+    twin.user("bob").locale = "ja"
+    bot = BotSettings(channels=(twin.channel("here").id,), locale="de")
+    limits = LimitSettings(replies_per_minute=1, at_once=0)
+    persona = PersonaSettings(name="Nereid")
+    settings = Settings(bot=bot, limits=limits, persona=(persona,))
+    async with running(twin, settings, Listening("Waves.")) as one:
+        asked = {"prompt": "Speak", "persona": "Nereid"}
+        await twin.slash("ask", asked, channel="elsewhere", user="ann")
+        await twin.slash("ask", asked, channel="here", user="bob")
+        await one.turn()
+        await twin.slash("ask", asked, channel="here", user="bob")
+        await one.until(lambda: len([m for m in twin.messages("here") if m.is_ephemeral]) == 2)
+        assert twin.texts("elsewhere") == ["Hier antworte ich nicht."]
+        answers, refused = (m.content for m in twin.messages("here") if m.is_ephemeral)
+        assert answers == "Nereid が下で回答します。"
+        assert "1分間の質問が多すぎます" in refused
+        # A message does not tell the language of who wrote it; the setting does.
+        for text in ("one", "two"):
+            await twin.say(one.mention(text), channel="here", user="carl")
+        await one.until(lambda: any("Minute" in text for text in twin.texts("here")))
+
+
+async def test_commands_are_described_in_every_language(twin: Twin, running: Bot) -> None:
+    settings = Settings(persona=(PersonaSettings(name="Nereid"),))
+    async with running(twin, settings, Listening()) as one:
+        await one.until(lambda: len(_commands(twin)) == 2)
+        ask, stop = (_commands(twin)[name] for name in ("ask", "stop"))
+        assert ask["description"] == "Ask me something"
+        for said in (ask, stop, *ask["options"]):
+            assert set(said["description_localizations"]) == {"de", "ja"}
+        assert ask["options"][0]["description_localizations"]["de"] == "Die Frage"
+
+
+def _commands(twin: Twin) -> dict[str, Any]:
+    return {one["name"]: one for shelf in twin.world.commands.values() for one in shelf.values()}
+
+
 async def test_the_button_and_edits(twin: Twin, running: Bot) -> None:
     settings = Settings(bot=BotSettings(mode="edit"))
     voice = Listening("One.\n\n", (0.1, "Two.\n\n"), hangs=True)

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -88,3 +89,12 @@ async def test_the_state_in_the_bottom_line_of_a_terminal() -> None:
     assert b"\x1b[2min_details" in shown
     assert "minamo is typing…".encode() in shown
     assert b"opening > streaming > in_details > streaming" in shown
+
+
+def test_a_pipe_that_is_closed_is_not_an_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m minamo.cli.main demo table | head -1",
+        shell=True, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "you\n"
+    assert done.stderr == ""

@@ -16,6 +16,7 @@ from minamo.bot.showing import Showing
 from minamo.bot.toolbox import now, roll, toolbox
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
 from minamo.errors import BadSetting
+from minamo.shell.telling.wording import Languages
 from minamo.shell.turns.tool_context import ToolError
 from minamo.wire.conversation import assistant, tool, user
 
@@ -82,8 +83,11 @@ def test_the_memory_is_bounded() -> None:
 
 
 def test_the_words_of_a_refusal() -> None:
-    assert "again in 12 s" in too_much(Denied(11.2, told=False))
-    assert "still answering" in too_much(Denied(None, told=False))
+    words = Languages().wording
+    assert "again in 12 s" in too_much(Denied(11.2, told=False), words("en"))
+    assert "in 12 s noch einmal" in too_much(Denied(11.2, told=False), words("de"))
+    assert "12秒後" in too_much(Denied(11.2, told=False), words("ja"))
+    assert "still answering" in too_much(Denied(None, told=False), words("en-GB"))
 
 
 async def test_roll() -> None:

@@ -87,6 +87,23 @@ async def test_dark_follows_the_system_and_the_switch(look, shoot):
         assert await page.get_attribute("#theme", "aria-pressed") == "false"
 
 
+# Tabs that somebody would have to scroll sideways for.
+CUT_OFF = """() => [...document.querySelectorAll('[role=tab], .seg button')].filter((one) => {
+  one.closest('.card').scrollIntoView();
+  const [own, row] = [one.getBoundingClientRect(), one.parentElement.getBoundingClientRect()];
+  const top = document.elementFromPoint(own.right - 3, own.top + own.height / 2);
+  return own.left < row.left || own.right > row.right || top !== one;
+}).map((one) => one.id)"""
+
+
+@pytest.mark.parametrize("width", [320, 360, 390, 820, 1280, 1440])
+async def test_every_tab_is_in_sight_at_once(look, width):
+    screen = {"width": width, "height": 844}
+    async with rig(quick=True) as made, look(made.served.address, viewport=screen) as seen:
+        assert await seen.page.locator("#chart-tabs [role=tab]").count() == 4
+        assert await seen.page.evaluate(CUT_OFF) == []
+
+
 async def test_on_a_phone_it_is_one_column(look, shoot):
     async with (
         rig(quick=True) as made,

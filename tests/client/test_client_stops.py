@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import hikari
 import pytest
 
 from minamo.shell.discord.stopping import BUTTON
@@ -146,6 +147,27 @@ async def test_questions_queue(twin: Twin) -> None:
     asked = {one.content: one.id for one in twin.messages() if not one.author.is_bot}
     told = {one.content: one.reply_to for one in twin.messages() if one.author.is_bot}
     assert told["two"] == asked["two"]  # it had to wait, so it says what it answers
+
+
+@pytest.mark.parametrize(
+    ("policy", "phrase"), [("queue", "Hier warten schon zu viele"), ("ignore", "jemand anderem")]
+)
+async def test_who_used_a_command_is_told_why_there_is_no_answer(
+    twin: Twin, policy: str, phrase: str
+) -> None:
+    twin.user("ann").locale = "de"
+    async with rigged(twin, streaming(SLOW), policy=policy, queue_max=0) as rig:
+
+        async def on_command(event: hikari.InteractionCreateEvent) -> None:
+            if isinstance(event.interaction, hikari.CommandInteraction):
+                await rig.client.stream(event.interaction, Scripted(["never said"]))
+
+        rig.bot.subscribe(hikari.InteractionCreateEvent, on_command)
+        await started(rig)
+        await twin.slash("ask", user="ann")
+        await rig.until(lambda: any(phrase in text for text in twin.texts()))
+        await rig.client.kill(channel_id=twin.channel("general").id)
+    assert "never said" not in twin.texts()
 
 
 async def test_questions_are_ignored(twin: Twin) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import re
 from collections.abc import AsyncIterator
@@ -17,6 +18,7 @@ from attrs import fields
 
 import minamo
 from minamo.core.result import Status
+from minamo.shell.environment import NAMES
 from minamo.shell.options import How, Options
 from minamo.twin import Twin
 from provider_server import Server, serving, streamed
@@ -100,9 +102,30 @@ async def test_the_programs_of_the_page_run(
 def test_every_option_is_explained() -> None:
     known = {one.name for one in fields(Options)}
     assert known == set(How.__annotations__)
-    missing = {name for name in known if f"`{name}=" not in TEXT} - {"on_stream_progress", "reply"}
+    missing = {name for name in known if f"`{name}=" not in TEXT} - {"reply"}
     assert not missing
     assert "`reply=True`" in TEXT
+
+
+def test_every_option_of_the_client_is_explained() -> None:
+    known = set(inspect.signature(minamo.Client).parameters) - {"bot"}
+    assert not {name for name in known if f"`{name}=" not in TEXT}
+
+
+def test_every_number_is_explained_with_its_default() -> None:
+    rows = re.findall(
+        r"^\| (`\w+`(?:, `\w+`)?) \| (\S+?),? .*\|(?: `(\w+)`)? \|$", TEXT, re.MULTILINE
+    )
+    told = {name: row for row in rows for name in re.findall(r"\w+", row[0])}
+    assert {one.name for one in fields(minamo.StreamConfig)} <= set(told)
+    assert {told[setting][2]: setting for setting in NAMES.values()} == dict(NAMES)
+    for one in fields(minamo.StreamConfig):
+        if (
+            isinstance(one.default, int)
+            and not isinstance(one.default, bool)
+            and one.name in NAMES.values()
+        ):
+            assert told[one.name][1] == str(int(one.default)), one.name
 
 
 def test_every_status_is_explained() -> None:

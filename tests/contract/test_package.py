@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_public_names_are_pinned() -> None:
     assert minamo.__all__ == [
-        "Anthropic", "BadRequest", "BadSetting", "BadTrace", "ChartError", "Client", "ClientClosed", "Deadlines", "Gemini", "HumanizerDegree", "Image", "Memory", "MemoryStops", "Message", "MinamoError", "NoticeSettings", "OpenAICompatible", "OpenTelemetry", "Overflow", "Persona", "Ping", "RedisLease", "RedisStops", "Scripted", "StreamConfig", "StreamContext", "StreamOrchestrator", "StreamResult", "Thoughts", "Tool", "ToolContext", "ToolError", "Tools", "TurnResult", "TurnSettings", "WireLimits", "__version__", "as_chunks", "as_tool", "assistant", "fallback", "retry", "stream_config", "system", "tool", "user",
+        "Anthropic", "BadRequest", "BadSetting", "BadTrace", "Call", "ChartError", "Client", "ClientClosed", "Deadlines", "Done", "Error", "Frame", "FunctionCall", "Gemini", "HumanizerDegree", "Image", "Leased", "Memory", "MemoryStops", "Message", "MinamoError", "NoticeSettings", "OpenAICompatible", "OpenTelemetry", "Overflow", "Persona", "Ping", "PreparedConversation", "Reach", "RedisLease", "RedisStops", "Scripted", "StreamConfig", "StreamContext", "StreamOrchestrator", "StreamResult", "Text", "Thoughts", "Tool", "ToolContext", "ToolError", "Tools", "TurnResult", "TurnSettings", "WireLimits", "Wishes", "__version__", "as_chunks", "as_tool", "assistant", "fallback", "read_trace", "replay", "retry", "stream_config", "system", "tool", "user",
     ]  # fmt: skip
     assert dir(minamo) == sorted(minamo.__all__)
     assert minamo.machine.__all__ == [

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from minamo.cli import main
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "machine.md"]
 PROGRAMS = [
@@ -32,6 +34,21 @@ def test_a_program_runs(program: str, tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+def test_programs_use_public_names_alone(page: Path) -> None:
+    inner = r"^\s*(?:from|import) (minamo\.(?!testing|twin|machine)\w+.*)"
+    assert re.findall(inner, page.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
+def test_every_command_is_on_some_page() -> None:
+    text = "".join(
+        page.read_text(encoding="utf-8") for page in [*PAGES, *(ROOT / "docs").glob("*.md")]
+    )
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    missing = [name for name in main._COMMANDS if f"minamo {name}" not in text + makefile]
+    assert not missing
 
 
 def test_every_link_leads_somewhere() -> None:

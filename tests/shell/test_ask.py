@@ -9,12 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
 from aiohttp import web
 
-from minamo.cli.main import main
+from minamo.bot.providers import HOMES
+from minamo.cli.ask import _adapter
+from minamo.cli.main import main, parser
 from provider_server import refusing, saying, serving, streamed
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +58,45 @@ async def test_a_reply_is_shown_with_its_way() -> None:
     assert "\x1b" not in out
     assert CANARY not in out + done.stderr.decode()
     assert json.loads(server.requests[0]["body"])["messages"][-1]["content"] == "Hi?"
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("OPENAI_API_KEY", "openai"),
+        ("GEMINI_API_KEY", "gemini"),
+        ("ANTHROPIC_API_KEY", "anthropic"),
+    ],
+)
+def test_the_key_that_is_set_tells_who_answers(
+    monkeypatch: pytest.MonkeyPatch, key: str, kind: str
+) -> None:
+    for name in (*KEYS.values(), "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(key, CANARY)
+    monkeypatch.setenv("MINAMO_MODEL", "m")
+    adapter = _adapter(parser().parse_args(["ask", "Hi?"]))
+    assert (adapter.host, adapter.model) == (urlsplit(HOMES[kind]).hostname, "m")
+
+
+async def test_the_environment_says_where_to_ask() -> None:
+    async with serving(saying(HELLO, END)) as server:
+        done = await anyio.run_process(
+            [sys.executable, "-m", "minamo.cli.main", "ask", "Hi?"],
+            check=False,
+            env={**os.environ, "OPENAI_BASE_URL": server.url, "MINAMO_MODEL": "m"},
+        )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(server.requests[0]["body"])["model"] == "m"
+
+
+async def test_without_a_model_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MINAMO_MODEL", raising=False)
+    done = await anyio.run_process(
+        [sys.executable, "-m", "minamo.cli.main", "ask", "Hi?"], check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == b"minamo: no model to ask: name it with --model, or set MINAMO_MODEL\n"
 
 
 async def test_json_lines_and_a_trace_that_replays_the_same(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_events_take_every_row_that_guards_let_pass(name: str) -> None:
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "hypothesis.py").write_text("raise ModuleNotFoundError(name='hypothesis')\n")
     program = (
-        "from minamo.testing import Scripted, check_adapter, stream_alone\n"
+        "from minamo.testing import Scripted, check_adapter, listen\n"
         "try:\n    from minamo.testing import traces\n"
         "except ModuleNotFoundError as error:\n    print(error)\n"
     )
@@ -170,8 +170,8 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
 
 def test_the_public_names_are_pinned() -> None:
     assert minamo.testing.__all__ == [
-        "Scripted", "Streamed", "as_chunks", "check_adapter", "check_stream", "events",
-        "markdown_texts", "results", "stand_in", "stream_alone", "texts", "traces", "virtually",
+        "Heard", "ListeningPass", "Moment", "Scripted", "Trace", "as_chunks", "check_adapter", "check_stream", "events",
+        "listen", "markdown_texts", "results", "run_turn", "stand_in", "texts", "traces", "virtually",
     ]  # fmt: skip
     for name in minamo.testing.__all__:
         assert getattr(minamo.testing, name) is not None

@@ -20,7 +20,21 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "charts" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["charts", "--format", "pdf"]])
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "see it in the browser" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none" / "x.jsonl"
+    asked = ["ask", "Hi", "--base-url", "http://127.0.0.1:1", "--model", "m", "--trace", str(path)]
+    assert main(asked) == 2
+    assert capsys.readouterr().err == f"minamo: {path}: No such file or directory\n"
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["charts", "--format", "pdf"]])
 def test_nonsense_ends_with_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -59,7 +73,7 @@ def test_bench_lists_what_can_be_measured(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_bench_refuses_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "nothing"]) == 1
+    assert main(["bench", "nothing"]) == 2
     assert "nothing to measure called 'nothing'; there is" in capsys.readouterr().err
 
 

@@ -73,14 +73,16 @@ def test_a_state_can_be_lit(run: Run) -> None:
             "stream has no leaf 'live'; it has opening",
         ),
         (["stream", "--state", "in_code"], "--state lights a picture; md has none"),
-        (["--charts", "nowhere"], "no charts in nowhere/"),
+        (["--charts", "some/where"], "no charts in some/where;"),
+        (["--state", "in_code"], "which chart? Name one of channel, delivery, stream, turn"),
+        (["stream", "--write"], "leave the name out"),
     ],
 )
 def test_a_wrong_question_gets_a_helpful_answer(
     run: Run, arguments: list[str], message: str
 ) -> None:
     code, _, err = run("charts", *arguments)
-    assert code == 1
+    assert code == 2
     assert message in err
     assert err.count("\n") == 1
 
@@ -174,8 +176,23 @@ def test_write_draws_what_check_wants(run: Run, folder: Path, tmp_path: Path) ->
     pictures = tmp_path / "new"
     code, out, _ = run("charts", "--write", "--charts", folder, "--diagrams", pictures)
     assert code == 0
-    assert "new/stream.svg" in out.splitlines()
+    assert str(pictures / "stream.svg") in out.splitlines()
     assert run("charts", "--check", "--charts", folder, "--diagrams", pictures)[0] == 0
+
+
+def test_where_pictures_are_drawn_is_told_from_here(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    out = run("charts", "--write", "--charts", folder)[1]
+    assert "diagrams/stream.svg" in out.splitlines()
+
+
+def test_nothing_is_drawn_into_an_installed_package(run: Run, folder: Path) -> None:
+    (folder.parent / "__init__.py").touch()
+    code, _, err = run("charts", "--write", "--charts", folder)
+    assert (code, "--diagrams DIR" in err) == (2, True)
+    assert run("charts", "--write", "--charts", folder, "--diagrams", folder.parent / "x")[0] == 0
 
 
 def test_charts_without_pictures_can_be_checked(run: Run, folder: Path) -> None:

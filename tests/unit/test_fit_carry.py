@@ -136,6 +136,10 @@ def test_a_table_goes_on_with_its_header() -> None:
         ["```\nName | N\n-----+--\na    | 1\n```"],
         ["```\nName   | N\n-------+---+--\nlonger | 2\nc      | 3 | 4\n```\n\nend"],
     ]
+    numbers = head.replace("|---|\n", "|--:|\n")
+    assert told(numbers + "| a | 1 |\n", "| b | 23 |\n| c | 4 | 5 |")[1] == [
+        "```\nName |  N\n-----+----+--\nb    | 23\nc    |  4 | 5\n```"
+    ]
     assert told(head + "| a | 1 |\n", "| b | 2 |", tables="bullets") == [
         ["- **Name**: a\n  - **N**: 1"],
         ["- **Name**: b\n  - **N**: 2"],

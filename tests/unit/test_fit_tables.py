@@ -20,9 +20,29 @@ TABLE = "| Name | Age |\n|:-----|----:|\n| Bob | 5 |\n| Ann-Marie | 41 |"
 
 def test_a_table_is_aligned_in_a_code_block() -> None:
     assert said(f"before\n\n{TABLE}\n\nafter") == [
-        "before\n\n```\nName      | Age\n----------+----\nBob       | 5\nAnn-Marie | 41\n```"
+        "before\n\n```\nName      | Age\n----------+----\nBob       |   5\nAnn-Marie |  41\n```"
         "\n\nafter"
     ]
+
+
+def test_a_column_goes_to_the_side_that_its_colons_ask_for() -> None:
+    head = "| left | right | centre | as is |\n|:---|---:|:---:|---|\n"
+    assert said(head + "| a | 1 | x | b |\n| cd | 23456 | wxyz | d |\n| | | | |\n| | 7 |") == [
+        "```\nleft | right | centre | as is\n-----+-------+--------+------\n"
+        "a    |     1 |   x    | b\ncd   | 23456 |  wxyz  | d\n     |       |        | \n"
+        "     |     7\n```"
+    ]
+    assert said("| n |\n|-:|\n| 漢字 |\n| 5 |") == ["```\n   n\n----\n漢字\n   5\n```"]
+    # A row may have more cells than there are sides.
+    assert said("| n |\n|-:|\n| 10 | x |\n| 5 | yz |") == ["```\n n\n---+---\n10 | x\n 5 | yz\n```"]
+
+
+def test_a_table_that_goes_on_in_another_message_keeps_its_sides() -> None:
+    rows = "".join(f"| row {number} | {number * number} |\n" for number in range(300))
+    messages = said("| Name | Value |\n|---|---:|\n" + rows)
+    lines = [line for message in messages for line in message.splitlines() if "row" in line]
+    assert len(lines) == 300
+    assert {len(line) for line in lines} == {len("row 299 | Value")}
 
 
 def test_reasons_of_a_table() -> None:
@@ -139,7 +159,7 @@ def test_a_table_ends_at_another_block() -> None:
 
 def test_tables_with_crlf() -> None:
     assert said(TABLE.replace("\n", "\r\n")) == [
-        "```\nName      | Age\n----------+----\nBob       | 5\r\nAnn-Marie | 41\n```"
+        "```\nName      | Age\n----------+----\nBob       |   5\r\nAnn-Marie |  41\n```"
     ]
 
 

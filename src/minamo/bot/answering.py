@@ -21,6 +21,7 @@ from minamo.shell.discord.history import Memory
 from minamo.shell.discord.targets import read_target
 from minamo.shell.options import How, Persona
 from minamo.shell.sending.sender import Took
+from minamo.shell.telling.wording import Languages, Wording
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import Chats
 from minamo.shell.turns.turn_result import TurnResult
@@ -45,6 +46,7 @@ class Answering:
     """Gets the result of every turn."""
     allowance: Allowance = field(init=False, repr=False)
     _calls: Calls = field(factory=Calls, init=False, repr=False)
+    _languages: Languages = field(factory=Languages, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.allowance = Allowance(self.settings.limits)
@@ -58,7 +60,9 @@ class Answering:
     async def _on_started(self, _: hikari.StartedEvent) -> None:
         names = [one.name for one in self.settings.persona]
         answer = await self._calls.make(
-            register_ask(self.bot.rest, self.settings.bot.ask_command, names)
+            register_ask(
+                self.bot.rest, self.settings.bot.ask_command, names, self._languages.wording
+            )
         )
         if not isinstance(answer, Took):
             _LOG.warning("the command to ask with is not registered: %r", answer)
@@ -73,7 +77,8 @@ class Answering:
         with self.allowance.asked(int(event.author_id)) as verdict:
             if isinstance(verdict, Denied):
                 if not verdict.told:
-                    await self._calls.make(_respond(event.message, too_much(verdict)))
+                    refusal = too_much(verdict, self._wording())
+                    await self._calls.make(_respond(event.message, refusal))
                 return
             said = await self._conversation(event)
             if said:
@@ -88,26 +93,31 @@ class Answering:
             return
         if not one.command_name or one.command_name != self.settings.bot.ask_command:
             return
-        ask = read_ask(one)
+        ask, wording = read_ask(one), self._wording(str(one.locale))
         if not self._may_here(one.guild_id, one.channel_id):
-            await self._calls.make(whisper(one, "I do not answer in this place."))
+            await self._calls.make(whisper(one, wording.say("not_here")))
             return
         with self.allowance.asked(int(one.user.id)) as verdict:
             if isinstance(verdict, Denied):
                 # Somebody who used a command is always answered; it is only for their eyes.
-                await self._calls.make(whisper(one, too_much(verdict)))
+                await self._calls.make(whisper(one, too_much(verdict, wording)))
                 return
-            await self._on_ask(one, ask)
+            await self._on_ask(one, ask, wording)
 
-    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask) -> None:
+    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask, wording: Wording) -> None:
         persona = self._persona_named(ask.persona) or self._persona_in(one.channel_id)
         if one.guild_id is None:
             persona = None  # there are no webhooks in direct messages
         if persona is not None:
             # A persona speaks through a webhook, so the command needs an answer of its own.
-            await self._calls.make(whisper(one, f"{persona.name} answers below."))
+            said = wording.say("persona_answers", name=persona.name)
+            await self._calls.make(whisper(one, said))
         name = one.user.global_name or one.user.username
         await self._answer(one, [user(ask.prompt, name=str(name))], persona)
+
+    def _wording(self, locale: str | None = None) -> Wording:
+        """The words for somebody; only commands tell which language a person speaks."""
+        return self._languages.wording(locale or self.settings.bot.locale)
 
     def _is_for_me(self, event: hikari.MessageCreateEvent) -> bool:
         wants, message = self.settings.bot, event.message

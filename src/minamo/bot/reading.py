@@ -171,12 +171,12 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def _from_environment(settings: Settings, environ: Mapping[str, str]) -> Settings:
     token = environ.get("DISCORD_TOKEN", "").strip()
     discord = evolve(settings.discord, token=token) if token else settings.discord
-    given = settings.provider or _providers(environ)
+    given = settings.provider or providers_named(environ)
     providers = tuple(_with_key(one, environ) for one in given)
     return evolve(settings, discord=discord, provider=providers)
 
 
-def _providers(environ: Mapping[str, str]) -> tuple[ProviderSettings, ...]:
+def providers_named(environ: Mapping[str, str]) -> tuple[ProviderSettings, ...]:
     """The provider that the environment names; at most one, for there is one model's name."""
     model = environ.get("MINAMO_MODEL", "").strip()
     base_url = environ.get("OPENAI_BASE_URL", "").strip()

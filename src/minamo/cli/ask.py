@@ -17,12 +17,23 @@ if TYPE_CHECKING:
     from minamo.core.stream import Stream
     from minamo.shell.stopping.wishes import Wishes
 
-_HOMES = {
-    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "google": ("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
-    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-}
+_KINDS = ("openai", "gemini", "anthropic")
 _FINE = ("completed", "function_call")
+_EPILOG = """\
+environment, as for `minamo run`:
+
+  MINAMO_MODEL         the model to ask, and one of these:
+  OPENAI_API_KEY  GEMINI_API_KEY  ANTHROPIC_API_KEY  OPENAI_BASE_URL
+
+examples:
+
+  minamo ask "Why is the sea blue?" --model NAME
+  minamo ask "Hi" --base-url http://localhost:11434/v1 --model NAME     a server of your own
+  minamo ask "Hi" --model NAME --trace hi.jsonl                         then: minamo replay hi.jsonl
+
+Ctrl-C stops the reply; what was said stays.
+exit codes: 0 there is a reply; 1 there is none, or not all of it; 2 there is no model or no key
+"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,13 +41,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "ask",
         help="stream one reply into the terminal",
-        description="Ask a model and watch the reply go through the machine.  Keys come from "
-        "OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY.",
+        description="Ask a model and watch the reply go through the machine.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("prompt", help="what to ask")
-    parser.add_argument("--provider", choices=sorted(_HOMES), default="openai")
+    parser.add_argument(
+        "--provider",
+        type=lambda name: "gemini" if name == "google" else name,
+        choices=_KINDS,
+        help="the dialect; default: the one whose key is set, else openai",
+    )
     parser.add_argument("--base-url", metavar="URL", help="another server of the same dialect")
-    parser.add_argument("--model", metavar="NAME", required=True)
+    parser.add_argument("--model", metavar="NAME", help="default: MINAMO_MODEL")
     parser.add_argument("--json", action="store_true", help="chunks and the result as JSON lines")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="record for `minamo replay`")
     parser.add_argument(
@@ -68,19 +85,27 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _adapter(options: argparse.Namespace) -> Any:
+    from minamo.bot.providers import HOMES
+    from minamo.bot.reading import KEY_VARIABLES, providers_named
     from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
     from minamo.shell.providing.checks import is_loopback
 
-    home, variable = _HOMES[options.provider]
-    base_url = options.base_url or home
-    api_key = os.environ.get(variable)
+    model = options.model or os.environ.get("MINAMO_MODEL", "").strip()
+    if not model:
+        raise BadRequest("no model to ask: name it with --model, or set MINAMO_MODEL")
+    found = providers_named({**os.environ, "MINAMO_MODEL": model})
+    # Who names an address says where the question goes; the environment only helps out.
+    kind = options.provider or (found[0].kind if found and not options.base_url else "openai")
+    meant = os.environ.get("OPENAI_BASE_URL", "").strip() if kind == "openai" else ""
+    base_url = options.base_url or meant or HOMES[kind]
+    api_key = os.environ.get(KEY_VARIABLES[kind], "").strip()
     if not api_key and not is_loopback(base_url):
-        raise BadRequest(f"no key for {options.provider}: set {variable}")
-    if options.provider == "openai":
-        return OpenAICompatible(base_url, model=options.model, api_key=api_key or None)
-    make = Gemini if options.provider == "google" else Anthropic
+        raise BadRequest(f"no key for {kind}: set {KEY_VARIABLES[kind]}")
+    if kind == "openai":
+        return OpenAICompatible(base_url, model=model, api_key=api_key or None)
+    make = Gemini if kind == "gemini" else Anthropic
     # A server of one's own may not want a key, but these dialects always send one.
-    return make(base_url=base_url, model=options.model, api_key=api_key or "none")
+    return make(base_url=base_url, model=model, api_key=api_key or "none")
 
 
 async def _ask(options: argparse.Namespace, adapter: Any, stream: Stream, out: _Printer) -> None:

@@ -6,7 +6,7 @@ import argparse
 import runpy
 from pathlib import Path
 
-from minamo.errors import MinamoError
+from minamo.errors import BadRequest, MinamoError
 
 _FOLDER = Path(__file__).resolve().parents[3] / "tests" / "bench"
 
@@ -16,22 +16,28 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "bench",
         help="measure, in a checkout",
-        description="Measure a part of minamo beside its peers, in one interleaved run.",
+        description="Measure a part of minamo beside its peers, in one interleaved run.  "
+        "`make bench` runs them all.",
     )
-    parser.add_argument("subject", nargs="?", help="what to measure; leave out for a list")
+    known = ", ".join(_known()) or "nothing here; the measurements are in a checkout"
+    parser.add_argument("subject", nargs="?", help=f"what to measure: {known}")
     parser.add_argument("--json", action="store_true", help="figures for programs")
     parser.set_defaults(run=_run)
 
 
+def _known() -> list[str]:
+    return sorted(path.stem.removeprefix("bench_") for path in _FOLDER.glob("bench_*.py"))
+
+
 def _run(options: argparse.Namespace) -> int:
-    known = sorted(path.stem.removeprefix("bench_") for path in _FOLDER.glob("bench_*.py"))
+    known = _known()
     if not known:
         raise MinamoError("the measurements are not in the package; run this in a checkout")
     if options.subject is None:
         print("\n".join(known))
         return 0
     if options.subject not in known:
-        raise MinamoError(
+        raise BadRequest(
             f"nothing to measure called {options.subject!r}; there is {', '.join(known)}"
         )
     module = runpy.run_path(str(_FOLDER / f"bench_{options.subject}.py"))

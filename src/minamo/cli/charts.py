@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from minamo.errors import ChartError
+from minamo.errors import BadRequest, ChartError
 from minamo.machine.chart import Chart
 from minamo.machine.drawing.svg import to_svg
 from minamo.machine.find import chart_names, home, load
@@ -16,6 +16,18 @@ from minamo.machine.scxml import to_scxml
 from minamo.machine.verifying import verify
 
 _FORMATS = ("mermaid", "md", "svg", "scxml")
+_EPILOG = """\
+examples:
+
+  minamo charts                                  list them
+  minamo charts stream                           every state and row of one, in Markdown
+  minamo charts stream --format svg > stream.svg a picture of it
+  minamo charts --charts my_charts --check       verify charts of your own
+  minamo charts --charts my_charts --write       draw them into the folder diagrams beside it
+
+exit codes: 0 it went well; 1 a chart is wrong, or a diagram is not up to date; 2 there is no such
+chart, state or folder
+"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -24,6 +36,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "charts",
         help="list, show, check and draw statecharts",
         description="List, show, check and draw statecharts; minamo's own, or yours.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", nargs="?", help="show this chart")
     parser.add_argument("--format", choices=_FORMATS, help="how to show it (default: md)")
@@ -39,19 +53,27 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     folder: Path = options.charts or home()
-    diagrams: Path = options.diagrams or folder.parent / "diagrams"
+    diagrams: Path = options.diagrams or _beside(folder, writing=options.write)
     known = chart_names(folder)
     if not known:
-        raise ChartError(f"no charts in {folder.name}/; a chart is a file ending in .yaml")
-    if options.check:
-        return _check(folder, diagrams, known)
-    if options.write:
-        return _write(folder, diagrams, known)
+        raise BadRequest(f"no charts in {folder}; a chart is a file there, ending in .yaml")
+    if options.check or options.write:
+        if options.name is not None:
+            raise BadRequest("--check and --write are for all charts; leave the name out")
+        return (_check if options.check else _write)(folder, diagrams, known)
     if options.name is None:
+        if options.format or options.state:
+            raise BadRequest(f"which chart? Name one of {', '.join(known)}")
         return _list(folder, known)
     if options.name not in known:
-        raise ChartError(f"there is no chart {options.name!r}; known are {', '.join(known)}")
+        raise BadRequest(f"there is no chart {options.name!r}; known are {', '.join(known)}")
     return _show(load(folder / f"{options.name}.yaml"), options.format or "md", options.state)
+
+
+def _beside(folder: Path, *, writing: bool) -> Path:
+    if writing and (folder.parent / "__init__.py").is_file():
+        raise BadRequest("say where to draw the charts of an installed minamo: --diagrams DIR")
+    return folder.parent / "diagrams"
 
 
 def _list(folder: Path, known: list[str]) -> int:
@@ -67,9 +89,9 @@ def _list(folder: Path, known: list[str]) -> int:
 def _show(chart: Chart, form: str, state: str | None) -> int:
     leaves = [leaf.id for leaf in chart.leaves]
     if state is not None and state not in leaves:
-        raise ChartError(f"{chart.name} has no leaf {state!r}; it has {', '.join(leaves)}")
+        raise BadRequest(f"{chart.name} has no leaf {state!r}; it has {', '.join(leaves)}")
     if state is not None and form in ("md", "scxml"):
-        raise ChartError(f"--state lights a picture; {form} has none, use mermaid or svg")
+        raise BadRequest(f"--state lights a picture; {form} has none, use mermaid or svg")
     if form == "mermaid":
         text = to_mermaid(chart, lit=state)
     elif form == "svg":
@@ -89,8 +111,14 @@ def _write(folder: Path, diagrams: Path, known: list[str]) -> int:
     for name in known:
         for file, text in _pictures(load(folder / f"{name}.yaml")).items():
             (diagrams / file).write_text(text, encoding="utf-8")
-            print(f"{diagrams.name}/{file}")
+            print(_place(diagrams / file))
     return 0
+
+
+def _place(path: Path) -> str:
+    """As somebody would write it who works in this folder."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _check(folder: Path, diagrams: Path, known: list[str]) -> int:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -27,7 +28,7 @@ examples:
   minamo demo roll --json      what happens, as JSON lines
 
 Ctrl-C stops the reply, as the Stop button does.
-exit codes: 0 the reply ended well or was stopped; 1 it did not; 2 there is no such piece
+exit codes: 0 the reply ended well or was stopped; 1 it did not; 2 that cannot be said
 """
 
 
@@ -40,7 +41,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("piece", nargs="?", default="hello", help="what to see; or say anything")
+    parser.add_argument(
+        "piece", nargs="?", default="hello", help="what to see (default: hello); or say anything"
+    )
     parser.add_argument("--list", action="store_true", help="what there is to see")
     parser.add_argument("--json", action="store_true", help="what happens, as JSON lines")
     parser.set_defaults(run=_run)
@@ -113,6 +116,15 @@ class _Printer:
         self._typing = False
 
     def happened(self, one: dict[str, Any]) -> None:
+        try:
+            self._tell(one)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Somebody piped us into `head`.  It is the local Discord that calls this, and its
+            # bot has nothing to do with that; the rest is said to nobody.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def _tell(self, one: dict[str, Any]) -> None:
         if self._json:
             print(json.dumps(one), flush=True)
             return

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"minamo {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
     for name in _COMMANDS:
         import_module(f"minamo.cli.{name}").add(commands)
     return top
@@ -46,7 +46,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    options = parser().parse_args(arguments)
+    top = parser()
+    options = top.parse_args(arguments)
+    if options.command is None:
+        top.print_help(sys.stderr)
+        return 2
     try:
         return int(options.run(options))
     except MinamoError as error:
@@ -56,6 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Somebody piped us into `head`.  Closing now keeps the interpreter from complaining.
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A file or folder that somebody named.
+        print(f"minamo: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -8,13 +8,22 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from minamo.errors import MinamoError
+from minamo.errors import BadRequest, MinamoError
 
 if TYPE_CHECKING:
     from minamo.twin import Twin
 
 # The same after every start, so that it can stay in a bot's settings; it opens nothing else.
 _SECRET = "local-and-worthless"  # noqa: S105
+_EPILOG = """\
+examples:
+
+  minamo twin --port 8123                 prints how a bot of yours connects to it
+  minamo twin --port 8123 --say "hello"   somebody speaks as soon as it has
+
+What the bot does is shown line by line.  For tests there is `minamo.twin` in Python.
+exit codes: 0 it was ended; 1 the port cannot be used; 2 there is no such port
+"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,6 +32,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "twin",
         help="run a local Discord for your bot",
         description="Run a local Discord: REST and gateway on one port, until Ctrl-C.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--port", type=int, default=0, metavar="N", help="default: a free one")
     parser.add_argument(
@@ -35,7 +46,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     if not 0 <= options.port <= 65_535:
-        raise MinamoError(f"there is no port {options.port}; ports go from 0 to 65535")
+        raise BadRequest(f"there is no port {options.port}; ports go from 0 to 65535")
     with suppress(KeyboardInterrupt):
         asyncio.run(_serve(options.port, options.say))
     return 0
@@ -53,7 +64,8 @@ async def _serve(port: int, text: str | None) -> None:
     try:
         await twin.__aenter__()
     except OSError as error:
-        raise MinamoError(f"port {port} cannot be used: {error.strerror}") from error
+        why = f"port {port} cannot be used: {error.strerror}"
+        raise MinamoError(f"{why}; choose another, or leave --port out") from error
     try:
         print(f"address  {twin.url}")
         print(f"token    {twin.token}")

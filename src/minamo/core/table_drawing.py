@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import chain, repeat, zip_longest
 
 from minamo.core.draft import Block, Draft
 from minamo.core.enclosures import code_enclosure
 from minamo.core.graphemes import columns
 from minamo.core.limits import TABLE_COLUMNS_MAX
-from minamo.core.tables import Cell, Row, Table, next_table, table_rows
+from minamo.core.tables import Cell, Row, Side, Table, next_table, table_rows
 
 _PIPE_ESCAPE = re.compile(r"\\\|")
 _MARKUP = re.compile(r"[*_~|`\\<>\[\]]")
+
+_Columns = list[tuple[int, Side]]
+_LEFT: Side = "left"
 
 
 def write_table(draft: Draft, table: Table, style: str) -> None:
@@ -44,7 +47,7 @@ def continue_table(draft: Draft, at: int, head: str, style: str) -> int:
         draft.add("```\n", "table")
         body = draft.length
         draft.add(header, "header")
-        _write_rows(draft, rows, widths, start, body, header)
+        _write_rows(draft, rows, _columns(widths, table), start, body, header)
     else:
         _write_bullet_rows(draft, rows, _labels(head, table))
     return rows[-1].end
@@ -70,25 +73,30 @@ def _widths(text: str, rows: Sequence[Row]) -> list[int]:
     return widths
 
 
+def _columns(widths: list[int], table: Table) -> _Columns:
+    """How wide each column is, and its side; rows may have more columns than the header."""
+    return list(zip(widths, chain(table.sides, repeat(_LEFT)), strict=False))
+
+
 def _write_code(draft: Draft, table: Table, widths: list[int]) -> None:
-    start = draft.length
+    start, drawn = draft.length, _columns(widths, table)
     draft.add("```\n", "table")
     body = draft.length
     first = len(draft.pieces)
     head = table.rows[0]
-    _write_row(draft, head, widths)
+    _write_row(draft, head, drawn)
     draft.add("\n" + "-+-".join("-" * width for width in widths) + "\n", "table")
     header = "".join(piece.text for piece in draft.pieces[first:])
     draft.drop(head.end, table.gap[1] if table.rows[1:] else table.end, "clean.table")
-    _write_rows(draft, table.rows[1:], widths, start, body, header)
+    _write_rows(draft, table.rows[1:], drawn, start, body, header)
 
 
 def _write_rows(
-    draft: Draft, rows: Sequence[Row], widths: list[int], start: int, body: int, header: str
+    draft: Draft, rows: Sequence[Row], drawn: _Columns, start: int, body: int, header: str
 ) -> None:
     """Write *rows* and the end of their code block, which began at *start*."""
     for row in rows:
-        _write_row(draft, row, widths)
+        _write_row(draft, row, drawn)
         if row is not rows[-1]:
             draft.copy(row.end, row.line_end)
     if rows:
@@ -98,15 +106,22 @@ def _write_rows(
     draft.blocks.append(Block(start, body, tail, draft.length, code_enclosure("", header)))
 
 
-def _write_row(draft: Draft, row: Row, widths: list[int]) -> None:
+def _write_row(draft: Draft, row: Row, drawn: _Columns) -> None:
     at, gap = row.start, ""
-    for cell, width in zip(row.cells, widths, strict=False):
+    for cell, (width, side) in zip(row.cells, drawn, strict=False):
+        free = width - columns(_shown(draft.source[cell.start : cell.end]))
+        # An empty cell is all blank on any side; on the left of it, a row ends without blanks.
+        before = _before(side, free) if cell.start < cell.end else 0
         draft.drop(at, cell.start, "clean.table")
-        draft.add(gap, "table")
+        draft.add(gap + " " * before, "table")
         _write_cell(draft, cell, code=True)
-        pad = " " * (width - columns(_shown(draft.source[cell.start : cell.end])))
-        gap, at = pad + " | ", cell.end
+        gap, at = " " * (free - before) + " | ", cell.end
     draft.drop(at, row.end, "clean.table")
+
+
+def _before(side: Side, free: int) -> int:
+    """How many of a cell's *free* columns stand before its text."""
+    return {"left": 0, "centre": free // 2, "right": free}[side]
 
 
 def _write_cell(draft: Draft, cell: Cell, *, code: bool) -> None:

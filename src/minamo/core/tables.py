@@ -8,10 +8,13 @@ stays prose.
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from attrs import frozen
 
 from minamo.core.fences import LINE_START
+
+Side = Literal["left", "centre", "right"]
 
 _SEPARATOR = re.compile(
     LINE_START + r" {0,3}(?=[^\r\n]*\|)\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*"
@@ -44,6 +47,8 @@ class Table:
     """Where a table is, and its rows.  The head is `rows[0]`; `gap` spans the separator row."""
 
     rows: tuple[Row, ...]
+    sides: tuple[Side, ...]
+    """To which side each column goes; the colons of the separator row say so."""
     gap: tuple[int, int]
     start: int
     end: int
@@ -58,8 +63,16 @@ def next_table(text: str, at: int, end: int) -> Table | None:
         dashes = _row(text, separator.start(), separator.start(1), separator.end())
         if len(dashes.cells) == len(head.cells):
             rows = (head, *table_rows(text, separator.end(), end))
-            return Table(rows, separator.span(), head.start, max(rows[-1].end, separator.start(1)))
+            sides = tuple(_side(text[cell.start : cell.end]) for cell in dashes.cells)
+            last = max(rows[-1].end, separator.start(1))
+            return Table(rows, sides, separator.span(), head.start, last)
     return None
+
+
+def _side(dashes: str) -> Side:
+    if not dashes.endswith(":"):
+        return "left"
+    return "centre" if dashes.startswith(":") else "right"
 
 
 def _line_before(text: str, low: int, at: int) -> Row | None:

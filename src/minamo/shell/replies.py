@@ -26,7 +26,7 @@ from minamo.wire.conversation import Message
 
 # Why a turn was not begun, as the words for somebody who waits for an answer.
 _APOLOGIES: Mapping[str, str] = {
-    "queue_full": "busy",
+    "queue_full": "queue_full",
     "busy": "busy",
     "unreachable": "busy",
     "closing": "closing",

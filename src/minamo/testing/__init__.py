@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 from minamo.lazy import lazily
 
 if TYPE_CHECKING:
+    from minamo.core.trace import Moment as Moment
+    from minamo.core.trace import Trace as Trace
     from minamo.shell.providing.scripted import Scripted as Scripted
     from minamo.shell.providing.scripted import as_chunks as as_chunks
+    from minamo.shell.turns.turn import run_turn as run_turn
+    from minamo.shell.turns.turn_listen import ListeningPass as ListeningPass
     from minamo.testing.actors import stand_in as stand_in
     from minamo.testing.adapters import check_adapter as check_adapter
-    from minamo.testing.alone import Streamed as Streamed
-    from minamo.testing.alone import stream_alone as stream_alone
+    from minamo.testing.hearing import Heard as Heard
+    from minamo.testing.hearing import listen as listen
     from minamo.testing.sayings import markdown_texts as markdown_texts
     from minamo.testing.sayings import texts as texts
     from minamo.testing.sequences import events as events
@@ -29,16 +33,20 @@ if TYPE_CHECKING:
 # One by one when they are asked for: Hypothesis and trio come with `hikari-minamo[testing]`, and
 # who only checks an adapter needs neither.
 _HOMES = {
+    "Heard": "minamo.testing.hearing",
+    "ListeningPass": "minamo.shell.turns.turn_listen",
+    "Moment": "minamo.core.trace",
     "Scripted": "minamo.shell.providing.scripted",
-    "Streamed": "minamo.testing.alone",
+    "Trace": "minamo.core.trace",
     "as_chunks": "minamo.shell.providing.scripted",
     "check_adapter": "minamo.testing.adapters",
     "check_stream": "minamo.testing.streams",
     "events": "minamo.testing.sequences",
+    "listen": "minamo.testing.hearing",
     "markdown_texts": "minamo.testing.sayings",
     "results": "minamo.testing.sequences",
+    "run_turn": "minamo.shell.turns.turn",
     "stand_in": "minamo.testing.actors",
-    "stream_alone": "minamo.testing.alone",
     "texts": "minamo.testing.sayings",
     "traces": "minamo.testing.sequences",
     "virtually": "minamo.testing.virtual",
@@ -46,16 +54,20 @@ _HOMES = {
 _EXTRA = frozenset({"hypothesis", "trio"})
 
 __all__ = [
+    "Heard",
+    "ListeningPass",
+    "Moment",
     "Scripted",
-    "Streamed",
+    "Trace",
     "as_chunks",
     "check_adapter",
     "check_stream",
     "events",
+    "listen",
     "markdown_texts",
     "results",
+    "run_turn",
     "stand_in",
-    "stream_alone",
     "texts",
     "traces",
     "virtually",

@@ -113,7 +113,7 @@ def interaction(world: World, one: Interaction) -> Json:
         "channel_id": str(place.id),
         "channel": {"id": str(place.id), "type": place.type, "name": place.name},
         "app_permissions": mine,
-        "locale": "en-US",
+        "locale": world.users[one.user_id].locale,
         "entitlements": [],
         "authorizing_integration_owners": {"0": str(place.guild_id or 0)},
         "context": 0 if place.guild_id else 1,

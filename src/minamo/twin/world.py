@@ -31,6 +31,8 @@ class User:
     is_bot: bool = False
     avatar: str | None = None
     takes_dms: bool = True
+    locale: str = "en-US"
+    """The language of their Discord, which a bot learns with their commands and clicks."""
 
 
 @define(eq=False)

@@ -29,7 +29,7 @@ from minamo.shell.telling.wording import Wording
 from minamo.shell.turns.channel import Ticket
 from minamo.shell.turns.tool_context import Progress
 
-# Said to somebody who waits for an answer that will not come; the channel is otherwise free.
+# Said to somebody who waits for an answer that will not come.
 _APOLOGY_S = 10.0
 
 
@@ -128,6 +128,7 @@ class Reply:
 
     async def apologise(self, phrase: str) -> None:
         """Say why there will be no answer, to somebody who sees the bot "thinking…"."""
+        waiting = self.target.interaction
         await send_beside(
             self.home.lanes,
             self.sender,
@@ -136,6 +137,8 @@ class Reply:
             manner=Manner(),
             stream_id=f"{self.stream_id}/sorry",
             deadline_s=_APOLOGY_S,
+            # Not behind the reply that is the reason for it.
+            line=None if waiting is None else int(waiting.id),
         )
 
     def _context(self, ticket: Ticket, *, first: bool, suppress: bool) -> StreamContext:

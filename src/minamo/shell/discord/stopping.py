@@ -15,7 +15,7 @@ from attrs import define, field
 
 from minamo.shell.discord.calls import Calls, whisper
 from minamo.shell.sending.sender import Took
-from minamo.shell.telling.wording import Wording
+from minamo.shell.telling.wording import FALLBACK, Wording, translations
 
 _LOG = logging.getLogger("minamo.stop")
 
@@ -65,8 +65,12 @@ class StopWays:
         async def tell() -> None:
             rest = self._bot.rest
             app = await rest.fetch_application()
-            said = self._wording("en").say("stop_command")
-            await rest.create_slash_command(app.id, name, said)
+            await rest.create_slash_command(
+                app.id,
+                name,
+                self._wording(FALLBACK).say("stop_command"),
+                description_localizations=translations(self._wording, "stop_command"),
+            )
 
         answer = await self._calls.make(tell())
         if not isinstance(answer, Took):

@@ -32,7 +32,8 @@ _LOG = logging.getLogger("minamo.discord")
 class Lane:
     """The worker of one channel; it lives as long as it has something to do."""
 
-    channel_id: int
+    line: int
+    """The channel's id, or that of a line beside it."""
     pacer: Pacer
     queue: deque[Dispatch] = field(factory=deque, repr=False)
     scope: anyio.CancelScope = field(factory=lambda: anyio.CancelScope(shield=True), repr=False)

@@ -47,12 +47,17 @@ class Lanes:
         source: Source,
         *,
         stream_id: str,
+        line: int | None = None,
         manner: Manner | None = None,
         typing: bool = False,
         heard: Callable[[Receipt], object] | None = None,
         limit_reached: Callable[[], object] | None = None,
     ) -> Dispatch:
-        """Get in line in the channel; *heard* is called with each receipt, at once."""
+        """Get in line in the channel; *heard* is called with each receipt, at once.
+
+        What need not come behind the reply that is being written there has a *line* of its own:
+        any id that is no channel's.
+        """
         shown = Typing(sender, self.pacer, channel_id) if typing and not self._closed else None
         one = Dispatch(
             channel_id,
@@ -70,9 +75,10 @@ class Lanes:
             return one
         if shown is not None:
             self._tasks.start_soon(shown.run)
-        lane = self._lanes.get(channel_id)
+        key = channel_id if line is None else line
+        lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[channel_id] = Lane(channel_id, self.pacer)
+            lane = self._lanes[key] = Lane(key, self.pacer)
             lane.queue.append(one)
             self._tasks.start_soon(self._run, lane)
         else:
@@ -113,7 +119,7 @@ class Lanes:
         try:
             await lane.run()
         finally:
-            del self._lanes[lane.channel_id]
+            del self._lanes[lane.line]
 
 
 @asynccontextmanager

@@ -25,8 +25,9 @@ async def send_beside(
     manner: Manner,
     stream_id: str,
     deadline_s: float,
+    line: int | None = None,
 ) -> tuple[Receipt, ...]:
-    """Send *texts*, each as one message, behind everything that waits in the channel.
+    """Send *texts*, each as one message, behind everything that waits in the channel or *line*.
 
     Never raises but for a cancellation from outside, and takes at most *deadline_s*: what is not
     out by then is taken back, and what is out then is reported as unknown.
@@ -34,7 +35,7 @@ async def send_beside(
     source = Texts(list(texts))
     try:
         async with lanes.open(
-            channel_id, sender, source, stream_id=stream_id, manner=manner
+            channel_id, sender, source, stream_id=stream_id, line=line, manner=manner
         ) as one:
             one.deliver()
             with anyio.move_on_after(deadline_s):

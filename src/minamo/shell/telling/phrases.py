@@ -73,6 +73,14 @@ SLOTS: Mapping[str, Slot] = {
     "queue_full": Slot(),
     "tool_progress": _with("tool"),
     "reply_notice": _with("name", "link"),
+    # The ready-made bot: its command, and why it does not answer.
+    "ask_command": Slot(_COMMAND),
+    "ask_prompt": Slot(_COMMAND),
+    "ask_persona": Slot(_COMMAND),
+    "asked_too_much": _with("seconds"),
+    "still_answering": Slot(),
+    "not_here": Slot(),
+    "persona_answers": _with("name"),
     # Thoughts that are told.
     "thoughts_title": Slot(_TITLE),
     "thoughts_thread": Slot(_THREAD),
@@ -112,6 +120,15 @@ EN: Mapping[str, str] = {
     "queue_full": "Too many messages are already waiting here. Please try again later.",
     "tool_progress": "-# {tool} is running …",
     "reply_notice": "-# ↪ {link} ({name})",
+    "ask_command": "Ask me something",
+    "ask_prompt": "What to ask",
+    "ask_persona": "Who should answer",
+    "asked_too_much": (
+        "That was a lot of questions in one minute. Please ask again in {seconds} s."
+    ),
+    "still_answering": "I am still answering you. Please wait until I am done, or stop me.",
+    "not_here": "I do not answer in this place.",
+    "persona_answers": "{name} answers below.",
     "thoughts_title": "Thoughts",
     "thoughts_thread": "Thoughts",
     "thoughts_left_out": "… ({characters} more characters)",
@@ -152,6 +169,17 @@ DE: Mapping[str, str] = {
     "queue_full": "Hier warten schon zu viele Nachrichten. Bitte später noch einmal versuchen.",
     "tool_progress": "-# {tool} läuft …",
     "reply_notice": "-# ↪ {link} ({name})",
+    "ask_command": "Eine Frage stellen",
+    "ask_prompt": "Die Frage",
+    "ask_persona": "Wer antworten soll",
+    "asked_too_much": (
+        "Das waren viele Fragen in einer Minute. Bitte in {seconds} s noch einmal fragen."
+    ),
+    "still_answering": (
+        "Ich bin noch bei der letzten Antwort. Bitte warten, bis ich fertig bin, oder sie stoppen."
+    ),
+    "not_here": "Hier antworte ich nicht.",
+    "persona_answers": "{name} antwortet unten.",
     "thoughts_title": "Gedanken",
     "thoughts_thread": "Gedanken",
     "thoughts_left_out": "… ({characters} weitere Zeichen)",
@@ -192,6 +220,15 @@ JA: Mapping[str, str] = {
     "queue_full": "待機中のメッセージが多すぎます。しばらくしてからもう一度お試しください。",
     "tool_progress": "-# {tool} を実行中…",
     "reply_notice": "-# ↪ {link} ({name})",
+    "ask_command": "質問をする",
+    "ask_prompt": "質問の内容",
+    "ask_persona": "回答するペルソナ",
+    "asked_too_much": ("1分間の質問が多すぎます。{seconds}秒後にもう一度お試しください。"),
+    "still_answering": (
+        "まだ前の質問に回答しています。終わるまでお待ちいただくか、回答を停止してください。"
+    ),
+    "not_here": "ここでは回答できません。",
+    "persona_answers": "{name} が下で回答します。",
     "thoughts_title": "思考",
     "thoughts_thread": "思考",
     "thoughts_left_out": "…（残り{characters}文字）",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from attrs import field, frozen
 
@@ -109,6 +109,11 @@ def _chain(locale: str) -> list[str]:
     """The locale and what it is a variety of: pt-br, pt."""
     parts = locale.split("-")
     return ["-".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def translations(wording: Callable[[str], Wording], key: str) -> dict[str, str]:
+    """A phrase in every language that comes with minamo, but for the one that all fall back to."""
+    return {one: wording(one).say(key) for one in PHRASES if one != FALLBACK}
 
 
 @frozen

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable
+from collections.abc import Callable
 
 from attrs import field, frozen
 
-from minamo.core.chunks import Chunk
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
+from minamo.shell.outlet import Source
 from minamo.shell.stopping.wishes import Wishes
 
 
@@ -23,7 +23,7 @@ class ListeningPass:
     wishes: Wishes = field(factory=Wishes)
     config: StreamConfig = field(factory=StreamConfig)
 
-    async def __call__(self, source: AsyncIterable[Chunk], **_: bool) -> StreamResult:
+    async def __call__(self, source: Source, **_: bool) -> StreamResult:
         """Stream one reply; errors are in the result, and shown to nobody."""
         stream = Stream(self.config)
         await Driver(stream, wishes=self.wishes).run(source, Idle(stream, self.shown))
