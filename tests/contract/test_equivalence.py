@@ -245,7 +245,7 @@ def test_the_seeded_charts_find_no_fault_in_the_real_compiler() -> None:
 
 
 @pytest.mark.parametrize("name", COMPILER_MUTANTS)
-def test_a_mutant_of_the_compiler_is_caught(name: str) -> None:
+def test_p09_a_mutant_of_the_compiler_is_caught(name: str) -> None:
     mutate = COMPILER_MUTANTS[name]
 
     def make(chart: Chart, declared: Any) -> Table:
@@ -255,7 +255,7 @@ def test_a_mutant_of_the_compiler_is_caught(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENGINE_MUTANTS)
-def test_a_mutant_of_the_machine_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_p09_a_mutant_of_the_machine_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     method, mutant = ENGINE_MUTANTS[name]
     monkeypatch.setattr(random_charts.Machine, method, mutant)
     assert first_difference(compile_plainly)

@@ -44,15 +44,17 @@ async def lose_answers(
         return f"{total} creates, {lost} answers lost: 0 duplicates, 0 losses, {unknown} unknown"
 
 
-async def test_lost_answers_never_double_or_lose_a_message(figure: Callable[[str], None]) -> None:
+async def test_p18_lost_answers_never_double_or_lose_a_message(
+    figure: Callable[[str], None],
+) -> None:
     figure(await lose_answers(25, 4, after=0.2, rules=Rules(rate_limits=False)))
 
 
-async def test_lost_answers_under_limits(figure: Callable[[str], None]) -> None:
+async def test_p18_lost_answers_under_limits(figure: Callable[[str], None]) -> None:
     figure("with limits: " + await lose_answers(25, 2, after=0.2))
 
 
-async def test_what_cannot_be_found_out_is_said() -> None:
+async def test_p18_what_cannot_be_found_out_is_said() -> None:
     await lose_answers(10, 2, after=0.35, before=0.2, rules=Rules(rate_limits=False))
 
 
@@ -62,7 +64,7 @@ async def test_500_creates_with_lost_answers(figure: Callable[[str], None]) -> N
     figure("with limits: " + await lose_answers(100, 5, after=0.2))
 
 
-async def test_hikari_repeats_by_itself_and_the_nonce_holds() -> None:
+async def test_p18_hikari_repeats_by_itself_and_the_nonce_holds() -> None:
     async with Twin() as twin, posting(twin) as post:
         twin.faults.drop(on=CREATE, after_effect=True)
         twin.faults.status(502, on=CREATE, skip=1)
@@ -93,12 +95,12 @@ async def lose_webhook_answers(messages: int) -> str:
     return f"{messages} webhook messages: 0 duplicates, {len(unknown)} unknown, all reported"
 
 
-async def test_a_webhook_is_executed_at_most_once(figure: Callable[[str], None]) -> None:
+async def test_p19_a_webhook_is_executed_at_most_once(figure: Callable[[str], None]) -> None:
     figure(await lose_webhook_answers(60))
 
 
 @pytest.mark.slow
-async def test_500_webhook_messages(figure: Callable[[str], None]) -> None:
+async def test_p19_500_webhook_messages(figure: Callable[[str], None]) -> None:
     figure(await lose_webhook_answers(500))
 
 

@@ -57,7 +57,7 @@ async def ring_nobody(texts: int) -> None:
             )
 
 
-async def test_hostile_text_rings_nobody() -> None:
+async def test_p20_hostile_text_rings_nobody() -> None:
     await ring_nobody(500)
 
 
@@ -67,7 +67,7 @@ async def test_10_000_hostile_texts_ring_nobody() -> None:
     await ring_nobody(10_000)
 
 
-async def test_who_is_named_is_rung_and_nobody_else() -> None:
+async def test_p20_who_is_named_is_rung_and_nobody_else() -> None:
     async with Twin() as twin, posting(twin) as post:
         ann, bob = twin.user("ann"), twin.user("bob")
         manner = Manner(ping=Ping(users=(ann.id,)))
@@ -120,7 +120,7 @@ async def test_a_dead_or_badly_named_persona_is_refused_by_name() -> None:
             assert told == [("refused", "unknown_webhook")]
 
 
-async def test_no_secret_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_p21_no_secret_is_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with (
         Twin() as twin,

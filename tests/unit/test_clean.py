@@ -204,7 +204,7 @@ def test_code_that_began_earlier():
         ("``\u200b`py\nx\n\n\n```", "```py\nx\n\n\n```"),
     ],
 )
-def test_invisible(text, want):
+def test_p25_invisible(text, want):
     assert cleaned(text) == want
     assert cleaned(want) == want
     assert cleaned(text, off=frozenset({"invisible", "blank_lines"})) == text
@@ -260,7 +260,7 @@ def test_zero_width_space_can_be_kept():
         ("a `b` ``c`d`` `e [f](https://x)", "a `b` ``c`d`` `e f (<https://x>)"),
     ],
 )  # fmt: skip
-def test_masked_link(text, want):
+def test_p25_masked_link(text, want):
     assert cleaned(text) == want
     assert cleaned(want) == want
     assert cleaned(text, off=frozenset({"masked_link"})) == text
