@@ -258,6 +258,8 @@ def test_zero_width_space_can_be_kept():
         ("[a](https://x)\n```\n[b](https://y)\n```\n`c` [d](https://z)",
          "a (<https://x>)\n```\n[b](https://y)\n```\n`c` d (<https://z>)"),
         ("a `b` ``c`d`` `e [f](https://x)", "a `b` ``c`d`` `e f (<https://x>)"),
+        # However many there are one inside the other.
+        ("[a]" * 6 + "](https://x)" * 6, "a]" + " a]" * 5 + " (<https://x>)" * 6),
     ],
 )  # fmt: skip
 def test_p25_masked_link(text, want):
