@@ -40,26 +40,25 @@ def shown(replayed: Replayed) -> list[tuple[int, str]]:
 
 def audit(replayed: Replayed, text: str) -> None:
     """Fail unless each character of *text* is in exactly one place, unaltered and in order."""
-    places: Counter[int] = Counter()
     visible = shown(replayed)
-    positions = [position for position, _ in visible]
-    assert positions == sorted(set(positions)), "shown twice or out of order"
-    for position, char in visible:
-        assert text[position] == char, f"altered at {position}"
-        places[position] += 1
+    places = [position for position, _ in visible]
+    assert places == sorted(set(places)), "shown twice or out of order"
+    altered = [position for position, char in visible if text[position] != char]
+    assert not altered, f"altered at {altered[:5]}"
     for block in replayed.stream.actions.captures.blocks:
         at = 0
         for start, size in block.trail:
             assert text[start : start + size] == block.text[at : at + size], "capture altered"
-            places.update(range(start, start + size))
+            places += range(start, start + size)
             at += size
     for span in replayed.stream.actions.ledger.spans:
-        places.update(range(span.start, span.end))
-    lost = [n for n in range(len(text)) if not places[n]]
+        places += range(span.start, span.end)
+    counts = Counter(places)
+    lost = [n for n in range(len(text)) if n not in counts]
     assert not lost, f"lost: {[(n, text[max(0, n - 5) : n + 5]) for n in lost[:5]]}"
-    twice = [n for n, count in places.items() if count > 1]
+    twice = [n for n, count in counts.items() if count > 1]
     assert not twice, f"in two places: {[(n, text[max(0, n - 5) : n + 5]) for n in twice[:5]]}"
-    assert all(0 <= n < len(text) for n in places)
+    assert len(counts) == len(text), "where there is no text"
     booked = sum(replayed.result.suppressed.values()) - replayed.result.suppressed.get(
         "surrogate", 0
     )
