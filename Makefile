@@ -78,10 +78,10 @@ diagrams: install  ## Draw diagrams/ anew from statecharts/
 ifndef SEED
 SEED := $(shell date +%s)
 endif
-promises: install  ## Every promise with its full figure (docs/promises.md); SEED=… repeats a run
+promises: install  ## Every promise with its full figure; K=p03 for one of them, SEED=… to repeat a run
 	@echo "SEED=$(SEED)"
 	MINAMO_SEED=$(SEED) $(RUN)pytest -q -n 2 --maxschedchunk=1 --progress -m "slow or not slow" --timeout=900 \
-		--hypothesis-profile=promises --hypothesis-seed=$(SEED) --ignore=tests/oldest
+		$(if $(K),-k '$(K)') --hypothesis-profile=promises --hypothesis-seed=$(SEED) --ignore=tests/oldest
 
 bench: install   ## Measure
 	$(RUN)minamo bench machine
