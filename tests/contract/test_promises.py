@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dice import FIRST, dice, seeds
 from progress import promises
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,3 +55,10 @@ def test_a_figure_in_the_name_of_a_test_is_the_one_on_the_page() -> None:
             assert any(figure.replace("_", ",") in ROWS[each] for each in promises(name)), name
             found += 1
     assert found >= 6
+
+
+def test_a_case_that_fails_names_its_seed_and_can_be_begun_with() -> None:
+    with pytest.raises(ValueError, match="no") as caught, dice(5):
+        raise ValueError("no")
+    assert caught.value.__notes__ == ["seed=5: MINAMO_SEED=5 makes this test begin here"]
+    assert (seeds(10)[0], seeds(10, 1)[0], len(seeds(10, 1))) == (FIRST, FIRST + 10, 10)
