@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from progress import Progress
+
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 # Derandomised, so that a change never fails by luck; `promises` looks for new luck.
 settings.register_profile(
@@ -17,6 +19,15 @@ settings.register_profile(
     "promises", max_examples=2_000, deadline=None, suppress_health_check=_QUIET, print_blob=True
 )
 settings.load_profile("check")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--progress", action="store_true", help="order and show tests by promise")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--progress"):
+        config.pluginmanager.register(Progress(config), "progress")
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ async def test_the_words_are_the_readers(twin: Twin) -> None:
     assert "Modell" in twin.messages()[-1].embeds[0]["description"]
 
 
-async def test_previews_are_off_and_nobody_is_rung_for(twin: Twin) -> None:
+async def test_p20_p25_previews_are_off_and_nobody_is_rung_for(twin: Twin) -> None:
     async with rigged(twin, streaming(["@everyone see https://example.org"])) as rig:
         await rig.ask()
     body = twin.journal.requests(CREATE)[0].body

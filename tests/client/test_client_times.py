@@ -59,7 +59,7 @@ class Silent:
             self.was_closed = True
 
 
-async def test_while_the_provider_is_silent(twin: Twin, figure: Any) -> None:
+async def test_p10_a_stop_while_the_provider_is_silent(twin: Twin, figure: Any) -> None:
     sources: list[Silent] = []
 
     def source(_: Any) -> Silent:
@@ -76,7 +76,7 @@ async def test_while_the_provider_is_silent(twin: Twin, figure: Any) -> None:
     judged(results, "while the provider is silent", figure)
 
 
-async def test_while_discord_limits_the_rate(twin: Twin, figure: Any) -> None:
+async def test_p10_a_stop_while_discord_limits_the_rate(twin: Twin, figure: Any) -> None:
     twin.faults.limited(60.0, on=CREATE, scope="shared", skip=1)
     script = [f"Paragraph {number}.\n\n" for number in range(50)]
     async with rigged(
@@ -91,7 +91,7 @@ async def test_while_discord_limits_the_rate(twin: Twin, figure: Any) -> None:
         rig.results.clear()
 
 
-async def test_while_it_pretends_to_type(twin: Twin, figure: Any) -> None:
+async def test_p10_a_stop_while_it_pretends_to_type(twin: Twin, figure: Any) -> None:
     # It would type for three seconds; the stop comes when the model has said all.
     script = ["First.", (0.3, "\n\n" + "x" * 300 + "\n\n"), (0.0, "y")]
     heard: list[str] = []

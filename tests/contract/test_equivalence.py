@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import random_charts
+from dice import dice, seeds
 from minamo.errors import ChartError
 from minamo.machine import Chart, Machine, Table, chart_names, load, read
 from minamo.machine import machine as machine_module
@@ -26,7 +27,7 @@ FEATURES = (
     "initial", "final",
 )  # fmt: skip
 
-SEQUENCES = 10  # per chart: building the reference costs far more than running it
+PARTS = 10
 
 
 def compile_plainly(chart: Chart, declared: Any) -> Table:
@@ -37,60 +38,77 @@ def sequence(rng: random.Random, events: Sequence[str] = EVENTS, most: int = 14)
     return rng.choices(events, k=rng.randint(1, most))
 
 
-def check_charts(charts: int, figure: Callable[[str], None]) -> None:
-    features: Counter[str] = Counter()
-    sequences = 0
+def check_chart(rng: random.Random, sequences: int) -> Counter[str]:
+    """Run one random chart so many times; what there is in it."""
+    text, found = random_chart(rng)
+    both = pair(read(text, "random.yaml"), compile_plainly)
+    for _ in range(sequences):
+        assert not both.compare(rng.randrange(2**32), sequence(rng)), text
+    return found
 
-    # No shrinking: it takes minutes here, and the chart itself is printed.
-    @settings(max_examples=charts, phases=[Phase.generate])
-    @given(st.randoms(use_true_random=False))
-    def one_chart(rng: random.Random) -> None:
-        nonlocal sequences
-        text, found = random_chart(rng)
-        both = pair(read(text, "random.yaml"), compile_plainly)
-        for _ in range(SEQUENCES):
-            assert not both.compare(rng.randrange(2**32), sequence(rng)), text
-            sequences += 1
-        features.update(found)
 
-    one_chart()
-    counts = ", ".join(f"{name} {features[name]}" for name in FEATURES)
-    figure(f"equivalence on random charts: {sequences} sequences; {counts}")
-    assert sequences >= charts * SEQUENCES * 0.9
+def told(sequences: int, features: Counter[str]) -> str:
     assert all(features[name] for name in FEATURES)
+    counts = ", ".join(f"{name} {features[name]}" for name in FEATURES)
+    return f"P9: {sequences:,} sequences on random charts; {counts}"
 
 
 @pytest.mark.timeout(300)
 def test_p09_random_charts_run_as_the_reference_does(figure: Callable[[str], None]) -> None:
-    check_charts(220, figure)
+    features: Counter[str] = Counter()
+    charts = 0
+
+    # No shrinking: it takes minutes here, and the chart itself is printed.
+    @settings(max_examples=220, phases=[Phase.generate])
+    @given(st.randoms(use_true_random=False))
+    def one_chart(rng: random.Random) -> None:
+        nonlocal charts
+        features.update(check_chart(rng, 10))
+        charts += 1
+
+    one_chart()
+    figure(told(charts * 10, features))
+    assert charts >= 198
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3_000)
-def test_p09_many_random_charts_run_as_the_reference_does(figure: Callable[[str], None]) -> None:
-    check_charts(2_200, figure)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_p09_40_000_sequences_on_random_charts(part: int, figure: Callable[[str], None]) -> None:
+    features: Counter[str] = Counter()
+    for seed in seeds(2_000 // PARTS, part):
+        with dice(seed) as rng:
+            # Building a chart costs as much as running it five times.
+            features.update(check_chart(rng, 20))
+    figure(told(40_000 // PARTS, features))
 
 
-def check_own_charts(sequences: int, figure: Callable[[str], None]) -> None:
-    for name in chart_names():
-        chart = load(name)
-        both = pair(chart, compile_plainly)
-        for seed in range(sequences):
-            rng = random.Random(seed)
+def check_own_chart(name: str, sequences: range) -> str:
+    chart = load(name)
+    both = pair(chart, compile_plainly)
+    for seed in sequences:
+        with dice(seed) as rng:
             # Outcomes come early, so most sequences are longer than the life they drive.
-            assert not both.compare(seed, sequence(rng, list(chart.events), 30)), (name, seed)
-        figure(f"equivalence on {name}: {sequences} sequences")
+            events = sequence(rng, list(chart.events), rng.choice([6, 14, 30]))
+            assert not both.compare(seed, events)
+    return f"P9: {len(sequences):,} sequences on {name}"
 
 
 @pytest.mark.timeout(300)
-def test_p09_our_charts_run_as_the_reference_does(figure: Callable[[str], None]) -> None:
-    check_own_charts(400, figure)
+@pytest.mark.parametrize("name", chart_names())
+def test_p09_our_charts_run_as_the_reference_does(name: str, figure: Callable[[str], None]) -> None:
+    figure(check_own_chart(name, seeds(300)))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3_000)
-def test_p09_our_charts_run_as_the_reference_does_for_long(figure: Callable[[str], None]) -> None:
-    check_own_charts(5_000, figure)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", chart_names())
+@pytest.mark.parametrize("part", range(PARTS))
+def test_p09_60_000_sequences_on_our_charts(
+    name: str, part: int, figure: Callable[[str], None]
+) -> None:
+    assert len(chart_names()) == 4
+    figure(check_own_chart(name, seeds(15_000 // PARTS, part)))
 
 
 # Mutants: each is a plausible mistake in the compiler or the machine.
@@ -245,7 +263,7 @@ def test_the_seeded_charts_find_no_fault_in_the_real_compiler() -> None:
 
 
 @pytest.mark.parametrize("name", COMPILER_MUTANTS)
-def test_a_mutant_of_the_compiler_is_caught(name: str) -> None:
+def test_p09_a_mutant_of_the_compiler_is_caught(name: str) -> None:
     mutate = COMPILER_MUTANTS[name]
 
     def make(chart: Chart, declared: Any) -> Table:
@@ -255,7 +273,7 @@ def test_a_mutant_of_the_compiler_is_caught(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENGINE_MUTANTS)
-def test_a_mutant_of_the_machine_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_p09_a_mutant_of_the_machine_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     method, mutant = ENGINE_MUTANTS[name]
     monkeypatch.setattr(random_charts.Machine, method, mutant)
     assert first_difference(compile_plainly)

@@ -15,7 +15,7 @@ MANY = [f"message {n}" for n in range(30)]
 FREE = Rules(rate_limits=False)
 
 
-async def test_all_arrive_in_order_one_call_at_a_time() -> None:
+async def test_p17_all_arrive_in_order_one_call_at_a_time() -> None:
     async with Twin(rules=FREE) as twin, posting(twin, pacer=unpaced()) as post:
         twin.faults.latency_s = 0.005
         await post.send("opens the route")
@@ -26,7 +26,7 @@ async def test_all_arrive_in_order_one_call_at_a_time() -> None:
         assert all(one.at + one.took_s <= two.at + 0.001 for one, two in itertools.pairwise(done))
 
 
-async def test_a_lost_answer_in_the_middle_is_asked_about() -> None:
+async def test_p18_a_lost_answer_in_the_middle_is_asked_about() -> None:
     async with Twin(rules=FREE) as twin, posting(twin, pacer=unpaced(), max_retries=0) as post:
         twin.faults.drop(on=CREATE, after_effect=True, skip=10)
         receipts = await post.send(*MANY)

@@ -127,7 +127,7 @@ async def settled(tasks: set[asyncio.Task[Any]]) -> None:
 
 
 @pytest.mark.parametrize("caller", [message, bare_call, reply, notice, thoughts, stream])
-async def test_a_caller_cancelled_at_any_await_hurts_nobody(
+async def test_p14_a_caller_cancelled_at_any_await_hurts_nobody(
     caller: Callable[[Post], Coroutine[Any, Any, Any]], figure: Callable[[str], None]
 ) -> None:
     tasks = asyncio.all_tasks()
@@ -153,7 +153,7 @@ async def test_a_caller_cancelled_at_any_await_hurts_nobody(
     await settled(tasks)
 
 
-async def test_a_caller_of_a_persona_is_no_different() -> None:
+async def test_p14_a_caller_of_a_persona_is_no_different() -> None:
     tasks = asyncio.all_tasks()
     rules = evolve(Rules(), limits={**Rules().limits, "webhook": Limit(1, _PER_S)})
     pacer = Pacer({**PACES, "webhook": (Pace(100, 0.001),)})

@@ -153,7 +153,7 @@ STORIES = (
 )
 
 
-async def test_real_messages_take_every_row_of_the_chart(
+async def test_p09_real_messages_take_every_row_of_the_chart(
     new_bot: Callable[..., hikari.GatewayBot], figure: Callable[[str], None]
 ) -> None:
     for story in STORIES:

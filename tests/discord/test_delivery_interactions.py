@@ -149,7 +149,7 @@ async def test_the_first_message_is_repeated_when_its_answer_is_lost() -> None:
         assert twin.texts() == ["hello", "more"]
 
 
-async def test_a_follow_up_whose_answer_is_lost_is_unknown_and_not_doubled() -> None:
+async def test_p19_a_follow_up_whose_answer_is_lost_is_unknown_and_not_doubled() -> None:
     async with Twin() as twin, posting(twin) as post, asked(post) as (_used, sender):
         twin.faults.drop(on=EXECUTE, after_effect=True)
         receipts = await post.send("one", "two", "three", sender=sender)

@@ -133,7 +133,7 @@ def tight() -> Rules:
     return evolve(rules, limits={**rules.limits, "message.create": Limit(2, 0.8)})
 
 
-async def test_a_caller_cancelled_anywhere_while_hikari_waits_hurts_nobody() -> None:
+async def test_p14_a_caller_cancelled_anywhere_while_hikari_waits_hurts_nobody() -> None:
     async with Twin(rules=tight()) as twin:
         fast = Pacer({**PACES, "create": (Pace(100, 0.01),)})
         async with posting(twin, pacer=fast) as post:

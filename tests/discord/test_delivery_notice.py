@@ -13,7 +13,7 @@ from minamo.twin import CREATE, EXECUTE, Permission, Rules, Twin
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_reply_is_announced_once_and_rings_for_nobody() -> None:
+async def test_p20_a_reply_is_announced_once_and_rings_for_nobody() -> None:
     async with Twin() as twin, posting(twin) as post:
         question = await twin.say("Who are you?")
         notice = ReplyNotice(guild_id=twin.guild.id, author_id=twin.user().id)
@@ -72,7 +72,7 @@ async def test_a_notice_above_nothing_is_taken_back() -> None:
         assert twin.texts() == []
 
 
-async def test_the_bot_that_takes_over_is_repeated_by_its_nonce() -> None:
+async def test_p18_the_bot_that_takes_over_is_repeated_by_its_nonce() -> None:
     async with Twin() as twin, posting(twin, max_retries=0) as post, ada(post) as sender:
         twin.deny("general", Permission.MANAGE_WEBHOOKS)
         twin.faults.drop(on=CREATE, after_effect=True)

@@ -115,7 +115,7 @@ async def test_a_file_that_discord_refuses_is_split(size: str) -> None:
         assert source.text == "".join(SEGMENTS).strip()
 
 
-async def test_a_file_whose_answer_is_lost_is_there_once() -> None:
+async def test_p18_a_file_whose_answer_is_lost_is_there_once() -> None:
     async with Twin(rules=FREE) as twin, posting(twin, pacer=unpaced(), max_retries=0) as post:
         one, source = opened(post, manner("file"))
         twin.faults.drop(on=CREATE, after_effect=True, skip=2)

@@ -35,7 +35,7 @@ SECRET = "aVeryLongTokenThatNobodyMaySee_-.="
         ("hikari.rest", '{"content": "a token of love"}', '{"content": "a token of love"}'),
     ],
 )
-def test_tokens_are_taken_out_and_nothing_else(
+def test_p21_tokens_are_taken_out_and_nothing_else(
     logger: str, said: str, hushed: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     hushing.hush()
@@ -60,7 +60,7 @@ async def use_everything_with_a_token(twin: Twin, bot: hikari.GatewayBot) -> Non
 
 
 @pytest.mark.parametrize("is_hushed", [True, False])
-async def test_the_real_hikari_tells_no_token(
+async def test_p21_the_real_hikari_tells_no_token(
     twin: Twin, bot: hikari.GatewayBot, is_hushed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hushing.hush()

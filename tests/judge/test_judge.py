@@ -161,7 +161,7 @@ COMMON = settings(
 
 @settings(COMMON, max_examples=60)
 @given(source=documents(), limit=st.sampled_from([100, 137, 300, 1950]))
-def test_formatting_is_the_same_on_both_sides_of_every_cut(
+def test_p04_formatting_is_the_same_on_both_sides_of_every_cut(
     judge: Judge, source: str, limit: int
 ) -> None:
     assert_same(judge, source, [fit(source, limit=limit)])
@@ -201,7 +201,7 @@ def test_formatting_is_carried_from_text_to_text(
     flush=st.sampled_from([80, 250, 1_000]),
     limit=st.sampled_from([100, 300, 1950]),
 )
-def test_a_streamed_reply_renders_as_it_was_written(
+def test_p04_a_streamed_reply_renders_as_it_was_written(
     judge: Judge, source: str, degree: int, flush: int, limit: int
 ) -> None:
     # Masked links are shown with their target on purpose; everything else must look the same.

@@ -11,7 +11,7 @@ ATOMS = [
     "<s>", "</s>", "[INST]", "[system:", "[system: x]", "Mina:", "Note:", "@Bob",
     "<@123>", "[x](http://y)", "](http://y)", "https://", "e\u0301", "🙂", "👩\u200d👧",
     "🏴\U000e0067\U000e0062\U000e007f", "\U000e0067", "\u200b", "\u200c", "\u202e",
-    "\u2028", "\ufeff", "\ud800",
+    "\u00ad", "\u2060", "\u2066", "\u2028", "\ufeff", "\ud800",
 ]  # fmt: skip
 RUNS = [1, 1, 1, 1, 2, 3, 64, 65, 130]
 texts = st.lists(st.tuples(st.sampled_from(ATOMS), st.sampled_from(RUNS)), max_size=10).map(
@@ -65,6 +65,14 @@ def test_some_rules_have_nothing_left_to_do(text):
         off = frozenset(RULES) - {rule}
         once = clean(text, off=off).text
         assert clean(once, off=off).text == once
+
+
+@given(texts, fences)
+def test_p25_nothing_that_hides_text_is_left(text, fence):
+    shown = clean(text, fence=fence).text
+    assert not set(shown) & set("\u00ad\u200b\u2060\ufeff\u202a\u202b\u202d\u202e\u2066\u2069")
+    # The joiner inside an emoji is no such thing, nor are the tags of a flag.
+    assert shown.count("👩\u200d👧") == text.count("👩\u200d👧")
 
 
 @given(texts, fences)

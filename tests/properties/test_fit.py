@@ -51,7 +51,9 @@ def assert_sound(text: str, fitted: Fitted, limit: int) -> None:
 
 @settings(COMMON, max_examples=150)
 @given(text=ANY, limit=LIMITS, tables=STYLES, last=st.booleans())
-def test_any_text_is_kept_whole_and_fits(text: str, limit: int, tables: str, last: bool) -> None:
+def test_p03_p04_any_text_is_kept_whole_and_fits(
+    text: str, limit: int, tables: str, last: bool
+) -> None:
     fitted = fit(text, limit=limit, tables=tables, last=last)
     assert_sound(text, fitted, limit)
     assert fitted == fit(text, limit=limit, tables=tables, last=last)
@@ -59,7 +61,7 @@ def test_any_text_is_kept_whole_and_fits(text: str, limit: int, tables: str, las
 
 @settings(COMMON, max_examples=100)
 @given(parts=st.lists(st.one_of(texts(4), markdown_texts(4)), max_size=5), limit=LIMITS)
-def test_texts_with_a_carry_are_kept_whole(parts: list[str], limit: int) -> None:
+def test_p03_p04_texts_with_a_carry_are_kept_whole(parts: list[str], limit: int) -> None:
     carry = NOTHING
     for part in parts:
         fitted = fit(part, limit=limit, carry=carry, last=False)

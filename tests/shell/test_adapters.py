@@ -57,7 +57,7 @@ GOOD: dict[Any, dict[str, Any]] = {
         ({"headers": {"X Bad": "a"}}, "'X Bad' cannot be sent"),
     ],
 )
-def test_bad_input_is_refused_before_any_request(kind: Any, change: Any, message: str) -> None:
+def test_p22_bad_input_is_refused_before_any_request(kind: Any, change: Any, message: str) -> None:
     with pytest.raises(BadRequest, match=message) as caught:
         kind(**(GOOD[kind] | change))
     assert KEY not in str(caught.value) + repr(caught.value)
@@ -80,7 +80,7 @@ def test_bad_input_is_refused_before_any_request(kind: Any, change: Any, message
          "https://a.invalid/v1/p/x/models/g-1:streamGenerateContent?alt=sse"),
     ],
 )  # fmt: skip
-def test_where_requests_go(kind: Any, change: Any, url: str) -> None:
+def test_p22_where_requests_go(kind: Any, change: Any, url: str) -> None:
     llm = kind(**(GOOD[kind] | change))
 
     assert llm.ask("Hi").request.url == url

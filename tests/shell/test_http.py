@@ -306,7 +306,7 @@ async def test_p23_bombs_are_cheap(name: str, figure: Callable[[str], None]) -> 
 
 
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
-async def test_stopping_closes_the_connection(how: str, figure: Callable[[str], None]) -> None:
+async def test_p10_stopping_closes_the_connection(how: str, figure: Callable[[str], None]) -> None:
     closed = asyncio.Event()
     closed_at = 0.0
 

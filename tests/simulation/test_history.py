@@ -77,7 +77,7 @@ def test_a_fine_history_is_fine() -> None:
 
 
 @pytest.mark.parametrize(("promise", "line", "instead"), DOCTORED)
-def test_a_doctored_history_is_found_out(promise: str, line: str, instead: str) -> None:
+def test_p17_a_doctored_history_is_found_out(promise: str, line: str, instead: str) -> None:
     assert line in FINE
     doctored = FINE.replace(line, instead, 1)
     found = check([each for each in doctored.splitlines() if each])

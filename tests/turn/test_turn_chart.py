@@ -64,7 +64,7 @@ def late(wish: Wish) -> str:
     return play(lambda on: on.turn(story, TOOLS, stream_pass=stream_pass, watch=SEEN), stage).status
 
 
-def test_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None]) -> None:
+def test_p09_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None]) -> None:
     hangs, empty, down = Scripted([], hangs=True), [Done()], [Error("api_error", "no")]
     hello, call, long = ["Hi."], asks("work"), asks("work", seconds=9)
 

@@ -65,7 +65,7 @@ async def closing(room: Room) -> None:
     room.channels.kill(2)
 
 
-def test_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None]) -> None:
+def test_p09_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None]) -> None:
     seen = Coverage(CHART)
     in_room(policies, queue_max=1, watch=seen)
     in_room(interrupted, watch=seen)

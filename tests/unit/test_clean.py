@@ -213,7 +213,7 @@ def test_code_that_began_earlier_ends_with_its_own_kind_of_fence(fence, line):
         ("``\u200b`py\nx\n\n\n```", "```py\nx\n\n\n```"),
     ],
 )
-def test_invisible(text, want):
+def test_p25_invisible(text, want):
     assert cleaned(text) == want
     assert cleaned(want) == want
     assert cleaned(text, off=frozenset({"invisible", "blank_lines"})) == text
@@ -267,9 +267,11 @@ def test_zero_width_space_can_be_kept():
         ("[a](https://x)\n```\n[b](https://y)\n```\n`c` [d](https://z)",
          "a (<https://x>)\n```\n[b](https://y)\n```\n`c` d (<https://z>)"),
         ("a `b` ``c`d`` `e [f](https://x)", "a `b` ``c`d`` `e f (<https://x>)"),
+        # However many there are one inside the other.
+        ("[a]" * 6 + "](https://x)" * 6, "a]" + " a]" * 5 + " (<https://x>)" * 6),
     ],
 )  # fmt: skip
-def test_masked_link(text, want):
+def test_p25_masked_link(text, want):
     assert cleaned(text) == want
     assert cleaned(want) == want
     assert cleaned(text, off=frozenset({"masked_link"})) == text

@@ -87,7 +87,7 @@ def test_a_wrong_question_gets_a_helpful_answer(
     assert err.count("\n") == 1
 
 
-def test_our_own_charts_and_diagrams_are_in_order(run: Run) -> None:
+def test_p09_our_own_charts_and_diagrams_are_in_order(run: Run) -> None:
     code, out, err = run("charts", "--check")
     assert (code, err) == (0, "")
     assert out.endswith("charts checked, nothing wrong\n")

@@ -185,7 +185,7 @@ def test_a_stream_that_overran_and_one_that_failed_outside() -> None:
     assert stream.result().data is ERROR
 
 
-def test_every_row_of_the_chart_is_taken_by_a_real_run(
+def test_p09_every_row_of_the_chart_is_taken_by_a_real_run(
     figure: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coverage = Coverage(CHART)

@@ -12,7 +12,7 @@ from minamo.shell.sending.source import Manner, Texts
 from senders import FakeSender, outbox, segment
 
 
-def test_messages_arrive_in_order_one_at_a_time_with_receipts() -> None:
+def test_p17_messages_arrive_in_order_one_at_a_time_with_receipts() -> None:
     sender = FakeSender()
 
     async def story(lanes: Lanes) -> None:
@@ -27,7 +27,7 @@ def test_messages_arrive_in_order_one_at_a_time_with_receipts() -> None:
     with_lanes(story)
 
 
-def test_two_streams_in_one_channel_never_interleave() -> None:
+def test_p17_two_streams_in_one_channel_never_interleave() -> None:
     sender = FakeSender()
 
     async def story(lanes: Lanes) -> None:
@@ -79,7 +79,7 @@ def test_an_idle_lane_sends_each_segment_and_one_that_is_behind_merges() -> None
     assert sender.texts == ["One.", "Two.\nThree.\nFour.", "Five."]
 
 
-def test_a_full_lane_makes_the_driver_wait() -> None:
+def test_p16_a_full_lane_makes_the_driver_wait() -> None:
     sender, source = FakeSender(latency_s=60.0), Texts()
     most = 0
 

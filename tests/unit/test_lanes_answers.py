@@ -14,7 +14,7 @@ from minamo.shell.sending.source import Texts
 from senders import FakeSender
 
 
-def test_nonces_are_stable_short_and_all_different() -> None:
+def test_p18_nonces_are_stable_short_and_all_different() -> None:
     made = {nonce_for(stream, index) for stream in ("a", "b", "\ud800") for index in range(2000)}
 
     assert len(made) == 6000
@@ -54,7 +54,7 @@ def test_every_answer_has_its_outcome(
     with_lanes(story)
 
 
-def test_without_a_nonce_a_lost_answer_is_not_asked_about() -> None:
+def test_p19_without_a_nonce_a_lost_answer_is_not_asked_about() -> None:
     sender = answers(Lost("connection"))
     sender.has_nonce = False
 

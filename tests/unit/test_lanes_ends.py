@@ -15,7 +15,7 @@ from minamo.shell.sending.source import Texts
 from senders import FakeSender, virtually
 
 
-def test_a_caller_cancelled_at_every_moment_leaves_the_lane_working() -> None:
+def test_p14_a_caller_cancelled_at_every_moment_leaves_the_lane_working() -> None:
     """P14: the waits of a caller are all cancelled once, on a clock of 10 ms steps."""
 
     async def main() -> None:

@@ -123,7 +123,7 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("words", SECRETS)
-def test_what_may_hold_a_secret_is_never_quoted(words: str) -> None:
+def test_p21_what_may_hold_a_secret_is_never_quoted(words: str) -> None:
     result = failed("api_error", message=words)
     assert said(result) == said(result, quote_provider=True) == PHRASES["en"]["error_api_error"]
 
@@ -181,7 +181,7 @@ async def notice(lanes: Lanes, sender: FakeSender, **more: Any) -> Receipt:
     return await send_notice(lanes, sender, sender.place, TROUBLE, stream_id="s", **more)
 
 
-def test_a_notice_comes_after_the_reply_and_pings_nobody() -> None:
+def test_p20_a_notice_comes_after_the_reply_and_pings_nobody() -> None:
     sender = FakeSender()
 
     async def story() -> None:

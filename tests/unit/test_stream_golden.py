@@ -133,7 +133,7 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_a_reply_looks_as_it_should_however_it_is_cut(name: str) -> None:
+def test_p02_a_reply_looks_as_it_should_however_it_is_cut(name: str) -> None:
     text, settings, messages, thoughts, details = GOLDEN[name]
     whole = run([text], **settings)
 
@@ -220,7 +220,7 @@ def test_humanising_never_reaches_the_accumulated_text() -> None:
     audit(done, text)
 
 
-def test_surrogates_are_joined_or_replaced() -> None:
+def test_p24_surrogates_are_joined_or_replaced() -> None:
     joined = run(["a\ud83d", "\ude00b"])
     assert joined.messages == ("a\U0001f600b",)
     assert "surrogate" not in joined.result.suppressed
@@ -299,7 +299,7 @@ def test_where_a_reply_that_was_cut_short_goes_on() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("name", GOLDEN)
-def test_every_two_cuts_of_every_golden_text(name: str) -> None:
+def test_p02_every_two_cuts_of_every_golden_text(name: str) -> None:
     text, settings, *_ = GOLDEN[name]
     whole = run([text], **settings)
     for one in range(1, len(text)):

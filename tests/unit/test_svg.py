@@ -291,7 +291,7 @@ def test_initial_marks_only_where_they_matter():
     assert [dot.target for dot in picture_of(0).dots] == ["live", "opening"]
 
 
-def test_same_bytes_in_any_process():
+def test_p08_same_bytes_in_any_process():
     code = (
         "import sys\nfrom minamo.machine.reader import read\n"
         "from minamo.machine.drawing.svg import to_svg\n"

@@ -39,7 +39,7 @@ def test_nothing_is_wrong_with_a_good_chart() -> None:
 
 
 @pytest.mark.parametrize("name", chart_names())
-def test_nothing_is_wrong_with_our_own_charts(name: str) -> None:
+def test_p09_nothing_is_wrong_with_our_own_charts(name: str) -> None:
     assert verify(load(name)) == []
 
 

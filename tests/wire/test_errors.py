@@ -29,7 +29,7 @@ def test_fact_18_statuses(status: int, kind: str, retryable: bool) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_an_error(status: int) -> None:
+def test_p22_a_redirect_is_an_error(status: int) -> None:
     found = from_status(status)
 
     assert found.kind == "api_error"

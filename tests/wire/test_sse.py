@@ -79,7 +79,7 @@ def test_the_rules(data: bytes, events: list[Event]) -> None:
         (b"data: a\n" * 5, "frame"),
     ],
 )
-def test_every_length_is_bounded(data: bytes, what: str) -> None:
+def test_p23_every_length_is_bounded(data: bytes, what: str) -> None:
     found = whole(data, SMALL)
 
     assert found == bytewise(data, SMALL)
@@ -123,7 +123,7 @@ RUNS = st.tuples(st.sampled_from(ATOMS), st.sampled_from([1, 1, 1, 2, 3, 7, 8, 9
 
 @given(st.lists(RUNS, max_size=20).map(lambda runs: b"".join(a * n for a, n in runs)), st.data())
 @example(b"data: a\r\n\r\n", None)
-def test_any_cut_gives_the_same_events(data: bytes, drawn: st.DataObject | None) -> None:
+def test_p24_any_cut_gives_the_same_events(data: bytes, drawn: st.DataObject | None) -> None:
     for limits in (None, SMALL):
         found = whole(data, limits)
         assert found == bytewise(data, limits)
@@ -156,7 +156,7 @@ def test_a_slow_and_obvious_reader_agrees(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_recording_in_every_cut(name: str) -> None:
+def test_p24_every_recording_in_every_cut(name: str) -> None:
     for seed in range(3):
         check_adapter(adapter(name), recording(name), seed=seed)
 
@@ -188,7 +188,7 @@ def test_fact_17_halves_that_stay_alone_are_passed_on() -> None:
     assert (said.text, said.thoughts) == ("a\ud83d", "\ud83d")
 
 
-def test_bytes_that_are_not_utf_8_become_replacement_characters() -> None:
+def test_p24_bytes_that_are_not_utf_8_become_replacement_characters() -> None:
     data = b'data: {"choices":[{"delta":{"content":"a\xffb"}}]}\n\ndata: [DONE]\n\n'
 
     assert read("openai", data).text == "a\ufffdb"

@@ -95,8 +95,8 @@ def masked_links(text: str, code: Spans) -> list[Edit]:
     parentheses = _Parentheses(text)
     out: list[Edit] = []
     opened: list[int] = []
-    # The last "[" that closed without being a link: Discord reads "[a]](https://x)" too.
-    spare = -1
+    # Each "[" that closed without being a link: Discord reads "[a]](https://x)" too.
+    spare: list[int] = []
     here = 0
     for match in _BRACKET.finditer(text):
         at = match.start()
@@ -105,11 +105,12 @@ def masked_links(text: str, code: Spans) -> list[Edit]:
         if match[0] == "[":
             opened.append(at)
         elif match[0] == "]":
-            spare = opened.pop() if opened else spare
-            target = parentheses.target(at + 1) if spare >= 0 else None
+            if opened:
+                spare.append(opened.pop())
+            target = parentheses.target(at + 1) if spare else None
             if target is not None and not code.touches(at, target.after):
-                out += _laid_open(text, spare, at, target)
-                spare, here = -1, target.after
+                out += _laid_open(text, spare.pop(), at, target)
+                here = target.after
     return out
 
 

@@ -34,24 +34,23 @@ def shown(replayed: Replayed) -> list[tuple[int, str]]:
 
 def audit(replayed: Replayed, text: str) -> None:
     """Fail unless each character of *text* is in exactly one place, unaltered and in order."""
-    places: Counter[int] = Counter()
     visible = shown(replayed)
-    positions = [position for position, _ in visible]
-    _hold(positions == sorted(set(positions)), "something is shown twice or out of order")
-    for position, char in visible:
-        _hold(text[position : position + 1] == char, f"character {position} was altered")
-        places[position] += 1
+    places = [position for position, _ in visible]
+    _hold(places == sorted(set(places)), "something is shown twice or out of order")
+    altered = [at for at, char in visible if text[at : at + 1] != char]
+    _hold(not altered, f"characters were altered: {altered[:5]}")
     for block in replayed.stream.actions.captures.blocks:
         at = 0
         for start, size in block.trail:
             kept = block.text[at : at + size]
             _hold(text[start : start + size] == kept, f"what is kept of {start} was altered")
-            places.update(range(start, start + size))
+            places += range(start, start + size)
             at += size
     spans = replayed.stream.actions.ledger.spans
     for span in spans:
-        places.update(range(span.start, span.end))
-    left = [n for n in range(len(text)) if not places[n]]
+        places += range(span.start, span.end)
+    counts = Counter(places)
+    left = [n for n in range(len(text)) if n not in counts]
     if replayed.stream.actions.config.suppress_text_output:
         # What cleaning adds stands between them; blanks at seams are as they would be shown.
         rest = iter(replayed.result.accumulated_text)
@@ -59,8 +58,8 @@ def audit(replayed: Replayed, text: str) -> None:
         _hold(all(char in rest for char in said), "what is not shown is not in the result")
     else:
         _none(left, text, "lost")
-    _none([n for n, count in places.items() if count > 1], text, "in two places")
-    _hold(all(0 <= n < len(text) for n in places), "more is booked than was said")
+    _none([n for n, count in counts.items() if count > 1], text, "in two places")
+    _hold(all(0 <= n < len(text) for n in counts), "more is booked than was said")
     # A lone half of a character is counted apart: it never had a place.
     booked = {**replayed.result.suppressed, "surrogate": 0, "overlap": 0}
     _hold(sum(booked.values()) == sum(s.end - s.start for s in spans), "the ledger does not add up")

@@ -1,0 +1,99 @@
+"""Bounded and linear: a long stream takes no more room than a short one, and no more time for each
+character.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from dice import FIRST, dice
+from minamo.core.buffer import Buffer
+from minamo.core.markers import Markers
+from minamo.core.stream import LIVE
+
+
+@pytest.mark.parametrize(
+    "atom", ["a", " ", ".", "\n", "`", "<", "(", "<think>", "**", "| a |\n", "```\n"]
+)
+def test_p06_what_is_held_is_bounded(atom: str) -> None:
+    text = atom * (100_000 // len(atom))
+    lexer, buffer = Markers(), Buffer(1, 1_000, 15_000, 1_950)
+    live = LIVE["streaming"]
+    lexer.add(text[:1_000])
+    tracemalloc.start()
+    try:
+        for at in range(1_000, len(text), 50):
+            lexer.add(text[at : at + 50])
+            while (token := lexer.next(live)) is not None:
+                buffer.add(token.text, token.start)
+            buffer.ready.clear()
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(lexer.held) <= 1_050
+    assert len(buffer) <= 2_000
+    assert held < 1_048_576
+
+
+ATOMS = ["a", " ", ".", "\n", "`", "<", "(", "**", "word ", "| a |\n", "```x", "\n\n", "<b>", "好"]
+RUNS = [1, 2, 3, 64, 65, 130, 999, 1_000, 1_001]
+
+
+def flood(rng: random.Random, length: int) -> tuple[int, int]:
+    """How much was said, and by how much what is held was ever larger than at the start."""
+    lexer, buffer = Markers(), Buffer(1, 1_000, 15_000, 1_950)
+    size, base = 0, 0
+    tracemalloc.start()
+    try:
+        while size < length:
+            said = rng.choice(ATOMS) * rng.choice(RUNS)
+            size += len(said)
+            lexer.add(said)
+            while (token := lexer.next(LIVE["streaming"])) is not None:
+                if token.event == "text":
+                    buffer.add(token.text, token.start)
+            buffer.ready.clear()
+            base = base or tracemalloc.get_traced_memory()[0]
+        return size, tracemalloc.get_traced_memory()[1] - base
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+def test_p06_an_endless_stream_takes_no_more_room(figure: Callable[[str], None]) -> None:
+    with dice(FIRST) as rng:
+        size, grown = flood(rng, 25_000_000)
+        figure(f"P6: {size:,} characters, at most {grown / 1024:.0f} KiB more than at the start")
+        assert grown < 1_048_576
+
+
+def cost(text: str) -> float:
+    begin = time.process_time()
+    for _ in range(max(1, 40_000 // len(text))):
+        lexer, buffer = Markers(), Buffer(1, 1_000, 15_000, 1_950)
+        for at in range(0, len(text), 4):
+            lexer.add(text[at : at + 4])
+            while (token := lexer.next(LIVE["streaming"])) is not None:
+                buffer.add(token.text, token.start)
+            buffer.ready.clear()
+    return (time.process_time() - begin) / (max(1, 40_000 // len(text)) * len(text))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "atom", ["a", " ", ".", "\n", "`", "` ", "<", "<t", "(", '"', "*", "|", "~", "a. "]
+)
+def test_p07_time_is_linear(atom: str, figure: Callable[[str], None]) -> None:
+    small = min(cost((atom * 10_000)[:10_000]) for _ in range(5))
+    large = min(cost((atom * 1_000_000)[:1_000_000]) for _ in range(2))
+    figure(
+        f"P7: {atom!r} costs {large / small:.2f} times as much per character at 1 MB as at 10 KB"
+    )
+    assert large / small < 2.0
