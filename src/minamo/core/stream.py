@@ -127,6 +127,8 @@ class Stream:
 
     def flushed(self) -> None:
         """Delivery has answered for everything."""
+        if self.actions.decided:
+            self._read_held()  # half a character may have come too late
         self.machine.send("flushed", None)
 
     # How it went.
@@ -135,6 +137,7 @@ class Stream:
         """The outcome; only when the stream has ended."""
         if not self.ended:
             raise RuntimeError(f"the stream is still {self.state}; wait for its outcome")
+        self._read_held()
         actions = self.actions
         status: Status = self.state  # type: ignore[assignment]  # the chart's outcomes are the statuses
         counts = {"total_chunks": self.chunks, "total_characters": self.characters}
@@ -177,10 +180,13 @@ class Stream:
                 part = token.text[at : at + TOKEN_MAX]
                 machine.send(token.event, Token(token.event, part, token.start + at))
 
-    def _end(self, event: str, ending: Ending) -> None:
+    def _read_held(self) -> None:
         """What was held to be decided is decided now: it is all there is."""
         self.actions.lexer.add(self._halves.release())
         self._read(last=True)
+
+    def _end(self, event: str, ending: Ending) -> None:
+        self._read_held()
         self.machine.send(event, ending)
 
     def _discard(self, event: str, ending: Ending) -> None:
