@@ -33,6 +33,7 @@ _LOG = logging.getLogger("minamo.stream")
 _TURN_CHUNKS = 16
 
 Source: TypeAlias = AsyncIterable[str | Chunk]
+"""It may also have ``let_go()``: the chunks that it holds back, when nobody waits for more."""
 Watch: TypeAlias = Callable[[float, str, object], object]
 """Told of everything that happens: when, what, and with what."""
 
@@ -87,6 +88,7 @@ class Driver:
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
         self._outlet: Outlet | None = None
+        self._let_go: Callable[[], Iterable[Chunk]] = tuple
         self._closed = False
         self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
@@ -98,6 +100,7 @@ class Driver:
     async def run(self, source: Source, outlet: Outlet) -> None:
         """Run the stream to its outcome; only a cancellation from outside is raised."""
         self._outlet = outlet
+        self._let_go = getattr(source, "let_go", tuple)
         with self.wishes.heard_by(self._wish):
             await self._read(source)
             await self._settle(outlet)
@@ -131,6 +134,7 @@ class Driver:
         self._perform()
 
     def _wish(self, wish: Wish) -> None:
+        self._take_held()
         self._tell(wish.kind, wish)
         match wish.kind:
             case "user":
@@ -161,6 +165,7 @@ class Driver:
     def _run_out(self, reason: StopReason) -> None:
         if self._closed:
             return
+        self._take_held()
         self._tell("silent", reason)
         if reason == "deadline":
             self.stream.overran()
@@ -208,6 +213,16 @@ class Driver:
                         self.touched()
                     self._make_progress()
                 self._perform()
+
+    def _take_held(self) -> None:
+        """Hear what the source holds back: nothing will follow that could tell what it is."""
+        if self._closed:
+            return
+        for chunk in self._let_go():
+            self._tell("chunk", chunk)
+            self.stream.chunk(chunk)
+            if self.touched is not None:
+                self.touched()
 
     async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
         clocks.pause(anyio.current_time())
