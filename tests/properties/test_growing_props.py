@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 
 from attrs import define, field
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minamo.core.batches import Batch
@@ -111,7 +111,10 @@ def grow(
         channel.growing.withdraw(stream.actions.withdrawn)
         channel.answer()
     else:
+        channel.growing.finish()
         channel.happen("all")
+    while channel.make_call():  # what is no part of the reply is removed, whatever ended it
+        channel.answer()
     channel.growing.settle()
     stream.flushed()
     return stream, channel, batches
@@ -132,7 +135,7 @@ def test_every_character_is_in_one_place(
     stream, _, batches = grow(text, moments, ending, settings)
     actions = stream.actions
     assert stream.ended
-    assert actions.outbox.waiting == actions.outbox.shown == 0
+    assert actions.outbox.waiting == 0
     order = went(batches)
     assert order == sorted(set(order)), "shown twice, or out of order"
     places = Counter(order)
@@ -164,6 +167,4 @@ def test_what_is_booked_is_what_stands(
     config = {"max_message_length": limit, "clean_off": RULES}
     _, channel, batches = grow(text, moments, ending, config)
     booked = [m.text for batch in batches for m in batch.fitted.messages[: batch.sent]]
-    # Marks with nothing behind them looked like text: pages are never taken away for that.
-    assume(booked or not channel.stands)
     assert booked == list(channel.stands.values())

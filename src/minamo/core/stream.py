@@ -113,6 +113,10 @@ class Stream:
         self.actions.shown += 1
         self.actions.outbox.delivered(number)
 
+    def removed(self) -> None:
+        """A message that Discord had is gone again, because the reply grew to something else."""
+        self.actions.shown -= 1
+
     def missed(self, number: int, reason: str) -> None:
         """The message of that number will not be seen; that alone does not end the stream."""
         self.actions.outbox.lose(number, reason)

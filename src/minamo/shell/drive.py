@@ -118,6 +118,8 @@ class Driver:
                 stream.arrived(receipt.index)
             else:
                 stream.missed(receipt.index, self._reason(receipt))
+        elif receipt.kind == "delete" and receipt.delivered:
+            stream.removed()
         self._tell("receipt", receipt)
         if receipt.lost and not self._was_wanted(receipt):
             stream.delivery_lost()

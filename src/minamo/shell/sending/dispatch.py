@@ -280,9 +280,12 @@ class Dispatch:
 
     def _report_rest(self, reason: str) -> None:
         """Say of text that was never fitted that it was not sent."""
-        if waiting := self._source.waiting:
-            kind: Kind = getattr(self._source, "kind", "create")
-            self._source.withdraw(reason)
+        waiting = self._source.waiting
+        kind: Kind = getattr(self._source, "kind", "create") if waiting else "create"
+        self._source.withdraw(
+            reason
+        )  # also if nothing waits yet: pages may follow the one that is out
+        if waiting:
             self._tell(
                 Receipt(
                     outcome="not_sent",
