@@ -282,9 +282,8 @@ class Dispatch:
         """Say of text that was never fitted that it was not sent."""
         waiting = self._source.waiting
         kind: Kind = getattr(self._source, "kind", "create") if waiting else "create"
-        self._source.withdraw(
-            reason
-        )  # also if nothing waits yet: pages may follow the one that is out
+        # Also if nothing waits yet: pages may follow the one that is out.
+        self._source.withdraw(reason)
         if waiting:
             self._tell(
                 Receipt(
