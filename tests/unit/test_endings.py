@@ -272,3 +272,13 @@ def test_the_other_half_may_come_too_late_as_well() -> None:
         stream.chunk(Text(half))
     stream.flushed()
     assert dict(stream.result().suppressed) == {"late": 1}
+
+
+def test_delivery_that_answers_too_early_decides_nothing() -> None:
+    stream = Stream()
+    stream.chunk(Text("Hi <th"))
+    stream.flushed()
+    stream.chunk(Text("ink>hm</think>"))
+    stream.end()
+    stream.flushed()
+    assert stream.result().thought_log == ("hm",)
