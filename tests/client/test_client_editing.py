@@ -8,6 +8,7 @@ import pytest
 from minamo.core.config import StreamConfig
 from minamo.shell.providing.scripted import Scripted
 from minamo.shell.sending.overflow import Overflow
+from minamo.shell.telling.notices import NoticeSettings
 from minamo.twin import CREATE, EDIT, TYPING, Twin
 from rigging import rigged, streaming
 
@@ -109,3 +110,55 @@ async def test_the_rest_of_a_long_reply_is_a_file(twin: Twin) -> None:
     told = "\n\n".join([text for text in rig.said() if text] + [data.decode().strip()])
     assert told == text
     assert result.status == "completed"
+
+
+SAID_NOTHING = {
+    "a thought": ["I wonder", (0.4, "</think>")],
+    "a name": ["Ann", (0.4, ": ")],
+    "marks": [">", (0.4, " ")],
+}
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("name", SAID_NOTHING)
+async def test_a_page_of_a_reply_that_says_nothing_is_removed(
+    twin: Twin, name: str, fresh: bool
+) -> None:
+    config = StreamConfig(bot_name="Ann")
+    script = streaming(SAID_NOTHING[name], edit=True, fresh=fresh, button=True, config=config)
+    async with rigged(twin, script) as rig:
+        result = await rig.ask()
+    assert twin.journal.count(CREATE) == 1
+    assert rig.said() == []
+    assert (result.status, result.accumulated_text) == ("empty_response", "")
+    kept = sum(map(len, result.thought_log))
+    assert sum(result.suppressed.values()) + kept == result.metrics["total_characters"]
+
+
+async def test_the_notice_takes_the_place_of_a_page_that_says_nothing(twin: Twin) -> None:
+    notices = NoticeSettings(tell_empty=True)
+    async with rigged(
+        twin, streaming(SAID_NOTHING["a thought"], edit=True), notices=notices
+    ) as rig:
+        result = await rig.ask()
+    assert result.status == "empty_response"
+    assert [bool(message.embeds) for message in twin.messages()[1:]] == [True]
+
+
+async def test_an_edit_that_is_not_answered_after_a_kill_was_not_said(twin: Twin) -> None:
+    config = StreamConfig(drain_timeout_ms=300)
+    script = ["One", (0.4, " two"), (60.0, "!")]
+    async with rigged(twin, streaming(script, edit=True, config=config)) as rig:
+        stalled = twin.faults.stall(EDIT)
+        await twin.say("go")
+        await rig.until(lambda: stalled.happened == 1)
+        await rig.client.kill(channel_id=twin.channel("general").id)
+        await rig.until(lambda: bool(rig.results))
+        result = rig.results[0]
+        assert rig.said() == ["One"]
+    assert (result.stop_reason, result.accumulated_text) == ("killed", "One")
+    assert dict(result.suppressed) == {"undelivered": 4}
+    assert [(one.kind, one.outcome) for one in result.receipts] == [
+        ("create", "delivered"),
+        ("edit", "unknown"),
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,11 +14,14 @@ from minamo.core.chunks import Done, Error, Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.shell.idle import Idle
+from minamo.shell.providing.scripted import Scripted
+from minamo.shell.stopping.wishes import Wish
 from minamo.shell.turns.silence import Hearing, Hush
 from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import assistant
-from turning import Dialogue, Stage, asks, calls, play, turn
+from turning import Dialogue, Stage, asks, at, calls, play, turn
 
 MARK = "<silence/>"
 SILENT = TurnSettings(silence_marker=MARK)
@@ -129,6 +133,60 @@ def test_an_error_after_the_marker_is_an_error() -> None:
     assert (result.status, result.accumulated_text) == ("error", "<sile")
 
 
+# What is held back when the end comes from elsewhere: some of the marker, or all of it.
+HELD = ["<sil", "<", f"{MARK} ", "<think>hm</think>\n<silence/"]
+ENDS: dict[str, tuple[Wish | None, str, str]] = {
+    "the provider hangs": (None, "timeout", ""),
+    "a stop": (Wish(kind="user", requester="7"), "stopped_by_user", ""),
+    "a follow-up": (Wish(kind="follow_up"), "follow_up_interrupt", "follow_up"),
+    "a kill": (Wish(kind="kill"), "stopped_by_user", "killed"),
+}
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("end", ENDS)
+def test_what_is_held_back_comes_out_when_the_reply_is_ended(
+    end: str, held: str, done: bool
+) -> None:
+    wish, status, reason = ENDS[end]
+    stage = Stage()
+    said = [*held, Done("stop")] if done else [*held]
+    llm = Dialogue([Scripted(said, hangs=True)])
+
+    async def story(on: Stage) -> TurnResult:
+        async with anyio.create_task_group() as tasks:
+            if wish is not None:
+                tasks.start_soon(at, anyio.current_time() + 5, lambda: on.wishes.put(wish))
+            return await on.turn(llm, settings=SILENT)
+
+    result = play(story, stage)
+    (reply,) = result.results
+    visible = held.removeprefix("<think>hm</think>").strip()
+    assert (result.status, reply.thought_log) == (status, ("hm",) if "hm" in held else ())
+    if visible == MARK:  # the marker, and nobody knows whether more would have come
+        assert (stage.shown, reply.accumulated_text) == ([], "")
+        assert reply.metrics["total_characters"] == 0
+    elif reason:
+        assert (stage.shown, reply.accumulated_text) == ([], "")
+        assert reply.suppressed[reason] >= len(visible)
+    else:
+        assert (stage.shown, reply.accumulated_text) == ([visible], visible)
+
+
+def test_nothing_is_said_twice_when_the_provider_goes_on_as_it_is_stopped() -> None:
+    stage = Stage()
+
+    async def source() -> Any:
+        yield "<sil"
+        stage.wishes.put(Wish(kind="user"))
+        yield "ly> me"
+
+    result = play(lambda on: on.turn(lambda *_: source(), settings=SILENT), stage)
+    assert (result.status, stage.shown) == ("stopped_by_user", ["<sil"])
+    assert dict(result.results[0].suppressed) == {"late": 6}
+
+
 @pytest.mark.anyio
 async def test_thoughts_and_replay_pass_through() -> None:
     async def source() -> Any:
@@ -136,8 +194,8 @@ async def test_thoughts_and_replay_pass_through() -> None:
         yield Done("stop", replay={"k": 1})
         yield "x y"
 
-    hearing = Hearing(MARK)
-    heard = [chunk async for chunk in hearing.through(source())]
+    hearing = Hearing(source(), MARK)
+    heard = [chunk async for chunk in hearing]
     done = Done("stop", replay={"k": 1})
     assert heard == [Text("", ("a",)), done, Text("<six y")]
     assert (hearing.replay, hearing.silent) == ({"k": 1}, False)

@@ -216,3 +216,69 @@ def test_p09_every_row_of_the_chart_is_taken_by_a_real_run(
     test_a_loss_in_closing_does_not_change_another_outcome()
     figure(f"transition coverage by real runs: {coverage}")
     assert coverage.missing == []
+
+
+HALF = "late\ud83d"
+
+
+def end(stream: Stream) -> None:
+    stream.end()
+
+
+LATE: dict[str, tuple[Callable[[Stream], object], dict[str, object], str]] = {
+    "the end": (end, {}, "late"),
+    "a stop": (Stream.stop, {}, "late"),
+    "a kill": (Stream.kill, {}, "late"),
+    "a follow-up": (Stream.follow_up, {}, "late"),
+    "a message that was lost": (Stream.delivery_lost, {}, "late"),
+    "the limit": (Stream.limit_reached, {}, "limit"),
+    "the guard": (lambda stream: stream.chunk(Text("Hi.\nBob: I")), {"speaker_names": ["Bob"]},
+                  "speaker_guard"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("flushed_first", [False, True])
+@pytest.mark.parametrize("name", LATE)
+def test_half_a_character_that_comes_too_late_is_booked(name: str, flushed_first: bool) -> None:
+    decide, settings, reason = LATE[name]
+    stream = Stream(StreamConfig(**settings))  # type: ignore[arg-type]
+    decide(stream)
+    before = sum(stream.actions.ledger.suppressed.values())
+    if flushed_first:
+        stream.flushed()
+    stream.chunk(Text(HALF))
+    if not flushed_first:
+        stream.flushed()
+    result = stream.result()
+    # It was replaced, and what replaced it is not shown.
+    assert result.suppressed["surrogate"] == result.additions["surrogate"] == 1
+    assert sum(result.suppressed.values()) - before == len(HALF) + 1
+    assert result.suppressed[reason] >= len(HALF)
+    assert stream.result() == result
+
+
+def test_half_a_character_behind_what_the_guard_cut_off_is_booked() -> None:
+    stream = Stream(StreamConfig(speaker_names=["Bob"]))
+    stream.chunk(Text("Yes.\nBob: no\ud83d"))
+    assert stream.state == "closing"
+    stream.flushed()
+    assert dict(stream.result().suppressed) == {"speaker_guard": 9, "surrogate": 1}
+
+
+def test_the_other_half_may_come_too_late_as_well() -> None:
+    stream = Stream()
+    stream.end()
+    for half in ("\ud83d", "\ude00"):
+        stream.chunk(Text(half))
+    stream.flushed()
+    assert dict(stream.result().suppressed) == {"late": 1}
+
+
+def test_delivery_that_answers_too_early_decides_nothing() -> None:
+    stream = Stream()
+    stream.chunk(Text("Hi <th"))
+    stream.flushed()
+    stream.chunk(Text("ink>hm</think>"))
+    stream.end()
+    stream.flushed()
+    assert stream.result().thought_log == ("hm",)

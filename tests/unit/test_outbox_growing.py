@@ -6,10 +6,13 @@ import pytest
 
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
+from minamo.core.fit import fit
+from minamo.core.looks import Look, Stood
 from minamo.core.stream import Stream
-from minamo.shell.sending.editing import Pages
+from minamo.shell.sending.editing import Change, Pages
 from minamo.shell.sending.growing import Growing
-from minamo.shell.sending.receipts import Receipt
+from minamo.shell.sending.receipts import Outcome, Receipt
+from minamo.shell.sending.sender import Kind
 
 LINK = "See [good](https://e.example/x) now.\n\nMore to come"
 SEEN = "Sure: See good (<https://e.example/x>) now.\n\nMore to come"
@@ -25,10 +28,13 @@ def reading(*texts: str, **settings: object) -> Stream:
 
 
 def grown(*texts: str, **settings: object) -> tuple[Stream, Growing]:
-    stream = reading(*texts, **settings)
+    stream = reading(**settings)
     config = stream.actions.config
     pages = Pages(limit=config.max_message_length, most=config.send_message_limit)
-    return stream, Growing(stream, pages)
+    growing = Growing(stream, pages)
+    for text in texts:
+        stream.chunk(Text(text))
+    return stream, growing
 
 
 def show(growing: Growing) -> list[str]:
@@ -38,14 +44,17 @@ def show(growing: Growing) -> list[str]:
     while growing.waiting and (changes := growing.take()):
         (change,) = changes
         made.append(change.text)
-        answer(growing, len(made))
+        answer(growing, change.target or len(made), kind=change.kind)
     return made
 
 
-def answer(growing: Growing, message_id: int | None) -> None:
-    outcome = "refused" if message_id is None else "delivered"
-    growing.heard(Receipt(outcome=outcome, channel_id=1, index=0, characters=0,
-                          message_id=message_id))  # type: ignore[arg-type]  # fmt: skip
+def answer(growing: Growing, message_id: int | None, *, kind: Kind = "create") -> None:
+    outcome: Outcome = "refused" if message_id is None else "delivered"
+    growing.heard(
+        Receipt(
+            outcome=outcome, channel_id=1, index=0, characters=0, message_id=message_id, kind=kind
+        )
+    )
 
 
 def books(stream: Stream) -> tuple[str, dict[str, int], dict[str, int]]:
@@ -53,28 +62,34 @@ def books(stream: Stream) -> tuple[str, dict[str, int], dict[str, int]]:
     return stream.actions.outbox.text, dict(ledger.suppressed), dict(+ledger.additions)
 
 
-def preview(stream: Stream) -> str:
-    pending, fence = stream.actions.buffer.pending
-    return stream.actions.outbox.preview(pending, fence=fence)
+def look(stream: Stream) -> Look:
+    return stream.actions.outbox.look(stream.actions.buffer.pending)
+
+
+def cut_off(stream: Stream, growing: Growing, cut: str) -> None:
+    """End it as a dispatch would, but for a call that is out."""
+    getattr(stream, cut)()
+    growing.withdraw(stream.actions.withdrawn)
 
 
 def test_what_waits_is_seen_with_what_is_not_complete() -> None:
     stream = reading(LINK, prefill="Sure: ")
-    assert preview(stream) == SEEN
-    assert stream.actions.buffer.pending == ("More to come", "")
+    assert look(stream).text == SEEN
+    assert stream.actions.buffer.pending.text == "More to come"
     assert stream.actions.outbox.waiting == len("Sure: See [good](https://e.example/x) now.\n\n")
     assert not stream.actions.ledger.additions  # nothing was given out
 
 
 def test_what_is_held_back_is_not_seen() -> None:
-    assert preview(reading("Say <thi")) == "Say "
+    assert look(reading("Say <thi")).text == "Say "
 
 
 def test_code_that_is_not_complete_is_not_cleaned() -> None:
     line = "[a](https://e.example/x)\n"
     stream = reading("```\n" + line * 3, flush_buffer_size_code_block=40)
-    assert stream.actions.buffer.pending == (line, "```")
-    assert preview(stream) == "```\n" + line * 3
+    assert stream.actions.buffer.pending.text == line
+    assert stream.actions.buffer.pending.fence == "```"
+    assert look(stream).text == "```\n" + line * 3
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -82,12 +97,13 @@ def test_what_stands_was_said_and_the_rest_was_not(cut: str) -> None:
     stream, growing = grown(LINK, prefill="Sure: ")
     assert show(growing) == [SEEN]
     stream.chunk(Text(" and more.\n\nLast <th"))
-    getattr(stream, cut)()
+    cut_off(stream, growing, cut)
+    growing.settle()
     text, suppressed, additions = books(stream)
     assert text == SEEN
     assert suppressed == {"clean.masked_link": 2, CUTS[cut]: len(" and more.\n\nLast <th")}
     assert additions == {"prefill": 6, "clean.masked_link": 3}
-    assert stream.actions.outbox.waiting == stream.actions.outbox.shown == 0
+    assert stream.actions.outbox.waiting == 0
 
 
 @pytest.mark.parametrize(
@@ -98,17 +114,18 @@ def test_what_stands_was_said_and_the_rest_was_not(cut: str) -> None:
          {"prefill": 6, "clean.masked_link": 3}),
         (20, SEEN[:20], {"clean.masked_link": 2, "killed": 36},
          {"prefill": 6, "clean.masked_link": 2}),
-        (8, SEEN[:8], {"clean.masked_link": 2, "killed": 46}, {"prefill": 6}),
-        (3, "Sur", {"clean.masked_link": 2, "killed": 48}, {"prefill": 3}),
-        (0, "", {"clean.masked_link": 2, "killed": 48}, {}),
+        (8, SEEN[:8], {"killed": 48}, {"prefill": 6}),
+        (3, "Sur", {"killed": 50}, {"prefill": 3}),
+        (0, "", {"killed": 50}, {}),
     ],
 )  # fmt: skip
 def test_every_character_is_said_or_suppressed_wherever_the_cut_is(
     shown: int, text: str, suppressed: dict[str, int], additions: dict[str, int]
 ) -> None:
-    stream = reading(LINK, prefill="Sure: ")
-    stream.actions.outbox.shown = shown
-    stream.kill()
+    stream, growing = grown(LINK, prefill="Sure: ")
+    seen = look(stream)
+    cut_off(stream, growing, "kill")
+    stream.actions.outbox.settle(Stood(seen, fit(seen.text[:shown]), shown))
     assert books(stream) == (text, suppressed, additions)
 
 
@@ -119,30 +136,48 @@ def test_a_page_that_stands_alone_is_all_that_was_said() -> None:
     (first,) = growing.take()
     answer(growing, 1)
     assert first.text == " ".join(["word"] * 20)
-    stream.kill()
+    cut_off(stream, growing, "kill")
+    growing.settle()
     text, suppressed, _ = books(stream)
     assert text == first.text
     assert suppressed == {"killed": len(words) - len(first.text)}
 
 
-def test_a_call_that_is_out_counts_as_said_until_it_fails() -> None:
+@pytest.mark.parametrize("arrives", [False, True])
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_call_that_is_out_at_the_end_is_said_only_if_it_arrives(cut: str, arrives: bool) -> None:
+    stream, growing = grown("One")
+    assert show(growing) == ["One"]
+    stream.chunk(Text(" two"))
+    growing.touch()
+    assert growing.take() == [Change("One two", "edit", 1)]
+    stream.chunk(Text(" three"))
+    growing.touch()
+    cut_off(stream, growing, cut)
+    answer(growing, 1 if arrives else None, kind="edit")
+    growing.settle()
+    unseen = {CUTS[cut]: 6} if arrives else {"undelivered": 4} if CUTS[cut] != "undelivered" else {}
+    rest = {} if arrives else {CUTS[cut]: 6 if CUTS[cut] != "undelivered" else 10}
+    assert books(stream) == ("One two" if arrives else "One", {**unseen, **rest}, {})
+
+
+def test_a_call_that_was_taken_back_in_time_was_not_tried() -> None:
     stream, growing = grown("One")
     growing.touch()
     growing.take()
-    assert stream.actions.outbox.shown == 3
+    cut_off(stream, growing, "kill")
+    growing.heard(Receipt(outcome="not_sent", channel_id=1, index=0, characters=3))
+    growing.settle()
+    assert books(stream) == ("", {"killed": 3}, {})
+
+
+def test_a_kill_during_the_first_call_which_then_fails() -> None:
+    stream, growing = grown("One")
+    growing.touch()
+    growing.take()
+    cut_off(stream, growing, "kill")
     answer(growing, None)
-    assert stream.actions.outbox.shown == 0
-    stream.delivery_lost()
-    assert books(stream) == ("", {"undelivered": 3}, {})
-
-
-def test_a_kill_during_the_first_call_says_what_then_fails() -> None:
-    stream, growing = grown("One")
-    growing.touch()
-    growing.take()
-    stream.kill()
-    assert books(stream) == ("One", {}, {})
-    stream.missed(0, "undelivered")
+    growing.settle()
     assert books(stream) == ("", {"undelivered": 3}, {})
 
 
@@ -163,7 +198,8 @@ def test_the_limit_keeps_the_messages_there_are() -> None:
     stream, growing = grown(words, max_message_length=100, send_message_limit=1)
     assert show(growing) == [" ".join(["word"] * 20)]
     assert growing.limited
-    stream.limit_reached()
+    cut_off(stream, growing, "limit_reached")
+    growing.settle()
     text, suppressed, _ = books(stream)
     assert text == " ".join(["word"] * 20)
     assert suppressed == {"limit": len(words) - len(text)}
@@ -172,7 +208,8 @@ def test_the_limit_keeps_the_messages_there_are() -> None:
 def test_what_fitting_adds_is_booked_when_the_reply_is_cut_off() -> None:
     stream, growing = grown("```py\nx = 1\n")
     assert show(growing) == ["```py\nx = 1\n```"]
-    stream.kill()
+    cut_off(stream, growing, "kill")
+    growing.settle()
     assert books(stream) == ("```py\nx = 1", {}, {"closer": 3})
 
 
@@ -182,6 +219,7 @@ def test_at_the_end_all_is_booked_as_it_stands(broken: bool) -> None:
     show(growing)
     stream.chunk(Text(" and more."))
     stream.end()
+    growing.finish()
     if broken:
         growing.withdraw("drain_timeout")
     else:
@@ -204,13 +242,72 @@ def test_a_reply_that_grows_is_not_humanised() -> None:
     assert books(stream) == (whole, {}, {})
 
 
-def test_what_turned_out_to_be_a_thought_was_not_said() -> None:
+@pytest.mark.parametrize("cut", CUTS)
+def test_what_turned_out_to_be_a_thought_was_not_said_and_is_removed(cut: str) -> None:
     stream, growing = grown("I wonder")
     assert show(growing) == ["I wonder"]
     stream.chunk(Text("</think>Yes, it is."))
-    stream.kill()
+    cut_off(stream, growing, cut)
+    assert growing.take() == [Change("", "delete", 1)]
+    answer(growing, 1, kind="delete")
+    growing.settle()
     assert stream.actions.captures.texts("think") == ("I wonder",)
-    assert books(stream) == ("", {"marker": 8, "killed": 11}, {})
+    assert books(stream) == ("", {"marker": 8, CUTS[cut]: 11}, {})
+
+
+def test_a_page_that_is_on_its_way_and_turns_out_to_be_a_thought_is_removed() -> None:
+    stream, growing = grown("I wonder")
+    growing.touch()
+    assert growing.take() == [Change("I wonder")]
+    stream.chunk(Text("</think>Yes."))
+    cut_off(stream, growing, "kill")
+    assert not growing.waiting
+    answer(growing, 7)
+    assert growing.take() == [Change("", "delete", 7)]
+    answer(growing, 7, kind="delete")
+    growing.settle()
+    assert books(stream) == ("", {"marker": 8, "killed": 4}, {})
+
+
+def test_what_took_the_place_of_a_thought_in_time_stays() -> None:
+    stream, growing = grown("I wonder")
+    assert show(growing) == ["I wonder"]
+    stream.chunk(Text("</think>Yes."))
+    assert show(growing) == ["Yes."]
+    cut_off(stream, growing, "kill")
+    assert not growing.waiting
+    growing.settle()
+    assert books(stream) == ("Yes.", {"marker": 8}, {})
+
+
+BLANK = {
+    "a thought": ("I wonder", "</think>", {}),
+    "a name": ("Ann", ": ", {"bot_name": "Ann"}),
+    "marks": (">", " \n", {}),
+}
+
+
+@pytest.mark.parametrize("name", BLANK)
+def test_a_page_whose_text_turns_out_blank_is_removed_at_the_end(name: str) -> None:
+    first, then, settings = BLANK[name]
+    stream, growing = grown(first, **settings)
+    assert show(growing) == [first]
+    stream.arrived(0)
+    stream.chunk(Text(then))
+    growing.touch()
+    assert growing.take() == []  # more may come
+    stream.end()
+    growing.finish()
+    assert growing.take() == [Change("", "delete", 1)]
+    answer(growing, 1, kind="delete")
+    stream.removed()
+    assert not growing.waiting
+    growing.settle()
+    stream.flushed()
+    result = stream.result()
+    assert (result.status, result.accumulated_text) == ("empty_response", "")
+    kept = sum(map(len, result.thought_log))
+    assert sum(result.suppressed.values()) + kept == len(first + then)
 
 
 @pytest.mark.parametrize("cut", CUTS)

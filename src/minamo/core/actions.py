@@ -186,7 +186,7 @@ class StreamActions:
         self.captures.keep("think", "".join(parts), trail)
         self.front = Front(self.config, self.ledger)
         self.buffer = self._new_buffer()
-        self.outbox.shown = 0  # what stands in a reply that grows was none of what comes now
+        self.outbox.retract()  # what stands in a reply that grows was none of what comes now
 
     # Delivery.
 
@@ -226,7 +226,7 @@ class StreamActions:
         self.ledger.suppress(start, len(held), reason)
         self.front.discard(reason)
         for segment in self.buffer.rest():
-            if self.outbox.shown:  # some of it may stand in the channel, in a reply that grows
+            if self.outbox.grows:  # some of it may stand in the channel
                 self.outbox.put(segment)
                 continue
             for stood, size in segment.trail:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
 from minamo.core.buffer import Run, Segment
+from minamo.core.clean import clean
+from minamo.core.config import StreamConfig
 from minamo.core.edits import whole
 from minamo.core.fit import Fitted
 from minamo.core.origins import ADDED
 from minamo.core.pieces import Piece, Shaped
-from minamo.core.provenance import Added, Marks, Origin, Trail
+from minamo.core.provenance import Added, Marks, Origin, Trail, marked, through
 
 
 @frozen(slots=True)
@@ -55,38 +57,46 @@ class Batch:
     """How many of the messages were given out; the limit may have cut off the rest."""
 
 
+def cleaned(segment: Segment, config: StreamConfig, *, first: bool) -> Waiting:
+    """The segment as it is to be fitted; *first*: nothing was said before it."""
+    made = clean(
+        segment.text,
+        off=config.clean_off,
+        bot_name=config.bot_name,
+        mentions=config.mentions,
+        first=first,
+        fence=segment.fence,
+        uncensor_unicode_space=config.uncensor_unicode_space,
+    )
+    stood = segment.trail
+    trail, added = through(stood, made.pieces), marked(prefilled(stood), made.pieces)
+    return Waiting(segment, made, trail, added)
+
+
 def joined(text: str, fence: str, torn: bool, mid_line: bool) -> Segment:
     """A segment made of others, which know where its characters stood."""
     return Segment(text, (Run(0, 0),), fence, torn, mid_line)
 
 
-def divided(waiting: Iterable[Waiting], characters: int) -> tuple[list[Waiting], list[Waiting]]:
-    """The first so many *characters* of what waits, and what waits behind them.
+def leading(waiting: Iterable[Waiting], characters: int) -> list[Waiting]:
+    """The first so many *characters* of what waits.
 
     It is nothing that came back: a reply that grows in place has no rest to put elsewhere.
     """
     front: list[Waiting] = []
-    back: list[Waiting] = []
     for one in waiting:
-        text = one.cleaned.text
         if characters <= 0:
-            back.append(one)
-        elif len(text) <= characters:
-            front.append(one)
-        else:
-            kept, rest = _cut(one, characters)
-            front.append(kept)
-            back.append(rest)
-        characters -= len(text)
-    return front, back
+            break
+        size = len(one.cleaned.text)
+        front.append(one if size <= characters else _cut(one, characters))
+        characters -= size
+    return front
 
 
-def _cut(one: Waiting, at: int) -> Iterator[Waiting]:
-    text = one.cleaned.text
-    pieces = Piece(text[:at], 0), Piece(text[at:], at)
-    held = parts(Given(one.trail, [], one.added), [(piece,) for piece in pieces])
-    for piece, given in zip(pieces, held, strict=True):
-        yield evolve(one, cleaned=whole(piece.text), trail=given.trail, added=given.added)
+def _cut(one: Waiting, at: int) -> Waiting:
+    kept = Piece(one.cleaned.text[:at], 0)
+    (held,) = parts(Given(one.trail, [], one.added), [(kept,)])
+    return evolve(one, cleaned=whole(kept.text), trail=held.trail, added=held.added)
 
 
 def parts(batch: Given, cuts: Sequence[Sequence[Piece]]) -> list[Given]:

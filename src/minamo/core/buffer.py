@@ -88,9 +88,10 @@ class Buffer:
         return self._boundaries.at - self._base
 
     @property
-    def pending(self) -> tuple[str, str]:
-        """The text that is held, and the run that opened the fence in which it begins, if any."""
-        return "".join(self._parts), self._opened_in
+    def pending(self) -> Segment:
+        """The text that is held, as if it were a segment."""
+        runs = self._shifted(self._runs) or (Run(0, 0),)  # before the first character
+        return Segment(self._join(), runs, self._opened_in, mid_line=self._mid_line)
 
     @property
     def in_code(self) -> bool:
@@ -206,19 +207,21 @@ class Buffer:
         if offset:
             # The run that the cut falls into goes on behind it.
             inside = [run for run in self._runs if run.offset < position]
-            shifted = tuple(
-                Run(max(run.offset - self._base, 0), _goes_on(run, max(run.offset, self._base)))
-                for run in inside
-            )
-            self.ready.append(
-                Segment(text[:offset], shifted, self._opened_in, torn, self._mid_line)
-            )
+            runs = self._shifted(inside)
+            self.ready.append(Segment(text[:offset], runs, self._opened_in, torn, self._mid_line))
             self._mid_line = text[offset - 1] not in "\r\n"
             self._runs = [inside[-1], *(run for run in self._runs if run.offset >= position)]
         self._parts = [text[offset:]]
         self._base = position
         self._opened_in = self._fence
         self._set_full()
+
+    def _shifted(self, runs: list[Run]) -> tuple[Run, ...]:
+        """The same runs, with offsets into what is held."""
+        return tuple(
+            Run(max(run.offset - self._base, 0), _goes_on(run, max(run.offset, self._base)))
+            for run in runs
+        )
 
     def _join(self) -> str:
         text = "".join(self._parts)

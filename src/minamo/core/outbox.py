@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import define, evolve, field
 
-from minamo.core.batches import Batch, Given, Waiting, divided, joined, parts, prefilled
+from minamo.core.batches import Batch, Given, Waiting, cleaned, joined, parts
 from minamo.core.buffer import Segment
-from minamo.core.clean import clean
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.edits import whole
 from minamo.core.fit import NOTHING, Carry, Fitted, Message, fit
 from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
+from minamo.core.looks import Look, Stood, behind
 from minamo.core.origins import ADDED
 from minamo.core.pieces import Dropped, Piece, Shaped
 from minamo.core.provenance import Origin, Trail, marked, through
@@ -44,14 +44,18 @@ class Outbox:
     """Some segment had something to say."""
     waiting: int = field(default=0, init=False)
     """How many characters wait."""
-    shown: int = field(default=0, init=False)
-    """How many of what waits stand in the channel already, in a reply that grows in place."""
+    grows: bool = field(default=False, init=False)
+    """The reply grows in place: all of it waits until `settle` says what of it was shown."""
+    beginning: int = field(default=0, init=False)
+    """How often what was looked at turned out to be no part of the reply."""
     _waiting: list[Waiting] = field(factory=list)
     _said: Said = field(factory=Said)
     _out: dict[int, Given] = field(factory=dict)
     _carry: Carry = NOTHING
     _rest: Segment | None = None
     """What `take_rest` gave last."""
+    _taken_back: str = ""
+    """Why what is not shown of a reply that grows will not be."""
 
     @property
     def text(self) -> str:
@@ -60,19 +64,17 @@ class Outbox:
 
     def put(self, segment: Segment) -> None:
         """Take a segment; it is cleaned at once and fitted when it is its turn."""
-        cleaned = self._clean(segment.text, segment.fence)
-        stood = segment.trail
-        self._drop(stood, cleaned.dropped)
-        self.spoke = self.spoke or bool(cleaned.text.strip())
-        trail = through(stood, cleaned.pieces)
-        added = marked(prefilled(stood), cleaned.pieces)
-        self._waiting.append(Waiting(segment, cleaned, trail, added))
+        one = cleaned(segment, self.config, first=not self.spoke)
+        self._waiting.append(one)
         self.waiting += len(segment.text)
+        self.spoke = self.spoke or bool(one.cleaned.text.strip())
+        if not self.grows:
+            self._drop(segment.trail, one.cleaned.dropped)
 
-    def preview(self, pending: str, *, fence: str) -> str:
+    def look(self, pending: Segment) -> Look:
         """How what waits reads with *pending* behind it; for a reply that grows in place."""
-        waiting = [one.cleaned.text for one in self._waiting]
-        return "".join([*waiting, self._clean(pending, fence).text])
+        last = cleaned(pending, self.config, first=not self.spoke)
+        return Look((*self._waiting, last), self.beginning)
 
     def take(self, most: int | None = None, room: int | None = None) -> list[Message]:
         """The messages of what waits, or of the first *most* segments of it.
@@ -136,36 +138,38 @@ class Outbox:
             self.ledger.add(given.added, times=-1)
             self._forget(given, reason)
 
-    def keep(self) -> None:
-        """All that waits stands in the channel, as `preview` has it: book it as any other text."""
-        waiting, self._waiting, self.waiting, self.shown = self._waiting, [], 0, 0
-        if waiting:
-            text, batch = self._say(waiting, plainly=True)
-            self._account(batch, self._fit(text, last=True, mid_line=False))
+    def retract(self) -> None:
+        """What was looked at is no part of the reply, and nothing of it waits."""
+        self.beginning += 1
+
+    def settle(self, stood: Stood | None, tried: Stood | None = None) -> None:
+        """Book a reply that grew: what stands, what was tried and did not arrive, and the rest."""
+        waiting, self._waiting, self.waiting = self._waiting, [], 0
+        size = reached = 0
+        if stood is not None and stood.look.beginning == self.beginning:
+            size = reached = stood.size
+            for trail, dropped in stood.dropped:
+                self._drop(trail, dropped)
+            _, batch = self._say(stood.front, plainly=True)
+            if not self._account(batch, stood.fitted):
+                self._said.lose(batch.since, batch.until)
+        if tried is not None and tried.look.beginning == self.beginning:
+            reached = max(size, tried.size)
+        self._suppress(behind(waiting, size, reached), "undelivered")
+        self._suppress(behind(waiting, reached), self._taken_back or "undelivered")
 
     def withdraw(self, reason: str) -> None:
         """Suppress everything that waits; a lane's own reasons are all one to the books."""
         booked = reason if reason in _WITHDRAWN else "undelivered"
-        # What stands in the channel cannot be withdrawn: it was delivered.
-        self._waiting, rest = divided(self._waiting, self.shown)
-        self.keep()
-        for one in rest:
+        if self.grows:  # some of it stands in the channel, or is on its way there
+            self._taken_back = self._taken_back or booked
+            return
+        waiting, self._waiting, self.waiting = self._waiting, [], 0
+        for one in waiting:
             if one.back is not None:
                 self._forget(one.back, booked)
             else:
                 self._drop(one.trail, [Dropped(0, len(one.cleaned.text), booked)])
-
-    def _clean(self, text: str, fence: str) -> Shaped:
-        config = self.config
-        return clean(
-            text,
-            off=config.clean_off,
-            bot_name=config.bot_name,
-            mentions=config.mentions,
-            first=not self.spoke,
-            fence=fence,
-            uncensor_unicode_space=config.uncensor_unicode_space,
-        )
 
     def _put_back(self, segment: Segment, given: Given) -> None:
         """Have what was taken wait again, in front of everything."""
@@ -232,14 +236,15 @@ class Outbox:
 
     def _forget(self, given: Given, reason: str) -> None:
         """Take back a message that was not delivered."""
-        for start, size in given.trail:
-            if start != ADDED:
-                self.ledger.suppress(start, size, reason)
+        self._suppress(given.trail, reason)
         self._said.lose(given.since, given.until)
 
     def _drop(self, trail: Trail, dropped: Iterable[Dropped]) -> None:
         origin = Origin(trail)
         for lost in dropped:
-            for stood, size in origin.cut(lost.start, lost.end - lost.start):
-                if stood != ADDED:
-                    self.ledger.suppress(stood, size, lost.reason)
+            self._suppress(origin.cut(lost.start, lost.end - lost.start), lost.reason)
+
+    def _suppress(self, trail: Trail, reason: str) -> None:
+        for stood, size in trail:
+            if stood != ADDED:
+                self.ledger.suppress(stood, size, reason)

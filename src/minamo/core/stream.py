@@ -114,6 +114,10 @@ class Stream:
         self.actions.shown += 1
         self.actions.outbox.delivered(number)
 
+    def removed(self) -> None:
+        """A message that Discord had is gone again, because the reply grew to something else."""
+        self.actions.shown -= 1
+
     def missed(self, number: int, reason: str) -> None:
         """The message of that number will not be seen; that alone does not end the stream."""
         self.actions.outbox.lose(number, reason)
@@ -128,6 +132,8 @@ class Stream:
 
     def flushed(self) -> None:
         """Delivery has answered for everything."""
+        if self.actions.decided:
+            self._read_held()  # half a character may have come too late
         self.machine.send("flushed", None)
 
     # How it went.
@@ -136,6 +142,7 @@ class Stream:
         """The outcome; only when the stream has ended."""
         if not self.ended:
             raise RuntimeError(f"the stream is still {self.state}; wait for its outcome")
+        self._read_held()
         actions = self.actions
         status: Status = self.state  # type: ignore[assignment]  # the chart's outcomes are the statuses
         counts = {"total_chunks": self.chunks, "total_characters": self.characters}
@@ -178,10 +185,13 @@ class Stream:
                 part = token.text[at : at + TOKEN_MAX]
                 machine.send(token.event, Token(token.event, part, token.start + at))
 
-    def _end(self, event: str, ending: Ending) -> None:
+    def _read_held(self) -> None:
         """What was held to be decided is decided now: it is all there is."""
         self.actions.lexer.add(self._halves.release())
         self._read(last=True)
+
+    def _end(self, event: str, ending: Ending) -> None:
+        self._read_held()
         self.machine.send(event, ending)
 
     def _discard(self, event: str, ending: Ending) -> None:

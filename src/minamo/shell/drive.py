@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import anyio
 from anyio.lowlevel import checkpoint
 
-from minamo.core.chunks import Error
+from minamo.core.chunks import Chunk, Error
 from minamo.core.effects import Effect
 from minamo.core.result import StopReason
 from minamo.core.stream import Stream
@@ -57,6 +57,7 @@ class Driver:
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
         self._outlet: Outlet | None = None
+        self._let_go: Callable[[], Iterable[Chunk]] = tuple
         self._closed = False
         self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
@@ -68,6 +69,7 @@ class Driver:
     async def run(self, source: Source, outlet: Outlet) -> None:
         """Run the stream to its outcome; only a cancellation from outside is raised."""
         self._outlet = outlet
+        self._let_go = getattr(source, "let_go", tuple)
         with self.wishes.heard_by(self._wish):
             await self._read(source)
             await self._settle(outlet)
@@ -85,6 +87,8 @@ class Driver:
                 stream.arrived(receipt.index)
             else:
                 stream.missed(receipt.index, self._reason(receipt))
+        elif receipt.kind == "delete" and receipt.delivered:
+            stream.removed()
         self._tell("receipt", receipt)
         if receipt.lost and not self._was_wanted(receipt):
             stream.delivery_lost()
@@ -101,6 +105,7 @@ class Driver:
         self._perform()
 
     def _wish(self, wish: Wish) -> None:
+        self._take_held()
         self._tell(wish.kind, wish)
         match wish.kind:
             case "user":
@@ -131,6 +136,7 @@ class Driver:
     def _run_out(self, reason: StopReason) -> None:
         if self._closed:
             return
+        self._take_held()
         self._tell("silent", reason)
         if reason == "deadline":
             self.stream.overran()
@@ -178,6 +184,16 @@ class Driver:
                         self.touched()
                     self._make_progress()
                 self._perform()
+
+    def _take_held(self) -> None:
+        """Hear what the source holds back: nothing will follow that could tell what it is."""
+        if self._closed:
+            return
+        for chunk in self._let_go():
+            self._tell("chunk", chunk)
+            self.stream.chunk(chunk)
+            if self.touched is not None:
+                self.touched()
 
     async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
         clocks.pause(anyio.current_time())

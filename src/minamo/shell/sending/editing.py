@@ -10,10 +10,11 @@ as new messages, and when they are all there, the ones that grew are removed.
 
 from __future__ import annotations
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from minamo.core.fit import Message, fit
+from minamo.core.fit import Fitted, Message, fit
 from minamo.core.limits import MESSAGE_LENGTH
+from minamo.core.remainder import shortened
 from minamo.shell.sending.receipts import Receipt
 from minamo.shell.sending.sender import Kind
 
@@ -42,16 +43,16 @@ class Pages:
     """Why no page is changed any more; empty if all is well."""
     _text: str = field(default="", init=False, repr=False)
     _fitted: str | None = field(default=None, init=False, repr=False)
+    _made: Fitted = field(default=Fitted((), ()), init=False, repr=False)
+    """The text fitted, without the messages that the limit cuts off."""
     _wanted: tuple[str, ...] = field(default=(), init=False, repr=False)
-    _ends: tuple[int, ...] = field(default=(), init=False, repr=False)
-    """Where in the text each wanted page ends."""
     _shown: list[str] = field(factory=list, init=False, repr=False)
     _ids: list[int] = field(factory=list, init=False)
     _edited: bool = field(default=False, init=False)
     _ending: bool = field(default=False, init=False)
     _spare: list[int] = field(factory=list, init=False)
     """Messages to be removed when the pages stand."""
-    _stray: bool = field(default=False, init=False)
+    stray: bool = field(default=False, init=False)
     """A page that nobody wants any more is on its way."""
     _grown: tuple[list[str], list[int]] | None = field(default=None, init=False, repr=False)
     """What stands while the fresh pages are being made."""
@@ -70,16 +71,24 @@ class Pages:
         return tuple(self._ids)
 
     @property
-    def reach(self) -> int:
-        """How many characters of the text last fitted stand in the channel, or are on their way."""
+    def reach(self) -> tuple[Fitted, int] | None:
+        """What of the text last fitted stands when the call that is out arrives, and its end.
+
+        None while fresh pages are being made, which may yet have to go, and while pages behind
+        those still read as they did.
+        """
         standing = 0
         for shown, wanted in zip(self._shown, self._wanted, strict=False):
             if shown != wanted:
                 break
             standing += 1
-        if standing == len(self._wanted) and not self.limited:
-            return len(self._fitted or "")  # what fit dropped at the end is nobody's loss
-        return self._ends[standing - 1] if standing else 0
+        is_whole = standing == len(self._wanted) and bool(self._wanted or not self._shown)
+        if is_whole and not self.limited:
+            return self._made, len(self._fitted or "")  # what fit dropped at the end is no loss
+        if not is_whole and (self._grown is not None or standing < len(self._shown)):
+            return None
+        end = _end(self._made.messages[standing - 1]) if standing else 0
+        return shortened(self._made, standing, end), end
 
     @property
     def waiting(self) -> int:
@@ -118,18 +127,22 @@ class Pages:
         if receipt.delivered and receipt.kind != "create":
             return
         if receipt.delivered and receipt.message_id is not None:
-            (self._spare if self._stray else self._ids).append(receipt.message_id)
-            self._stray = False
+            (self._spare if self.stray else self._ids).append(receipt.message_id)
+            self.stray = False
         elif self._grown is not None and receipt.kind == "create":
             self._grow_on()
         else:
             # Refused, or deleted by somebody: trying again would fail or annoy.
             self.broken = receipt.reason or "deleted"
 
-    def withdraw(self, reason: str) -> None:
-        """Leave everything as it stands; but a text that stands twice stands once again."""
-        if self._grown is not None and len(self._ids) < len(self._wanted):
-            self._stray = len(self._shown) > len(self._ids)  # it is out, and comes too late
+    def withdraw(self, reason: str, *, remove: bool = False) -> None:
+        """Leave everything as it stands, or *remove* it; what stands twice stands once again."""
+        if remove:
+            self.stray = len(self._shown) > len(self._ids)
+            self._spare += self._ids
+            self._shown, self._ids = [], []
+        elif self._grown is not None and len(self._ids) < len(self._wanted):
+            self.stray = len(self._shown) > len(self._ids)  # it is out, and comes too late
             self._grow_on()
         self.broken = self.broken or reason
 
@@ -145,8 +158,9 @@ class Pages:
                 return Change(text)
             if self._shown[number] != text:
                 return Change(text, "edit", self._ids[number])
-        if len(wanted) < len(self._shown) and wanted:
-            # What looked like two pages with a block open can be one with the block closed.
+        if len(wanted) < len(self._shown) and (wanted or self._ending):
+            # What looked like two pages with a block open can be one with the block closed; and
+            # what looked like a reply can be a thought, or marks around nothing.
             return Change("", "delete", self._ids[-1])
         return self._spared()
 
@@ -178,8 +192,8 @@ class Pages:
             fitted = fit(self._text, limit=self.limit, tables=self.tables)
             self.limited = bool(self.most) and len(fitted.messages) > self.most
             messages = fitted.messages[: self.most] if self.limited else fitted.messages
+            self._made = evolve(fitted, messages=messages)
             self._wanted = tuple(message.text for message in messages)
-            self._ends = tuple(_end(message) for message in messages)
             self._fitted = self._text
         return self._wanted
 

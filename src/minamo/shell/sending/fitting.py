@@ -107,10 +107,11 @@ class Fitting:
     def drop_rest(self, channel_id: int, reason: str, now: float) -> Receipt | None:
         """Take back text that was never fitted; what to say of it."""
         waiting = self._source.waiting
+        kind: Kind = getattr(self._source, "kind", "create") if waiting else "create"
+        # Also if nothing waits yet: pages may follow the one that is out.
+        self._source.withdraw(reason)
         if not waiting:
             return None
-        kind: Kind = getattr(self._source, "kind", "create")
-        self._source.withdraw(reason)
         return Receipt(
             outcome="not_sent",
             channel_id=channel_id,

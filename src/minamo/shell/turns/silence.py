@@ -2,12 +2,12 @@
 
 A model that has nothing to say can be told to write a marker such as `<silence/>`.  A reply that
 is just that is not shown.  The marker is held back while it comes, and given out as text as soon
-as anything else does.
+as anything else does, or when the reply is ended from elsewhere before it is whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from typing import Any
 
 from attrs import evolve
@@ -24,38 +24,49 @@ _INSIDE = {"think_opened": "in_think", "details_opened": "in_details"}
 
 
 class Hearing:
-    """One reply, read by the turn while a pass reads it."""
+    """One reply, read by the turn while a pass reads it: the chunks, without the marker.
 
-    __slots__ = ("_hush", "replay", "silent")
+    A source that raises ends in an error.
+    """
 
-    def __init__(self, marker: str = "") -> None:
+    __slots__ = ("_chunks", "_hush", "replay", "silent")
+
+    def __init__(self, source: AsyncIterable[str | Chunk], marker: str = "") -> None:
         self._hush = Hush(marker) if marker else None
+        self._chunks = self._through(source)
         self.replay: Mapping[str, Any] = {}
         """What the provider wants to see again with this reply."""
         self.silent = False
         """The reply was the marker and nothing else."""
 
-    async def through(self, source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk, None]:
-        """The chunks of *source*, without the marker; a source that raises ends in an error."""
-        async with closing(as_chunks(source)) as chunks:
-            async for chunk in chunks:
-                if isinstance(chunk, Done):
-                    self.replay = chunk.replay
-                elif isinstance(chunk, FunctionCall | Error):
-                    for rest in self._rest():
-                        yield rest
-                elif self._hush is not None:
-                    chunk = evolve(chunk, content=self._hush.feed(chunk.content))
-                yield chunk
-        for rest in self._rest():
-            yield rest
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        return self._chunks
 
-    def _rest(self) -> list[Chunk]:
+    async def aclose(self) -> None:
+        """Let go of the source, however much of it was read."""
+        await self._chunks.aclose()
+
+    def let_go(self) -> list[Chunk]:
+        """What is held back and is not the marker: nobody waits for more."""
         if self._hush is None:
             return []
         text = self._hush.finish()
         self.silent = self._hush.silent
         return [Text(text)] if text else []
+
+    async def _through(self, source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk, None]:
+        async with closing(as_chunks(source)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, Done):
+                    self.replay = chunk.replay
+                elif isinstance(chunk, FunctionCall | Error):
+                    for rest in self.let_go():
+                        yield rest
+                elif self._hush is not None:
+                    chunk = evolve(chunk, content=self._hush.feed(chunk.content))
+                yield chunk
+        for rest in self.let_go():
+            yield rest
 
 
 class Hush:

@@ -174,11 +174,11 @@ class _Turn:
 
     async def _stream(self) -> None:
         books = self._books
-        hearing = Hearing(books.settings.silence_marker)
+        hearing = Hearing(self._ask(), books.settings.silence_marker)
         books.error_told = books.last_provider
         try:
             # Closed here as well: a pass need not read to the end, or at all.
-            async with aclosing(hearing.through(self._ask())) as reply:
+            async with aclosing(hearing) as reply:
                 result = await self._pass(
                     reply, first=not books.said, suppress_user_errors=not books.error_told
                 )
