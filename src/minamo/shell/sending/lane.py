@@ -14,6 +14,7 @@ from typing import assert_never
 import anyio
 from attrs import define, field
 
+from minamo.shell.raising import place_of
 from minamo.shell.sending.burst import Burst, fits_in, in_bursts
 from minamo.shell.sending.delivery import Delivery
 from minamo.shell.sending.dispatch import Dispatch
@@ -55,7 +56,8 @@ class Lane:
         try:
             await self._serve(one)
         except Exception as error:  # noqa: BLE001 - every other channel lives in the same tasks
-            _LOG.error("a reply broke its lane", extra={"kind": type(error).__name__})
+            where = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.error("a reply broke its lane", extra=where)
             one.give_up("broken")
             if one.typing is not None:
                 one.typing.hide()
