@@ -67,6 +67,31 @@ def make_bot(twin: Twin, **settings: Any) -> hikari.GatewayBot:
     )
 
 
+def make_rest_bot(twin: Twin) -> hikari.RESTBot:
+    return hikari.RESTBot(
+        twin.token,
+        "Bot",
+        rest_url=twin.url,
+        banner=None,
+        logs=None,
+        suppress_optimization_warning=True,
+    )
+
+
+@asynccontextmanager
+async def served(twin: Twin, bot: hikari.RESTBot) -> AsyncIterator[None]:
+    """A bot without a gateway, which the twin tells of interactions."""
+    await bot.start(host="127.0.0.1", port=0, check_for_updates=False)
+    # hikari has no public name for the port that the system chose.
+    host, port = bot._server._server.addresses[0][:2]  # type: ignore[union-attr]
+    await twin.send_interactions_to(f"http://{host}:{port}/")
+    try:
+        yield
+    finally:
+        if bot.is_alive:
+            await bot.close()
+
+
 @asynccontextmanager
 async def rigged(twin: Twin, answer: Answer | None, **settings: Any) -> AsyncIterator[Rig]:
     """A bot that answers every message of a person with *answer*."""

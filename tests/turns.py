@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
 from attrs import define, field
 
 from minamo.shell.stopping.lease import Leased
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.stopping.wishes import Wish, Wishes, WishKind
 from minamo.shell.turns.channel import Channels, Refused, Ticket
 from senders import virtually
 
@@ -28,6 +28,7 @@ class Room:
     tickets: dict[str, Ticket] = field(factory=dict)
     scopes: dict[str, anyio.CancelScope] = field(factory=dict)
     running: dict[int, str] = field(factory=dict)
+    unbegun: dict[int, Wishes] = field(factory=dict)
 
     async def submit(
         self,
@@ -58,10 +59,19 @@ class Room:
                 del self.running[place]
                 self.log.append(f"-{name}")
 
+        @contextmanager
+        def known(wishes: Wishes) -> Iterator[None]:
+            self.unbegun[place] = wishes
+            try:
+                yield
+            finally:
+                if self.unbegun.get(place) is wishes:  # its successor may have come before it left
+                    del self.unbegun[place]
+
         async def submitter() -> None:
             with anyio.CancelScope() as self.scopes[name]:
                 try:
-                    outcome = await self.channels.run(place, job, policy)
+                    outcome = await self.channels.run(place, job, policy, known=known)
                 except ValueError as error:
                     outcome = error
                 self.answer(name, outcome)
@@ -70,6 +80,16 @@ class Room:
 
         self.tasks.start_soon(submitter)
         await settle()
+
+    def want(self, place: int, kind: WishKind = "user", requester: str | None = None) -> bool:
+        """Put a wish to the turn that has the channel, as a registry of stops does; if one has."""
+        wishes = self.unbegun.get(place)
+        if wishes is None and place in self.running:
+            wishes = self.tickets[self.running[place]].wishes
+        if wishes is None:
+            return False
+        wishes.put(Wish(kind=kind, requester=requester))
+        return True
 
     def answer(self, name: str, outcome: Any) -> None:
         assert name not in self.answers, f"{name} was answered twice"

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import hikari
 import pytest
 
 from minamo.shell.client import Client
@@ -15,7 +16,7 @@ from minamo.shell.stopping.lease_redis import RedisLease
 from minamo.shell.stopping.stops_redis import RedisStops
 from minamo.twin import Twin
 from redis_server import RedisServer
-from rigging import make_bot, until
+from rigging import make_bot, make_rest_bot, served, until
 
 pytestmark = pytest.mark.anyio
 
@@ -74,6 +75,82 @@ async def test_a_newer_question_to_one_bot_interrupts_the_other(
             assert (await there.stream(place, Scripted(["new"]))).status == "completed"
         assert results[0].status == "follow_up_interrupt"
         assert twin.texts() == ["First.", "new"]
+
+
+async def test_a_button_that_another_process_hears_of(own_redis: RedisServer, prefix: str) -> None:
+    """The gateway bot writes; interactions go to an endpoint, as behind a load balancer."""
+
+    def press(who: str) -> Any:
+        shown = next(one for one in twin.messages() if one.components)
+        custom_id = shown.components[0]["components"][0]["custom_id"]
+        return twin.click(shown, custom_id, user=who)
+
+    async with Twin() as twin, pair(twin, own_redis.url, prefix) as (here, _):
+        elsewhere = make_rest_bot(twin)
+        Client(elsewhere, stops=RedisStops(own_redis.url, prefix=prefix), stop_command="stop")
+        results: list[Any] = []
+
+        async def on_message(event: hikari.MessageCreateEvent) -> None:
+            if event.is_human:
+                results.append(await here.stream(event, SLOW, button=True))
+
+        here._bot.event_manager.subscribe(hikari.MessageCreateEvent, on_message)  # type: ignore[attr-defined]
+        async with served(twin, elsewhere):
+            await twin.say("go", user="ann")
+            await until(lambda: twin.texts()[-1:] == ["First."])
+            await press("bob")
+            await until(lambda: "who asked" in twin.texts()[-1])
+            assert not results
+            own_redis.kill()
+            await press("ann")
+            await until(lambda: "try again" in twin.texts()[-1])
+            assert not results
+            own_redis.start()
+            with anyio.fail_after(10):
+                while "Stopped." not in twin.texts():
+                    await press("ann")
+                    await anyio.sleep(0.1)
+            await until(lambda: bool(results))
+    assert (results[0].status, results[0].stop_reason) == ("stopped_by_user", "user_request")
+    assert "Second" in twin.texts()
+
+
+async def test_a_newer_question_elsewhere_ends_one_that_waits_for_the_channel(
+    redis_server: RedisServer, prefix: str
+) -> None:
+    """Three processes: one writes and takes its time, one waits, and one has the newest question."""
+    async with (
+        Twin() as twin,
+        pair(twin, redis_server.url, prefix) as (first, second),
+        pair(twin, redis_server.url, prefix) as (third, _),
+    ):
+        place = twin.channel("general").id
+        results: dict[str, Any] = {}
+
+        async def stream(client: Client, name: str, source: Any) -> None:
+            results[name] = await client.stream(place, source)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream, first, "first", slow_to_let_go())
+            await until(lambda: twin.texts() == ["First."])
+            tasks.start_soon(stream, second, "second", Scripted(["second"]))
+            await until(lambda: second._channels.busy(place))
+            await anyio.sleep(0.1)
+            tasks.start_soon(stream, third, "third", Scripted(["third"]))
+        assert results["first"].status == "follow_up_interrupt"
+        assert results["second"].status == "follow_up_interrupt"
+        assert results["third"].status == "completed"
+        assert twin.texts() == ["First.", "third"]
+
+
+async def slow_to_let_go() -> AsyncIterator[str]:
+    """A source that cleans up for a while; its channel is not free before."""
+    try:
+        yield "First.\n\nSecond"
+        await anyio.sleep(60)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.5)
 
 
 async def test_redis_dies_and_comes_back(own_redis: RedisServer, prefix: str) -> None:

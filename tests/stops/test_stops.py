@@ -11,7 +11,7 @@ import pytest
 from minamo.errors import BadRequest
 from minamo.shell.stopping.board import STREAMS_PER_CHANNEL_MAX
 from minamo.shell.stopping.requests import Reach
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.stopping.wishes import INTERACTION, Wish, Wishes
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +54,32 @@ async def test_a_stale_wish_never_touches_the_next_stream(
         assert await pair.there.has_stop_request(**address) is Reach.NO
     assert first.strongest is None
     assert second.strongest is None
+
+
+@pytest.mark.parametrize("address", ADDRESSES, ids=["stream", "channel"])
+async def test_a_person_stops_only_what_they_asked_for(pair: Any, address: dict[str, Any]) -> None:
+    wishes = Wishes()
+    with pair.here.register("s1", 7, wishes, asker="ann"):
+        assert await pair.there.request_stop(**address, requester="bob", asker="bob") is Reach.NO
+        assert wishes.strongest is None
+        assert await pair.there.is_running(**address) is Reach.YES
+        assert await pair.there.request_stop(**address, requester="ann", asker="ann") is Reach.YES
+    assert wishes.strongest == Wish(requester="ann")
+    assert await pair.there.is_running(**address) is Reach.NO
+
+
+async def test_what_nobody_in_particular_asked_for_anybody_may_stop(pair: Any) -> None:
+    with pair.here.register("s1", 7, Wishes()):
+        assert await pair.there.request_stop(channel_id=7, requester="bob", asker="bob")
+
+
+async def test_one_press_that_two_processes_hear_of_is_one_wish(pair: Any) -> None:
+    wishes, heard = Wishes(), []
+    with pair.here.register("s1", 7, wishes), wishes.heard_by(heard.append):
+        for asks, press in ((pair.here, "1"), (pair.there, "1"), (pair.there, "2")):
+            context = {INTERACTION: press}
+            assert await asks.request_stop(channel_id=7, requester="ann", context=context)
+    assert [wish.context[INTERACTION] for wish in heard] == ["1", "2"]
 
 
 async def test_a_registration_is_gone_whatever_happens(pair: Any) -> None:

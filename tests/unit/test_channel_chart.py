@@ -19,16 +19,16 @@ async def policies(room: Room) -> None:
     await anyio.sleep(1)
     await room.submit("e", policy="interrupt")
     await room.submit("f", policy="interrupt")
-    room.channels.stop(1)
+    room.want(1)
     await anyio.sleep(100)
 
 
 async def interrupted(room: Room) -> None:
     await room.submit("a", heeds_s=5)
-    room.channels.stop(1)
+    room.want(1)
     for name in "bcd":
         await room.submit(name, policy="interrupt")
-    room.channels.stop(1)
+    room.want(1)
     room.scopes["d"].cancel()
     await settle()
     await room.submit("e", policy="interrupt")
@@ -40,9 +40,9 @@ async def unbegun(room: Room) -> None:
     await room.submit("a")
     await room.submit("b", policy="queue")
     await room.submit("c")
-    room.channels.stop(1)
+    room.want(1)
     await settle()
-    room.channels.stop(1)
+    room.want(1)
     await settle()
     await room.submit("d")
     room.channels.kill(1)
@@ -61,7 +61,7 @@ async def closing(room: Room) -> None:
     for _ in range(2):
         room.tasks.start_soon(room.channels.drain, 30)
     await settle()
-    room.channels.stop(1)
+    room.want(1)
     room.channels.kill(2)
 
 

@@ -101,7 +101,7 @@ def test_a_kill_ends_a_drain() -> None:
         room.tasks.start_soon(room.channels.drain, 60)
         await settle()
         room.channels.kill(1)
-        room.channels.stop(2, "ada")
+        room.want(2, requester="ada")
         await anyio.sleep(6.1)
         assert room.answers == {"deaf": "killed"}
         assert room.tickets["slow"].wishes.strongest == Wish(), "the first stop is remembered"
@@ -160,8 +160,10 @@ def test_a_lease_that_comes_too_late_is_given_back_unused(how: str) -> None:
         await anyio.sleep(4)
         if how == "closing":
             assert await room.channels.drain(3)
+        elif how == "stopped":
+            room.want(1)
         else:
-            getattr(room.channels, "stop" if how == "stopped" else "kill")(1)
+            room.channels.kill(1)
         await anyio.sleep(3)
         assert room.answers == {"a": how}
         assert not lease.held
@@ -175,7 +177,7 @@ def test_a_stop_reaches_a_turn_that_waits_for_the_lease(queued: bool) -> None:
         await room.submit("a")
         if queued:
             await room.submit("b", policy="queue")
-        room.channels.stop(1, "ada")
+        room.want(1, requester="ada")
         await settle()
         assert room.answers == {"a": "stopped"}
         assert room.channels.busy(1) is queued

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from random import Random
 from typing import Any
 
@@ -63,7 +63,9 @@ SUBMITS = st.builds(
     ends=st.sampled_from(["well", "well", "raising", "stubborn"]),
     cancel_s=st.sampled_from([None, None, None, 0, 1, 2, 5]),
 )
-ACTS = st.builds(Act, st.sampled_from(["stop", "kill", "lose"]), st.integers(1, PLACES))
+ACTS = st.builds(
+    Act, st.sampled_from(["user", "follow_up", "kill", "lose"]), st.integers(1, PLACES)
+)
 DRAINS = st.just(Act("drain", 0))
 
 
@@ -91,6 +93,8 @@ class World:
     answers: dict[int, str] = field(factory=dict)
     asked: list[int] = field(factory=list)
     held: dict[int, Wishes] = field(factory=dict)
+    known: dict[int, Wishes] = field(factory=dict)
+    """Of the turn that has the channel, while it waits for the lease and while it works."""
     closing: bool = False
     seen: Coverage = field(factory=lambda: Coverage(CHART))
 
@@ -143,9 +147,11 @@ class World:
             tasks.start_soon(self.drain)
         elif act.what == "lose":
             self.held.get(act.place, Wishes()).put(Wish(kind="kill", requester="lease"))
+        elif act.what in ("user", "follow_up"):
+            self.known.get(act.place, Wishes()).put(Wish(kind=act.what))
         else:
             running = self.channels.busy(act.place)
-            assert getattr(self.channels, act.what)(act.place) is running
+            assert self.channels.kill(act.place) is running
 
     async def drain(self) -> None:
         self.closing = True
@@ -157,13 +163,27 @@ class World:
         with anyio.move_on_after(turn.cancel_s):  # None: never
             try:
                 outcome = await self.channels.run(
-                    turn.place, lambda ticket: self.job(number, turn, ticket), turn.policy
+                    turn.place,
+                    lambda ticket: self.job(number, turn, ticket),
+                    turn.policy,
+                    known=lambda wishes: self.register(turn.place, wishes),
                 )
                 answer = outcome.reason if isinstance(outcome, Refused) else outcome
             except ValueError:
                 answer = "raised"
         assert number not in self.answers
         self.answers[number] = answer
+
+    @contextmanager
+    def register(self, place: int, wishes: Wishes) -> Iterator[None]:
+        self.known[place] = wishes
+        try:
+            yield
+        finally:
+            if (
+                self.known.get(place) is wishes
+            ):  # one that was refused leaves after its successor came
+                del self.known[place]
 
     async def job(self, number: int, turn: Submit, ticket: Ticket) -> str:
         assert turn.place not in self.running, "two at once"
@@ -174,6 +194,7 @@ class World:
         self.begun.append((number, turn.place, turn.policy))
         try:
             with (
+                self.register(turn.place, ticket.wishes),
                 anyio.CancelScope(shield=turn.ends == "stubborn"),
                 anyio.move_on_after(turn.takes_s),
             ):
@@ -236,7 +257,7 @@ def test_long_stories_go_everywhere(figure: Callable[[str], None]) -> None:
 
 def random_step(dice: Random, number: int) -> Step:
     place, pauses = dice.randint(1, PLACES), dice.randint(0, 3)
-    does: Submit | Act = Act(dice.choice(["stop", "kill", "lose"]), place)
+    does: Submit | Act = Act(dice.choice(["user", "follow_up", "kill", "lose"]), place)
     if number > 90 and dice.random() < 0.2:
         does = Act("drain", 0)
     elif dice.random() < 0.75:

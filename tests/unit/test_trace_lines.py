@@ -8,8 +8,8 @@ import pytest
 
 from books import run
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
-from minamo.core.trace import read_trace
-from minamo.core.trace_lines import chunk_record, usage_record
+from minamo.core.trace import Moment, read_trace
+from minamo.core.trace_lines import chunk_record, trace_lines, usage_record
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,19 @@ from minamo.core.trace_lines import chunk_record, usage_record
 def test_a_chunk_survives(chunk: Chunk) -> None:
     line = json.dumps({"chunk": chunk_record(chunk)})
     assert read_trace([line]).moments[0].chunk == chunk
+
+
+def test_a_life_survives() -> None:
+    life = (
+        Moment(0.0, "chunk", Text("Hi")),
+        Moment(1.5, "stop", requester="7", first=True),
+        Moment(1.5, "chunk", Text("!")),
+        Moment(1.5, "follow_up"),
+        Moment(1.5, "kill"),
+        Moment(2.0, "delivery_lost"),
+        Moment(2.0, "end"),
+    )
+    assert read_trace(trace_lines(life)).moments == life
 
 
 def test_usage_names_only_what_is_known() -> None:

@@ -27,7 +27,6 @@ from minamo.shell.options import How, options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.outlet import Source
 from minamo.shell.replies import Replies
-from minamo.shell.running import Running
 from minamo.shell.sending.lanes import DRAIN_S
 from minamo.shell.sending.pacing import Pacer
 from minamo.shell.sending.receipts import Receipt
@@ -61,7 +60,8 @@ class Client:
     """Streams replies into Discord for one bot; made once, next to it.
 
     It opens itself when the bot starts and, when the bot stops, lets replies that are being
-    written come to an orderly end.  Without a gateway use ``async with Client(…)``.
+    written come to an orderly end.  Without a bot that starts and stops, such as a `hikari.RESTApp`
+    has, use ``async with Client(…)``.
     """
 
     def __init__(
@@ -124,19 +124,18 @@ class Client:
             page=self._inspector.page,
             services=(self.stops, lease),
         )
-        self._running = Running(self.stops)
-        self._replies = Replies(
-            self._channels, self._running, self.stops, policy, lease is not None, self._looker
-        )
+        self._replies = Replies(self._channels, self.stops, policy, lease is not None, self._looker)
         self._drain_s = drain_s
         self._closed = False
         self._orchestrator: StreamOrchestrator | None = None
-        self._ways: StopWays | None = None
+        self._ways = StopWays(bot, self.stops, self._languages.wording, stop_command)
         if isinstance(bot, hikari.GatewayBotAware):
             bot.event_manager.subscribe(hikari.StartedEvent, self._on_started)
             bot.event_manager.subscribe(hikari.StoppingEvent, self._on_stopping)
-            self._ways = StopWays(bot, self._running, self._languages.wording, stop_command)
-            self._ways.listen()
+            bot.event_manager.subscribe(hikari.InteractionCreateEvent, self._ways.on_event)
+        elif isinstance(bot, hikari.RESTBotAware):
+            bot.add_startup_callback(self._on_started)
+            bot.add_shutdown_callback(self._on_stopping)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self._channels)} channels busy"
@@ -229,6 +228,14 @@ class Client:
         """Take back a wish that nobody has taken up yet."""
         return await self.stops.clear_stop_request(channel_id=channel_id, stream_id=stream_id)
 
+    async def answer_stop(self, interaction: hikari.PartialInteraction) -> bool:
+        """Answer *interaction* if it presses a Stop button or uses the stop command.
+
+        Says whether it did.  With a gateway that happens by itself; it is for bots that hear of
+        interactions in listeners of their own, as `hikari.RESTBot` does.
+        """
+        return await self._ways.answer(interaction)
+
     # Life.
 
     @property
@@ -313,10 +320,11 @@ class Client:
     async def _me(self) -> int:
         return self._known_me() or int((await self._bot.rest.fetch_my_user()).id)
 
-    async def _on_started(self, _: hikari.StartedEvent) -> None:
+    async def _on_started(self, started: hikari.StartedEvent | hikari.RESTBotAware) -> None:
         await self.orchestrator()
-        if self._ways is not None:
-            await self._ways.register()
+        if isinstance(started, hikari.RESTBotAware):
+            self._ways.attend(started)
+        await self._ways.register()
 
-    async def _on_stopping(self, _: hikari.StoppingEvent) -> None:
+    async def _on_stopping(self, _: hikari.StoppingEvent | hikari.RESTBotAware) -> None:
         await self.close()

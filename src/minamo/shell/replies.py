@@ -6,6 +6,8 @@ A reply is a stream, or a turn of several with tools between them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TypeVar
 
 from attrs import define
@@ -15,8 +17,8 @@ from minamo.machine.machine import Observer
 from minamo.shell.discord.replying import Reply
 from minamo.shell.measuring.looking import Looker
 from minamo.shell.outlet import Source
-from minamo.shell.running import Running
 from minamo.shell.stopping.stops import Stops
+from minamo.shell.stopping.wishes import Wishes
 from minamo.shell.turns.channel import Channels, Job, Policy, Refused, Ticket
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import Ask, Chats, run_turn
@@ -46,7 +48,6 @@ class Replies:
     """Writes the replies of one client, each when its channel lets it."""
 
     _channels: Channels
-    _running: Running
     _stops: Stops
     _policy: Policy
     _is_shared: bool
@@ -57,7 +58,7 @@ class Replies:
         """Write what one source gives."""
 
         async def job(ticket: Ticket) -> StreamResult:
-            with self._running.noted(reply, ticket.wishes):
+            with self._known(reply, ticket.wishes):
                 result = await reply.stream(source, ticket)
             await reply.tell_thoughts(result)
             return result
@@ -85,7 +86,7 @@ class Replies:
                     source, ticket, first=first, suppress_user_errors=suppress_user_errors
                 )
 
-            with self._running.noted(reply, ticket.wishes):
+            with self._known(reply, ticket.wishes):
                 result = await run_turn(
                     llm,
                     messages,
@@ -118,9 +119,18 @@ class Replies:
 
     async def _in_turn(self, reply: Reply, job: Job[T]) -> T | Refused:
         policy = reply.options.policy or self._policy
-        if self._is_shared and policy == "interrupt":
+        if not self._is_shared:
+            return await self._channels.run(reply.channel_id, job, policy)
+        if policy == "interrupt":
             await self._stops.request_follow_up(channel_id=reply.channel_id)
-        return await self._channels.run(reply.channel_id, job, policy)
+        known = partial(self._known, reply)
+        return await self._channels.run(reply.channel_id, job, policy, known=known)
+
+    def _known(self, reply: Reply, wishes: Wishes) -> AbstractContextManager[None]:
+        """Let stops find *reply* until the block is left."""
+        return self._stops.register(
+            reply.stream_id, reply.channel_id, wishes, asker=reply.requester
+        )
 
     def _observer(self, chart: str, channel_id: int) -> Observer | None:
         return None if self._looker is None else self._looker.observer(chart, channel_id)

@@ -133,5 +133,8 @@ def _begin(
     )
     discord.world.interactions[made.id] = made
     shape = shapes_message.interaction(discord.world, made)
-    discord.gateway.dispatch("INTERACTION_CREATE", shape, guild_id=channel.guild_id)
+    if discord.endpoint is not None:
+        discord.endpoint.deliver(made, shape)
+    else:
+        discord.gateway.dispatch("INTERACTION_CREATE", shape, guild_id=channel.guild_id)
     return made

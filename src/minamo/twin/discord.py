@@ -10,6 +10,7 @@ from attrs import define, field
 
 from minamo.twin import shapes, shapes_message
 from minamo.twin.buckets import Buckets
+from minamo.twin.endpoint import Endpoint, Signing
 from minamo.twin.faults import Faults
 from minamo.twin.gateway import Gateway
 from minamo.twin.journal import Journal
@@ -30,6 +31,8 @@ class Discord:
     now: Callable[[], float]
     token: str = field(repr=False)
     origin: str = ""
+    signing: Signing = field(factory=Signing)
+    endpoint: Endpoint | None = None
     unknown: list[str] = field(factory=list)
     closing: asyncio.Event = field(factory=asyncio.Event)
 

@@ -9,7 +9,7 @@ from minamo.twin.world import World
 _GRANTED = {1 << 1: 1 << 15, 1 << 8: 1 << 13, 1 << 15: 1 << 19}
 
 
-def application(world: World, privileged_intents: int = 0) -> Json:
+def application(world: World, privileged_intents: int, verify_key: str) -> Json:
     """The bot's application."""
     granted = [flag for intent, flag in _GRANTED.items() if privileged_intents & intent]
     return {
@@ -21,7 +21,7 @@ def application(world: World, privileged_intents: int = 0) -> Json:
         "bot_require_code_grant": False,
         "owner": user(next(iter(world.users.values()))),
         "team": None,
-        "verify_key": "0" * 64,
+        "verify_key": verify_key,
         "flags": sum(granted),
         "approximate_guild_count": len(world.guilds),
         "approximate_user_install_count": 0,

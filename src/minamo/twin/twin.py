@@ -10,8 +10,10 @@ from typing import Any, Self
 from aiohttp import web
 
 from minamo.twin import actors, founding, server, shapes
+from minamo.twin.endpoint import Endpoint, EndpointFailure
 from minamo.twin.faults import Faults
 from minamo.twin.permissions import Permission, combined, overwrite
+from minamo.twin.routes.interactions import answer
 from minamo.twin.rules import Rules
 from minamo.twin.world import PUBLIC_THREAD, Channel, Guild, Interaction, Message, User
 
@@ -74,6 +76,8 @@ class Twin:
     ) -> None:
         self._discord.closing.set()
         self._discord.gateway.close()
+        if self._discord.endpoint is not None:
+            await self._discord.endpoint.close()
         if self._runner is not None:
             await self._runner.cleanup()
         if kind is None:
@@ -227,6 +231,22 @@ class Twin:
     ) -> Interaction:
         """Somebody presses a button."""
         return actors.click(self._discord, message, custom_id, self._user(user))
+
+    async def send_interactions_to(self, url: str) -> None:
+        """Tell the bot of interactions by signed HTTP requests, as of `hikari.RESTBot`.
+
+        It is pinged first, and no gateway hears of interactions any more.
+        """
+        discord = self._discord
+        made = Endpoint(url, discord.signing, lambda one, body: answer(discord, one, body, []))
+        try:
+            await made.try_out()
+        except EndpointFailure:
+            await made.close()
+            raise
+        if discord.endpoint is not None:
+            await discord.endpoint.close()
+        discord.endpoint = made
 
     # The place changes.
 

@@ -169,6 +169,8 @@ class Interaction:
     original_id: int | None = None
     follow_ups: list[int] = field(factory=list)
     user_installed: bool = False
+    failed: str = ""
+    """Why the person was told that the application did not respond; by an endpoint only."""
 
     @property
     def is_answered(self) -> bool:

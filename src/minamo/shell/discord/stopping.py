@@ -1,36 +1,35 @@
 """The ready-made ways to stop a reply: the command ``/stop`` and the button below it.
 
 The one who asked may stop a reply, and so may moderators; everybody else is told so, politely and
-only to themselves.
+only to themselves.  Whose reply it is knows the process that writes it, which need not be this one.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
 import hikari
 from attrs import define, field
 
 from minamo.shell.discord.calls import Calls, whisper
 from minamo.shell.sending.sender import Took
+from minamo.shell.stopping.requests import Reach
+from minamo.shell.stopping.stops import Stops
+from minamo.shell.stopping.wishes import INTERACTION
 from minamo.shell.telling.wording import FALLBACK, Wording, translations
 
 _LOG = logging.getLogger("minamo.stop")
 
+# What to say when nothing was stopped, by whether something runs.
+_UNREACHED = {
+    Reach.YES: "stop_not_allowed",
+    Reach.NO: "stop_nothing",
+    Reach.UNREACHABLE: "stop_unreachable",
+}
+
 #: What the custom id of a Stop button begins with; the id of its stream follows.
 BUTTON = "minamo:stop:"
-
-
-class Stoppable(Protocol):
-    """Whoever runs the streams."""
-
-    def asker(self, *, channel_id: int, stream_id: str | None) -> tuple[bool, str | None]:
-        """Whether something runs there, and who asked for it."""
-
-    async def stop(self, *, channel_id: int, stream_id: str | None, requester: str) -> bool:
-        """Stop it; whether it was reached."""
 
 
 def stream_of(custom_id: str) -> str | None:
@@ -42,19 +41,13 @@ def stream_of(custom_id: str) -> str | None:
 class StopWays:
     """Listens for the command and the button; nothing is raised into the bot."""
 
-    _bot: hikari.GatewayBotAware = field(repr=False)
-    _runs: Stoppable = field(repr=False)
+    _bot: hikari.RESTAware = field(repr=False)
+    _stops: Stops = field(repr=False)
     _wording: Callable[[str], Wording] = field(repr=False)
     """The words for a locale."""
     command: str | None = None
     """The command's name; None: only the button."""
     _calls: Calls = field(factory=Calls, repr=False)
-
-    def listen(self) -> Callable[[], None]:
-        """Begin; returns what ends it."""
-        events = self._bot.event_manager
-        events.subscribe(hikari.InteractionCreateEvent, self._on_interaction)
-        return lambda: events.unsubscribe(hikari.InteractionCreateEvent, self._on_interaction)
 
     async def register(self) -> None:
         """Let Discord know the command.  Others of the bot stay as they are."""
@@ -76,31 +69,52 @@ class StopWays:
         if not isinstance(answer, Took):
             _LOG.warning("the stop command is not registered", extra={"answer": repr(answer)})
 
-    async def _on_interaction(self, event: hikari.InteractionCreateEvent) -> None:
-        one = event.interaction
+    def attend(self, bot: hikari.RESTBotAware) -> None:
+        """Hear of buttons where there is no gateway, unless somebody else does."""
+        if bot.interaction_server.get_listener(hikari.ComponentInteraction) is None:
+            bot.interaction_server.set_listener(hikari.ComponentInteraction, self._on_press)
+
+    async def _on_press(self, one: hikari.ComponentInteraction) -> None:
+        await self.answer(one)
+
+    async def on_event(self, event: hikari.InteractionCreateEvent) -> None:
+        """Hear of an interaction through the gateway."""
+        await self.answer(event.interaction)
+
+    async def answer(self, one: hikari.PartialInteraction) -> bool:
+        """Answer *one* if it is a press of our button or our command; whether it was."""
         if isinstance(one, hikari.ComponentInteraction):
             stream_id = stream_of(one.custom_id)
-            if stream_id is not None:
-                await self._answer(one, stream_id)
+            if stream_id is None:
+                return False
+            text = await self._stop(one, stream_id=stream_id)
         elif isinstance(one, hikari.CommandInteraction) and one.command_name == self.command:
-            await self._answer(one, None)
-
-    async def _answer(
-        self, one: hikari.ComponentInteraction | hikari.CommandInteraction, stream_id: str | None
-    ) -> None:
-        say = self._wording(str(one.locale)).say
-        who, channel_id = str(int(one.user.id)), int(one.channel_id)
-        runs, asker = self._runs.asker(channel_id=channel_id, stream_id=stream_id)
-        if not runs:
-            text = say("stop_nothing")
-        elif asker not in (None, who) and not _may_moderate(one):
-            text = say("stop_not_allowed")
+            text = await self._stop(one, channel_id=int(one.channel_id))
         else:
-            reached = await self._runs.stop(
-                channel_id=channel_id, stream_id=stream_id, requester=who
-            )
-            text = say("stopped") if reached else say("stop_nothing")
-        await self._calls.make(whisper(one, text))
+            return False
+        await self._calls.make(whisper(one, self._wording(str(one.locale)).say(text)))
+        return True
+
+    async def _stop(
+        self,
+        one: hikari.ComponentInteraction | hikari.CommandInteraction,
+        *,
+        stream_id: str | None = None,
+        channel_id: int | None = None,
+    ) -> str:
+        """Stop it, if they may; the phrase for how that went."""
+        who = str(int(one.user.id))
+        reached = await self._stops.request_stop(
+            stream_id=stream_id,
+            channel_id=channel_id,
+            requester=who,
+            context={INTERACTION: str(int(one.id))},
+            asker=None if _may_moderate(one) else who,
+        )
+        if not reached:
+            runs = await self._stops.is_running(stream_id=stream_id, channel_id=channel_id)
+            return _UNREACHED[runs]
+        return "stopped"
 
 
 def _may_moderate(one: hikari.ComponentInteraction | hikari.CommandInteraction) -> bool:

@@ -82,9 +82,9 @@ class Asking:
     async def ask(
         self,
         op: Op | Literal["find"],
-        *,
-        channel_id: int | None = None,
+        address: Address,
         streams: Sequence[str] = (),
+        *,
         wish: Wish | None = None,
         until: float,
     ) -> Asked | None:
@@ -94,8 +94,9 @@ class Asking:
             id=secrets.token_hex(8),
             sender=self.me,
             op=op,
-            channel=channel_id,
+            channel=address.channel_id if op == "find" else None,
             streams=tuple(streams),
+            asker=address.asker,
             kind=wish.kind if wish else None,
             requester=wish.requester if wish else None,
             context=dict(wish.context) if wish else {},
@@ -135,9 +136,14 @@ class Asking:
 
     def _streams_for(self, question: Question) -> list[str]:
         if question.op == "find":
-            return self._board.find(Address(None, question.channel))
+            return self._board.find(Address(None, question.channel, question.asker))
+        meant = [
+            found
+            for one in question.streams
+            for found in self._board.find(Address(one, None, question.asker))
+        ]
         try:
-            return self._board.do(question.op, question.streams, question.wish)
+            return self._board.do(question.op, meant, question.wish)
         # Somebody who heard the wish failed; that is no reason to hear no others.
         except Exception:  # noqa: BLE001
             _LOG.exception("a wish was put and failed")

@@ -25,7 +25,7 @@ STREAMS_PER_CHANNEL_MAX = 64
 # A hint such as "asked by the moderator of …"; it travels with the wish, between processes too.
 CONTEXT_BYTES_MAX = 4096
 
-Op = Literal["put", "wished", "forget"]
+Op = Literal["put", "wished", "forget", "runs"]
 
 
 @frozen(slots=True)
@@ -34,6 +34,8 @@ class Address:
 
     stream_id: str | None
     channel_id: int | None
+    asker: str | None = None
+    """Only what this person asked for, or nobody in particular."""
 
 
 @frozen(slots=True)
@@ -42,6 +44,11 @@ class Registration:
 
     channel_id: int
     wishes: Wishes
+    asker: str | None = None
+
+    def is_for(self, asker: str | None) -> bool:
+        """Whether *asker*, if one is named, may have a say in it."""
+        return asker is None or self.asker in (None, asker)
 
 
 @define(eq=False)
@@ -52,7 +59,9 @@ class Board:
     _channels: dict[int, list[str]] = field(factory=dict, init=False, repr=False)
 
     @contextmanager
-    def register(self, stream_id: str, channel_id: int, wishes: Wishes) -> Iterator[None]:
+    def register(
+        self, stream_id: str, channel_id: int, wishes: Wishes, asker: str | None = None
+    ) -> Iterator[None]:
         """Make a stream reachable until the block is left, however that happens."""
         stream_id, channel_id = checked_stream_id(stream_id), checked_channel_id(channel_id)
         if stream_id in self.streams:
@@ -61,7 +70,7 @@ class Board:
         if len(here) >= STREAMS_PER_CHANNEL_MAX:
             raise BadRequest(f"{STREAMS_PER_CHANNEL_MAX} streams run in channel {channel_id}")
         here.append(stream_id)
-        self.streams[stream_id] = Registration(channel_id, wishes)
+        self.streams[stream_id] = Registration(channel_id, wishes, asker)
         try:
             yield
         finally:
@@ -73,9 +82,11 @@ class Board:
     def find(self, address: Address) -> list[str]:
         """The streams at an address, oldest first."""
         if address.stream_id is not None:
-            return [address.stream_id] if address.stream_id in self.streams else []
-        assert address.channel_id is not None
-        return list(self._channels.get(address.channel_id, ()))
+            there = [address.stream_id] if address.stream_id in self.streams else []
+        else:
+            assert address.channel_id is not None
+            there = self._channels.get(address.channel_id, [])
+        return [one for one in there if self.streams[one].is_for(address.asker)]
 
     def do(self, op: Op, stream_ids: Sequence[str], wish: Wish | None = None) -> list[str]:
         """Put a wish, ask for one, or take it back; the streams of which it is true now."""
@@ -97,17 +108,20 @@ def _done(op: Op, wishes: Wishes, wish: Wish | None) -> bool:
             return wishes.strongest is not None
         case "forget":
             return wishes.forget()
+        case "runs":
+            return True
         case _:
             assert_never(op)
 
 
-def addressed(stream_id: str | None, channel_id: int | None) -> Address:
+def addressed(stream_id: str | None, channel_id: int | None, asker: str | None = None) -> Address:
     """An address, if exactly one of its two forms was given."""
     if (stream_id is None) == (channel_id is None):
         raise BadRequest("give either stream_id= or channel_id=, one of the two")
     return Address(
         None if stream_id is None else checked_stream_id(stream_id),
         None if channel_id is None else checked_channel_id(channel_id),
+        None if asker is None else checked_id("asker", asker),
     )
 
 
@@ -127,14 +141,21 @@ def checked_channel_id(channel_id: object) -> int:
     return int(channel_id)  # hikari's snowflakes are numbers of a class of their own
 
 
+def checked_id(name: str, person: object) -> str:
+    """A person's id, as a short printable word."""
+    if not _is_word(person):
+        raise BadRequest(
+            f"{name} must be an id of 1 to {ID_LENGTH_MAX} printable characters, or None"
+        )
+    return person
+
+
 def checked_wish(
     kind: WishKind, requester: str | None, context: Mapping[str, object] | None
 ) -> Wish:
     """A wish that can travel to another process, whether it has to or not."""
-    if requester is not None and not _is_word(requester):
-        raise BadRequest(
-            f"requester must be an id of 1 to {ID_LENGTH_MAX} printable characters, or None"
-        )
+    if requester is not None:
+        requester = checked_id("requester", requester)
     try:
         told = msgspec.json.encode(dict(context or {}))
         if len(told) > CONTEXT_BYTES_MAX:

@@ -40,10 +40,11 @@ async def request_stop(
     channel_id: int | None = None,
     requester: str | None = None,
     context: Mapping[str, object] | None = None,
+    asker: str | None = None,
 ) -> Reach:
-    """A person's stop; without a requester the system's own."""
+    """A person's stop; without a requester the system's own.  With an *asker*, only of theirs."""
     wish = checked_wish("user", requester, context)
-    return await self._do("put", addressed(stream_id, channel_id), wish)
+    return await self._do("put", addressed(stream_id, channel_id, asker), wish)
 
 
 async def request_follow_up(
@@ -84,3 +85,10 @@ async def clear_stop_request(
 ) -> Reach:
     """Take back a wish that nobody has heard yet; whether there was one."""
     return await self._do("forget", addressed(stream_id, channel_id))
+
+
+async def is_running(
+    self: Carries, *, stream_id: str | None = None, channel_id: int | None = None
+) -> Reach:
+    """Whether something runs there."""
+    return await self._do("runs", addressed(stream_id, channel_id))

@@ -25,9 +25,9 @@ class Stops(Protocol):
     """A registry of running streams.  Requests take `stream_id=` or `channel_id=`, one of them."""
 
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes
+        self, stream_id: str, channel_id: int, wishes: Wishes, asker: str | None = None
     ) -> AbstractContextManager[None]:
-        """Make a stream reachable until the block is left, however that happens."""
+        """Make a stream reachable until the block is left; *asker* is who it is for, if known."""
         ...
 
     async def request_stop(
@@ -37,8 +37,12 @@ class Stops(Protocol):
         channel_id: int | None = None,
         requester: str | None = None,
         context: Mapping[str, object] | None = None,
+        asker: str | None = None,
     ) -> Reach:
-        """A person's stop (the system's own without a requester): what was said is still sent."""
+        """A person's stop (the system's own without a requester): what was said is still sent.
+
+        With an *asker*, what somebody else asked for is not stopped.
+        """
         ...
 
     async def request_follow_up(
@@ -79,6 +83,12 @@ class Stops(Protocol):
         """
         ...
 
+    async def is_running(
+        self, *, stream_id: str | None = None, channel_id: int | None = None
+    ) -> Reach:
+        """Whether something runs there."""
+        ...
+
     async def running(self, channel_id: int) -> list[str]:
         """The ids of the streams that run in a channel, as far as they can be reached."""
         ...
@@ -94,16 +104,17 @@ class MemoryStops:
         return f"MemoryStops(_board={self._board!r})"
 
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes
+        self, stream_id: str, channel_id: int, wishes: Wishes, asker: str | None = None
     ) -> AbstractContextManager[None]:
         """Make a stream reachable until the block is left, however that happens."""
-        return self._board.register(stream_id, channel_id, wishes)
+        return self._board.register(stream_id, channel_id, wishes, asker)
 
     request_stop: Final = requests.request_stop
     request_follow_up: Final = requests.request_follow_up
     kill: Final = requests.kill
     has_stop_request: Final = requests.has_stop_request
     clear_stop_request: Final = requests.clear_stop_request
+    is_running: Final = requests.is_running
 
     async def running(self, channel_id: int) -> list[str]:
         """The ids of the streams that run in a channel."""

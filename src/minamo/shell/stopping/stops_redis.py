@@ -94,9 +94,11 @@ class RedisStops:
         await self._link.aclose()
 
     @contextmanager
-    def register(self, stream_id: str, channel_id: int, wishes: Wishes) -> Iterator[None]:
+    def register(
+        self, stream_id: str, channel_id: int, wishes: Wishes, asker: str | None = None
+    ) -> Iterator[None]:
         """Make a stream reachable from every process until the block is left."""
-        with self._board.register(stream_id, channel_id, wishes):
+        with self._board.register(stream_id, channel_id, wishes, asker):
             self._announcer.begun(stream_id)
             try:
                 yield
@@ -108,13 +110,14 @@ class RedisStops:
     kill: Final = requests.kill
     has_stop_request: Final = requests.has_stop_request
     clear_stop_request: Final = requests.clear_stop_request
+    is_running: Final = requests.is_running
 
     async def running(self, channel_id: int) -> list[str]:
         """The ids of the streams that run in a channel; of this process alone if not `healthy`."""
         address = Address(None, checked_channel_id(channel_id))
         here = self._board.find(address)
         until = anyio.current_time() + self._answer_s
-        told = await self._asking.ask("find", channel_id=address.channel_id, until=until)
+        told = await self._asking.ask("find", address, until=until)
         return sorted({*here, *(told.streams if told is not None else ())})
 
     async def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
@@ -130,11 +133,11 @@ class RedisStops:
         ask, now = self._asking.ask, anyio.current_time()
         found_by, done_by = now + self._answer_s * _FIND_SHARE, now + self._answer_s * _DO_SHARE
         if address.stream_id is not None:
-            told = await ask(op, streams=[address.stream_id], wish=wish, until=done_by)
+            told = await ask(op, address, [address.stream_id], wish=wish, until=done_by)
         else:
-            told = await ask("find", channel_id=address.channel_id, until=found_by)
+            told = await ask("find", address, until=found_by)
             if told is not None and told.streams:
-                told = await ask(op, streams=told.streams, wish=wish, until=done_by)
+                told = await ask(op, address, told.streams, wish=wish, until=done_by)
         if told is not None and told.streams:
             return Reach.YES
         if told is None or not told.by_all:

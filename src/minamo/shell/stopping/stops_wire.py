@@ -33,11 +33,12 @@ class Question(
     v: Literal[1]
     id: Id
     sender: Id
-    op: Literal["find", "put", "wished", "forget"]
+    op: Literal["find", "put", "wished", "forget", "runs"]
     channel: ChannelId | None = None
     streams: StreamIds = ()
     kind: WishKind | None = None
     requester: Id | None = None
+    asker: Id | None = None
     context: dict[str, Any] = {}
 
     def __post_init__(self) -> None:

@@ -18,6 +18,10 @@ WishKind = Literal["user", "follow_up", "kill"]
 # A follow-up never overrides a person's stop, and nothing overrides an operator.
 _RANK: Mapping[WishKind, int] = {"follow_up": 1, "user": 2, "kill": 3}
 
+#: In the context of a wish: the press of a button or the use of a command it came from.  While an
+#: old version of a bot and a new one overlap, both hear of it, and it is one wish all the same.
+INTERACTION = "interaction"
+
 Ear = Callable[["Wish"], object]
 
 
@@ -42,11 +46,16 @@ class Wishes:
     strongest: Wish | None = field(default=None, init=False)
     _heard: Wish | None = field(default=None, init=False, repr=False)
     """The strongest that somebody has heard; that one cannot be forgotten."""
+    _pressed: object = field(default=None, init=False, repr=False)
     _ears: list[Ear] = field(factory=list, init=False, repr=False)
     _came: anyio.Event | None = field(default=None, init=False, repr=False)
 
     def put(self, wish: Wish) -> None:
         """Let everybody who listens hear *wish*, now."""
+        pressed = wish.context.get(INTERACTION)
+        if pressed is not None and pressed == self._pressed:
+            return
+        self._pressed = pressed
         if wish.outranks(self.strongest):
             self.strongest = wish
         if self._ears:
@@ -81,7 +90,7 @@ class Wishes:
         """Take back a wish that nobody has heard yet; whether there was one."""
         if self.strongest is self._heard:
             return False
-        self.strongest = self._heard
+        self.strongest, self._pressed = self._heard, None
         if self.strongest is None:
             self._came = None  # it rang for the forgotten one; who waits goes on to wait
         return True

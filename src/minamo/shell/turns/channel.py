@@ -7,6 +7,7 @@ there is no task here to be left behind.  A channel in which nothing goes on is 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import TypeVar, get_args
 
 import anyio
@@ -15,7 +16,7 @@ from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.stopping.board import checked_channel_id
 from minamo.shell.stopping.lease import Lease, Leased, NoLease
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.stopping.wishes import Wish, Wishes
 from minamo.shell.turns.channel_rules import Channel
 from minamo.shell.turns.ticket import Ending, Policy, Refused, Ticket
 
@@ -33,6 +34,7 @@ CLEAN_UP_S = 1.0
 
 T = TypeVar("T")
 Job = Callable[[Ticket], Awaitable[T]]
+Known = Callable[[Wishes], AbstractContextManager[object]]
 
 
 class Channels:
@@ -79,11 +81,19 @@ class Channels:
         channel = self._channels.get(channel_id)
         return 0 if channel is None else channel.waiting
 
-    async def run(self, channel_id: int, job: Job[T], policy: Policy | None = None) -> T | Refused:
+    async def run(
+        self,
+        channel_id: int,
+        job: Job[T],
+        policy: Policy | None = None,
+        *,
+        known: Known = nullcontext,
+    ) -> T | Refused:
         """Run *job* when the channel is free; what it returned, or why it was not run.
 
         What the job raises is raised here.  A job must not wait for a second turn in its own
-        channel: that one would wait for the first.
+        channel: that one would wait for the first.  *known* makes the turn known to whoever may
+        want it to end, while it has the channel and waits for another process to let it go.
         """
         channel_id = checked_channel_id(channel_id)
         ticket = Ticket(_known(policy or self._policy), anyio.current_time())
@@ -93,21 +103,13 @@ class Channels:
             await ticket.called()
             answers: list[T] = []
             if ticket.refused is None:
-                await self._serve(channel_id, channel, ticket, job, answers)
+                await self._serve(channel_id, channel, ticket, job, answers, known)
         finally:
             channel.leave(ticket)
         if answers:
             return answers[0]
         assert ticket.refused is not None, "a turn that did not run was refused"
         return Refused(ticket.refused)
-
-    def stop(self, channel_id: int, requester: str | None = None) -> bool:
-        """Ask the turn that has the channel to stop; the queue goes on.  Whether there is one."""
-        channel = self._channels.get(channel_id)
-        if channel is None:
-            return False
-        channel.stop(Ending(Wish(requester=requester)))
-        return True
 
     def kill(self, channel_id: int, requester: str | None = None) -> bool:
         """End the turn that has the channel, and everybody who waits.  Whether there is one."""
@@ -135,11 +137,20 @@ class Channels:
         return not self._channels
 
     async def _serve(
-        self, channel_id: int, channel: Channel, ticket: Ticket, job: Job[T], answers: list[T]
+        self,
+        channel_id: int,
+        channel: Channel,
+        ticket: Ticket,
+        job: Job[T],
+        answers: list[T],
+        known: Known,
     ) -> None:
         wait_s = 0.0 if ticket.policy == "ignore" else self._lease_wait_s
+        hold = self._lease.hold(channel_id, ticket.wishes, wait_s=wait_s)
         with ticket.scope:
-            async with self._lease.hold(channel_id, ticket.wishes, wait_s=wait_s) as leased:
+            async with AsyncExitStack() as lease:
+                with known(ticket.wishes), ticket.wishes.heard_by(channel.hear):
+                    leased = await lease.enter_async_context(hold)
                 if ticket.refused is not None:  # while it waited for the lease
                     return
                 if not leased:

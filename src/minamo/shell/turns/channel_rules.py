@@ -6,14 +6,21 @@ No clock and no waiting in here.  `Channels` says what happened; the chart says 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import define, field
 
 from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.stopping.wishes import Wish, WishKind
 from minamo.shell.turns.ticket import Ending, Reason, Ticket
+
+# Why a turn that nobody wants any more was not run.
+_UNWANTED: Mapping[WishKind, Reason] = {
+    "user": "stopped",
+    "follow_up": "superseded",
+    "kill": "killed",
+}
 
 
 @define(eq=False)
@@ -67,9 +74,6 @@ class ChannelActions:
     def ask_follow_up(self, _: Ticket) -> None:
         self._turn.tell(Ending(Wish(kind="follow_up")))
 
-    def ask_stop(self, ending: Ending) -> None:
-        self._turn.tell(ending)
-
     def ask_finish(self, ending: Ending) -> None:
         self._turn.tell(ending, "closing")
 
@@ -92,8 +96,8 @@ class ChannelActions:
         assert self.next is not None, "only `interrupting` does so, and it has a next turn"
         self.next.refuse("superseded")
 
-    def stop_unbegun(self, _: Ending) -> None:
-        self._turn.refuse("stopped")
+    def end_unbegun(self, wish: Wish) -> None:
+        self._turn.refuse(_UNWANTED[wish.kind])
 
     def kill_unbegun(self, _: Ending) -> None:
         self._turn.refuse("killed")
@@ -175,9 +179,9 @@ class Channel:
             self._machine.send("gave_up", ticket)
         # Else it was refused, and the channel has forgotten it.
 
-    def stop(self, ending: Ending) -> None:
-        """Somebody wants the turn at hand to stop."""
-        self._machine.send("stop_requested", ending)
+    def hear(self, wish: Wish) -> None:
+        """Somebody wants the turn at hand to end."""
+        self._machine.send("unwanted", wish)
 
     def kill(self, ending: Ending) -> None:
         """Everything here is to end now."""

@@ -6,8 +6,9 @@ from typing import Any
 
 from minamo.twin import shapes_message
 from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.discord import Discord
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.posting import Draft, change, draft, post, remove
+from minamo.twin.posting import Draft, Uploads, change, draft, post, remove
 from minamo.twin.refusals import Refused, bad_form, locked
 from minamo.twin.world import EPHEMERAL, LOADING, Interaction, Message
 
@@ -20,32 +21,41 @@ def _callback(call: Call) -> Answer:
     one = discord.world.interactions.get(call.id("interaction"))
     if one is None or one.token != call.params["token"]:
         raise Refused(10062)
+    message = answer(discord, one, call.fields, call.uploads)
+    if call.query.get("with_response", "false").lower() not in ("true", "1"):
+        return 204, None
+    return 200, _response(call, one, message)
+
+
+def answer(
+    discord: Discord, one: Interaction, fields: dict[str, Any], uploads: Uploads
+) -> Message | None:
+    """The first answer to an interaction, by callback or by the endpoint; its message."""
     if one.is_answered:
         raise Refused(40060)
     if discord.now() - one.created_at > discord.rules.interaction_answer_s:
         raise Refused(10062)
-    kind = int(call.fields.get("type", 0))
-    data = call.fields.get("data") or {}
+    kind = int(fields.get("type", 0))
+    data = fields.get("data") or {}
     if kind not in (_SAY, _DEFER, _DEFER_UPDATE, _UPDATE, _COMPLETE, _MODAL):
         raise bad_form("type", "BASE_TYPE_CHOICES", "Value must be one of {4, 5, 6, 7, 8, 9}.")
     if kind in (_DEFER_UPDATE, _UPDATE) and one.type != _COMPONENT:
         raise bad_form("type", "INTERACTION_CALLBACK_TYPE_INVALID", "Only for components")
-    _not_locked(call, one)
-    message = _first_answer(call, one, kind, data)
+    _not_locked(discord, one)
+    message = _first_answer(discord, one, kind, data, uploads)
     one.callback_type = kind
     one.original_id = message.id if message else None
     discord.journal.changed()
-    if call.query.get("with_response", "false").lower() not in ("true", "1"):
-        return 204, None
-    return 200, _response(call, one, kind, message)
+    return message
 
 
-def _first_answer(call: Call, one: Interaction, kind: int, data: dict[str, Any]) -> Message | None:
-    discord = call.discord
+def _first_answer(
+    discord: Discord, one: Interaction, kind: int, data: dict[str, Any], uploads: Uploads
+) -> Message | None:
     channel = discord.world.channels[one.channel_id]
     bot = discord.world.bot
     if kind == _SAY:
-        wanted = draft(discord, data, call.uploads)
+        wanted = draft(discord, data, uploads)
         return post(discord, channel, bot, wanted, webhook_id=bot.id, interaction_id=one.id)
     if kind == _DEFER:
         wanted = Draft(flags=LOADING | (int(data.get("flags") or 0) & EPHEMERAL))
@@ -53,12 +63,13 @@ def _first_answer(call: Call, one: Interaction, kind: int, data: dict[str, Any])
     if kind in (_DEFER_UPDATE, _UPDATE):
         pressed = discord.world.find_message(one.channel_id, one.message_id or 0)
         if kind == _UPDATE and pressed is not None:
-            change(discord, pressed, data, call.uploads)
+            change(discord, pressed, data, uploads)
         return pressed
     return None
 
 
-def _response(call: Call, one: Interaction, kind: int, message: Message | None) -> Any:
+def _response(call: Call, one: Interaction, message: Message | None) -> Any:
+    kind = one.callback_type
     body: dict[str, Any] = {"interaction": {"id": str(one.id), "type": one.type}}
     if message is not None:
         body["interaction"] |= {
@@ -82,14 +93,14 @@ def _find(call: Call) -> Interaction:
                 raise Refused(50027)
             if not one.is_answered:
                 raise Refused(10015)
-            _not_locked(call, one)
+            _not_locked(discord, one)
             return one
     raise Refused(50027)
 
 
-def _not_locked(call: Call, one: Interaction) -> None:
+def _not_locked(discord: Discord, one: Interaction) -> None:
     """A thread that was locked meanwhile takes no answer either, and nobody is told why."""
-    world = call.discord.world
+    world = discord.world
     channel = world.channels[one.channel_id]
     may = permissions(world, world.bot.id, channel) & Permission.MANAGE_THREADS
     if channel.locked and not may:

@@ -18,7 +18,8 @@ def _gateway_bot(call: Call) -> Answer:
 
 def _application(call: Call) -> Answer:
     discord = call.discord
-    return 200, shapes_session.application(discord.world, discord.rules.privileged_intents)
+    key = discord.signing.verify_key
+    return 200, shapes_session.application(discord.world, discord.rules.privileged_intents, key)
 
 
 def _me(call: Call) -> Answer:
