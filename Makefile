@@ -45,7 +45,7 @@ test: check      ## Everything a change must pass: format, lint, types, charts, 
 # The oldest hikari that is promised, and lightbulb, which wants no newer one.
 OLDEST := .venv-oldest
 oldest: $(OLDEST)/.done  ## The tests of the Discord side once more, with the oldest hikari
-	$(OLDEST)/bin/pytest -q -n 2 -m "not slow" tests/oldest tests/discord/test_delivery_* tests/client/test_client_s*
+	$(OLDEST)/bin/pytest -q -n 2 -m "not slow" tests/oldest tests/discord/test_delivery_* tests/client/test_client_[rs]*
 $(OLDEST)/.done: pyproject.toml
 ifdef UV
 	uv venv --quiet --allow-existing $(OLDEST)

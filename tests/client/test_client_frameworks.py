@@ -16,7 +16,7 @@ from minamo.core.result import StreamResult
 from minamo.shell.client import Client
 from minamo.shell.providing.scripted import Scripted
 from minamo.twin import CREATE, Twin
-from rigging import make_bot, until
+from rigging import make_bot, make_rest_bot, served, until
 
 pytestmark = pytest.mark.anyio
 
@@ -113,3 +113,22 @@ async def test_an_interaction_of_hikari_itself(twin: Twin) -> None:
         await until(lambda: bool(results))
     assert twin.texts() == ["yes"]
     assert twin.messages()[-1].flags & hikari.MessageFlag.EPHEMERAL
+
+
+async def test_arc_without_a_gateway(twin: Twin) -> None:
+    bot = make_rest_bot(twin)
+    framework = arc.RESTClient(bot)
+    results: list[StreamResult] = []
+    client = Client.from_arc(framework)
+
+    @framework.include
+    @arc.slash_command("ask", "Ask the model")
+    async def ask(ctx: arc.RESTContext) -> None:
+        results.append(await client.stream(ctx, Scripted(["One.\n\n", "Two."])))
+
+    async with served(twin, bot):
+        await until(lambda: bool(twin.world.commands))
+        await twin.slash("ask")
+        await until(lambda: bool(results))
+    assert results[0].status == "completed"
+    assert twin.texts() == ["One.", "Two."]

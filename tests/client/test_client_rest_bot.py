@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import arc
 import hikari
 import pytest
 from attrs import define, field
@@ -44,9 +43,9 @@ class Rig:
 
 @asynccontextmanager
 async def rigged(
-    twin: Twin, attach: Callable[[Rig], object], bot: hikari.RESTBot | None = None, **settings: Any
+    twin: Twin, attach: Callable[[Rig], object], **settings: Any
 ) -> AsyncIterator[Rig]:
-    bot = bot or make_rest_bot(twin)
+    bot = make_rest_bot(twin)
     rig = Rig(bot, Client(bot, **settings))
     attach(rig)
     async with served(twin, bot):
@@ -93,25 +92,6 @@ async def test_a_command_is_answered(twin: Twin, attach: Callable[[Rig], object]
         assert not asked.failed
     assert twin.texts() == ["One.", "Two."]
     assert twin.journal.count(CREATE) == 0  # all of it was the answer to the interaction
-
-
-async def test_arc_without_a_gateway(twin: Twin) -> None:
-    bot = make_rest_bot(twin)
-    framework = arc.RESTClient(bot)
-    results: list[StreamResult] = []
-    client = Client.from_arc(framework)
-
-    @framework.include
-    @arc.slash_command("ask", "Ask the model")
-    async def ask(ctx: arc.RESTContext) -> None:
-        results.append(await client.stream(ctx, Scripted(LONG)))
-
-    async with served(twin, bot):
-        await until(lambda: bool(twin.world.commands))
-        await twin.slash("ask")
-        await until(lambda: bool(results))
-    assert results[0].status == "completed"
-    assert twin.texts() == ["One.", "Two."]
 
 
 def speaks_in_a_channel(rig: Rig, twin: Twin) -> None:

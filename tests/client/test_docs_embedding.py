@@ -22,7 +22,7 @@ from minamo.shell.environment import NAMES
 from minamo.shell.options import How, Options
 from minamo.twin import Twin
 from provider_server import Server, serving, streamed
-from rigging import until
+from rigging import served, until
 
 pytestmark = pytest.mark.anyio
 README = Path(__file__).parents[2] / "README.md"
@@ -51,6 +51,7 @@ def run(
     monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
     quiet = {"rest_url": twin.url, "logs": None, "suppress_optimization_warning": True}
     monkeypatch.setattr(hikari, "GatewayBot", functools.partial(hikari.GatewayBot, **quiet))
+    monkeypatch.setattr(hikari, "RESTBot", functools.partial(hikari.RESTBot, **quiet))
     names: dict[str, Any] = {"__name__": "page"}
     exec(compile("\n".join(blocks), "page", "exec"), names)
     return names
@@ -86,7 +87,8 @@ async def test_the_programs_of_the_page_run(
     twin: Twin, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with serving(say) as provider:
-        names = run(programs(PAGE), twin, provider, monkeypatch)
+        blocks = [one for one in programs(PAGE) if "RESTBot" not in one]
+        names = run(blocks, twin, provider, monkeypatch)
 
         async with started(names):
             await until(lambda: any("ask" in str(shelf) for shelf in twin.world.commands.values()))
@@ -97,6 +99,20 @@ async def test_the_programs_of_the_page_run(
             await until(lambda: twin.texts() == ["Hello there."] * 2)
     assert "completed 12" in capsys.readouterr().out
     assert b"and you?" in provider.requests[-1]["body"]
+
+
+async def test_the_program_without_a_gateway_runs(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (program,) = (one for one in programs(PAGE) if "RESTBot" in one)
+    async with serving(say) as provider:
+        names = run([program], twin, provider, monkeypatch)
+        async with served(twin, names["bot"]):
+            await twin.slash("ask", {"prompt": "how are you?"})
+            await until(lambda: twin.texts() == ["Hello there."])
+        await names["llm"].aclose()
+    assert not names["replies"]
+    assert b"how are you?" in provider.requests[-1]["body"]
 
 
 def test_every_option_is_explained() -> None:

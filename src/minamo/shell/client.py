@@ -198,10 +198,18 @@ class Client:
         stream_id: str | None = None,
         requester: str | None = None,
         context: Mapping[str, object] | None = None,
+        asker: str | None = None,
     ) -> Reach:
-        """A person wants a reply to end; what was said is still sent."""
+        """A person wants a reply to end; what was said is still sent.
+
+        With an *asker*, only what that person asked for.
+        """
         return await self.stops.request_stop(
-            channel_id=channel_id, stream_id=stream_id, requester=requester, context=context
+            channel_id=channel_id,
+            stream_id=stream_id,
+            requester=requester,
+            context=context,
+            asker=asker,
         )
 
     async def request_follow_up(
