@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import sys
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,14 @@ def left_on_trio(count: int, figure: Callable[[str], None]) -> None:
 def open_files() -> int:
     gc.collect()
     return len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
+
+
+@pytest.fixture(autouse=True)
+def _unlogged() -> Iterator[None]:
+    """pytest keeps every record that is logged, which is growth but not ours."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("backend", [left_on_asyncio, left_on_trio])
