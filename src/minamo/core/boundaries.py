@@ -23,7 +23,7 @@ class Boundaries:
     """
 
     __slots__ = ("_candidate", "_degree", "_newlines", "_real", "_sentences", "_table_end",
-                 "_unfed", "at", "holds")  # fmt: skip
+                 "at", "holds")  # fmt: skip
 
     def __init__(self, degree: int) -> None:
         self.at = 0
@@ -34,7 +34,6 @@ class Boundaries:
         self._newlines = 0  # in the run of blanks we are in
         self._table_end = 0  # after the last line with a pipe, while lines have them
         self._sentences = SentenceEnds() if degree == SENTENCES else None
-        self._unfed = 0  # how far `_sentences` is behind `at`: it reads no code
 
     def feed(self, char: str) -> int:
         """Take a character of prose; return a position that is now certain, or 0."""
@@ -58,29 +57,42 @@ class Boundaries:
         self._real = True
         return found
 
-    def feed_word(self, word: str) -> int:
-        """Take a word, or words with blanks between them: as one by one, in one go.
+    def feed_phrase(self, phrase: str) -> int:
+        """Take a letter or digit and what is not notable behind it: as one by one, in one go.
 
-        It begins and ends with a letter or a digit; where sentences end it is a single word.
+        The first decides all that was undecided; for the rest see `calm`.  Where sentences end it
+        is a single word.
         """
-        self.at += len(word)
-        self.holds.skip(word[-1])
+        self.at += len(phrase)
+        self.holds.skip(phrase[0], phrase[-1])
         if self._degree == AGGREGATED:
             return 0
-        found = 0
         if self._sentences is not None:
-            for index, char in enumerate(word):
-                if self._sentences.feed(char) and not self.holds.open:
-                    self._see(self.at - len(word) + index)
+            if self._sentences.feed_word(phrase) and not self.holds.open:
+                self._see(self.at - len(phrase))
         found, self._candidate = self._candidate, 0
         self._newlines = 0
         self._real = True
         return found
 
+    @property
+    def calm(self) -> bool:
+        """Whether what is not notable changes nothing here, but where the text stands.
+
+        Something real has come, so there is no candidate and punctuation is not alone; no newline,
+        run or beginning of a line waits for what follows it; and nobody counts sentences.
+        """
+        calm = self._real and not self._newlines and self.holds.calm
+        return calm and self._degree != SENTENCES
+
+    def pass_by(self, text: str) -> None:
+        """Take text without anything notable in it, while `calm`."""
+        self.at += len(text)
+        self.holds.skip(text[-1])
+
     def feed_code(self, size: int) -> None:
         """Take *size* characters of a fence: no boundary is in there."""
         self.at += size
-        self._unfed += size
         self._real = True
         self._newlines = 0
 

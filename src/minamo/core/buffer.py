@@ -14,15 +14,19 @@ from collections import deque
 from attrs import frozen
 
 from minamo.core.boundaries import AGGREGATED, SENTENCES, Boundaries
+from minamo.core.holds import NOTABLE
 from minamo.core.limits import AGGREGATE_MAX, PARTS_MAX, WINDOW_AFTER
 from minamo.core.origins import ADDED
 from minamo.core.overflow import cut_code, cut_prose
 from minamo.core.provenance import Trail
 
-# Words, with a blank between two, or any other single character.  A blank inside a line changes
-# nothing but for the ends of sentences.
-_PHRASES = re.compile(r"[^\W_]+(?: [^\W_]+)*|[\W_]")
-_WORDS = re.compile(r"[^\W_]+|[\W_]")
+# Plain writing from a letter or digit on, or any other single character.  What is not notable
+# changes nothing in the middle of a line, but for the ends of sentences.
+_QUIET = "[^" + re.escape("".join(sorted(NOTABLE))) + "]"
+_PHRASES = re.compile(r"[^\W_]" + _QUIET + r"*|.", re.DOTALL)
+# Some pictures are digits to Unicode, but behind a full stop they belong to the sentence.
+_WORDS = re.compile(r"[^\W_\U0001f000-\U0001faff]+|.", re.DOTALL)
+_ALL_QUIET = re.compile(_QUIET + "+")
 
 
 @frozen(slots=True)
@@ -100,34 +104,43 @@ class Buffer:
 
     def add(self, text: str, start: int) -> None:
         """Hold prose that stood at *start* in the stream."""
-        boundaries = self._boundaries
         self._note(start)
-        done = 0  # characters of `text` that are in `_parts`
-        for found in self._pieces.finditer(text):
-            word, end = found[0], found.end()
-            if end - found.start() == 1:
-                cut = boundaries.feed(word)
-            elif boundaries.at + len(word) < self._full:
-                cut = boundaries.feed_word(word)
-            else:
-                # A limit falls into this word, and the cut must not depend on where it ends.
-                self._parts.append(text[done : found.start()])
-                done = end
-                self._add_slowly(word)
-                continue
-            if cut or boundaries.at >= self._full:
-                self._parts.append(text[done:end])
-                done = end
-                self._cut(cut)
-        self._parts.append(text[done:])
+        if not self._passes(text):
+            self._add_in_pieces(text)
         if len(self._parts) > PARTS_MAX:
             self._join()
 
-    def _add_slowly(self, word: str) -> None:
-        for char in word:
-            cut = self._boundaries.feed(char)
-            self._parts.append(char)
-            self._cut(cut)
+    def _passes(self, text: str) -> bool:
+        """Hold *text* in one go if none of it can begin, end or cut anything.
+
+        That is so in the middle of a line where nothing is undecided, and short of the limit.
+        """
+        boundaries = self._boundaries
+        if (
+            boundaries.at + len(text) < self._full
+            and boundaries.calm
+            and _ALL_QUIET.fullmatch(text) is not None
+        ):
+            boundaries.pass_by(text)
+            self._parts.append(text)
+            return True
+        return False
+
+    def _add_in_pieces(self, text: str) -> None:
+        boundaries, pieces = self._boundaries, self._pieces
+        at = done = 0  # what was read of `text`, and what of it is in `_parts`
+        while at < len(text):
+            # No piece goes past a limit: a cut must not depend on where pieces end.
+            room = self._full - boundaries.at
+            found = pieces.match(text, at, at + max(room, 1))
+            assert found is not None
+            piece, at = found[0], found.end()
+            cut = boundaries.feed(piece) if len(piece) == 1 else boundaries.feed_phrase(piece)
+            if cut or boundaries.at >= self._full:
+                self._parts.append(text[done:at])
+                done = at
+                self._cut(cut)
+        self._parts.append(text[done:])
 
     def add_code(self, text: str, start: int) -> None:
         """Hold characters of an open fence."""

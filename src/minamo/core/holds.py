@@ -70,14 +70,22 @@ class Holds:
             self._plain(char)
         self._prev = char
 
-    def skip(self, char: str) -> None:
-        """Take a character that is not notable: only the next one cares."""
+    @property
+    def calm(self) -> bool:
+        """Whether nothing waits to be decided by the next character."""
+        return self._lead is None and not self._run
+
+    def skip(self, char: str, last: str = "") -> None:
+        """Take a character that is not notable: only the next one cares.
+
+        With *last*, take more of them up to that one: *char* is a letter, or all was calm.
+        """
         if self._lead is not None:
             self._begin_line(char)
         if self._run:
             self._end_run(char)
         self._escaped = False
-        self._prev = char
+        self._prev = last or char
 
     def _begin_line(self, char: str) -> None:
         lead = (self._lead or "") + char

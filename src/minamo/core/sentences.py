@@ -68,6 +68,18 @@ class SentenceEnds:
             return 0
         return self._marked(char) if self._phase == _MARKED else self._gap(char)
 
+    def feed_word(self, word: str) -> int:
+        """Take letters and digits at once; only the first can show that a sentence has ended."""
+        end = self.feed(word[0])
+        self._at += len(word) - 1
+        node = self._node
+        for char in word[1:]:
+            if node is OTHER:
+                break  # the word is on no list, however it goes on
+            node = node.get(char, OTHER)
+        self._node = node
+        return end
+
     def _text(self, char: str) -> None:
         """Take a character that is in or after no mark."""
         if char.isspace():
