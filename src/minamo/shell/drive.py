@@ -19,7 +19,7 @@ from minamo.core.chunks import Chunk, Error
 from minamo.core.effects import Effect
 from minamo.core.result import StopReason
 from minamo.core.stream import Stream
-from minamo.shell.clocks import Clocks
+from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.outlet import Outlet, Source, Watch
 from minamo.shell.providing.prepared import closing
 from minamo.shell.providing.scripted import as_chunks
@@ -62,6 +62,7 @@ class Driver:
         self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
         self._settle_by = math.inf
+        self._now: Callable[[], float] = anyio.current_time
 
     def __repr__(self) -> str:
         return f"<Driver of a stream that is {self.stream.state}>"
@@ -69,6 +70,7 @@ class Driver:
     async def run(self, source: Source, outlet: Outlet) -> None:
         """Run the stream to its outcome; only a cancellation from outside is raised."""
         self._outlet = outlet
+        self._now = loop_clock()
         self._let_go = getattr(source, "let_go", tuple)
         with self.wishes.heard_by(self._wish):
             await self._read(source)
@@ -94,7 +96,7 @@ class Driver:
             stream.delivery_lost()
             self._tell("delivery_lost", receipt)
         if self.clocks is not None:
-            self.clocks.progressed(anyio.current_time())
+            self.clocks.progressed(self._now())
         self._make_progress()
         self._perform()
 
@@ -120,7 +122,7 @@ class Driver:
     # Reading.
 
     async def _read(self, source: Source) -> None:
-        clocks = self.clocks = Clocks(self._config, anyio.current_time(), self._call_timeout_ms)
+        clocks = self.clocks = Clocks(self._config, self._now(), self._call_timeout_ms)
         if self._closed:
             return
         try:
@@ -177,13 +179,15 @@ class Driver:
                     self._tell("end", None)
                     stream.end()
                 else:
-                    clocks.heard(anyio.current_time())
+                    clocks.heard(self._now())
                     self._tell("chunk", chunk)
                     stream.chunk(chunk)
                     if self.touched is not None:
                         self.touched()
-                    self._make_progress()
-                self._perform()
+                    if self._progress is not None:
+                        self._make_progress()
+                if stream.asks:
+                    self._perform()
 
     def _take_held(self) -> None:
         """Hear what the source holds back: nothing will follow that could tell what it is."""
@@ -196,10 +200,10 @@ class Driver:
                 self.touched()
 
     async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
-        clocks.pause(anyio.current_time())
+        clocks.pause(self._now())
         self._tell("full", None)
         await outlet.room()
-        clocks.resume(anyio.current_time())
+        clocks.resume(self._now())
         self._tell("room", None)
 
     # Settling.
@@ -217,7 +221,7 @@ class Driver:
         """Somebody wants this to end: from now on they wait for so long at most."""
         if self._outlet is not None:
             self._outlet.hurry()
-        by = anyio.current_time() + self._config.drain_timeout_ms / 1000
+        by = self._now() + self._config.drain_timeout_ms / 1000
         self._settle_by = min(self._settle_by, by)
         self._settling.deadline = self._settle_by
 
@@ -260,7 +264,7 @@ class Driver:
 
     def _tell(self, event: str, payload: object) -> None:
         if self._watch:
-            now = anyio.current_time()
+            now = self._now()
             for watch in self._watch:
                 watch(now, event, payload)
 
