@@ -100,8 +100,9 @@ class StreamActions:
         if token.hidden:
             self.drop_marker(token)
             return
-        if token.text:
-            self.captures.interrupt()
+        if not token.text:
+            return
+        self.captures.interrupt()
         if self.front.idle:
             self.buffer.add(token.text, token.start)
             return

@@ -60,35 +60,34 @@ class Boundaries:
     def feed_phrase(self, phrase: str) -> int:
         """Take a letter or digit and what is not notable behind it: as one by one, in one go.
 
-        The first decides all that was undecided; for the rest see `calm`.  Where sentences end it
-        is a single word.
+        The first decides all that was undecided; for the rest see `pass_by`.  Where sentences end
+        it is a single word.
         """
         self.at += len(phrase)
         self.holds.skip(phrase[0], phrase[-1])
         if self._degree == AGGREGATED:
             return 0
-        if self._sentences is not None:
-            if self._sentences.feed_word(phrase) and not self.holds.open:
-                self._see(self.at - len(phrase))
+        sentences = self._sentences
+        if sentences is not None and sentences.feed_word(phrase) and not self.holds.open:
+            self._see(self.at - len(phrase))
         found, self._candidate = self._candidate, 0
         self._newlines = 0
         self._real = True
         return found
 
-    @property
-    def calm(self) -> bool:
-        """Whether what is not notable changes nothing here, but where the text stands.
+    def pass_by(self, text: str) -> bool:
+        """Take text without anything notable in it, if all it changes is where the text stands.
 
-        Something real has come, so there is no candidate and punctuation is not alone; no newline,
-        run or beginning of a line waits for what follows it; and nobody counts sentences.
+        That is so if something real has come: there is no candidate and punctuation is not alone;
+        if no newline, run or beginning of a line waits for what follows it; and nobody counts
+        sentences.
         """
-        calm = self._real and not self._newlines and self.holds.calm
-        return calm and self._degree != SENTENCES
-
-    def pass_by(self, text: str) -> None:
-        """Take text without anything notable in it, while `calm`."""
+        if not self._real or self._newlines or self._degree == SENTENCES:
+            return False
+        if not self.holds.pass_by(text[-1]):
+            return False
         self.at += len(text)
-        self.holds.skip(text[-1])
+        return True
 
     def feed_code(self, size: int) -> None:
         """Take *size* characters of a fence: no boundary is in there."""

@@ -26,7 +26,6 @@ _QUIET = "[^" + re.escape("".join(sorted(NOTABLE))) + "]"
 _PHRASES = re.compile(r"[^\W_]" + _QUIET + r"*|.", re.DOTALL)
 # Some pictures are digits to Unicode, but behind a full stop they belong to the sentence.
 _WORDS = re.compile(r"[^\W_\U0001f000-\U0001faff]+|.", re.DOTALL)
-_ALL_QUIET = re.compile(_QUIET + "+")
 
 
 @frozen(slots=True)
@@ -68,8 +67,8 @@ class Buffer:
     """
 
     __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence", "_full", "_mid_line",
-                 "_opened_in",
-                 "_parts", "_pieces", "_prose_max", "_runs", "_token_max", "ready")  # fmt: skip
+                 "_opened_in", "_parts", "_pieces", "_prose_max", "_runs", "_shift", "_token_max",
+                 "ready")  # fmt: skip
 
     def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
         self.ready: deque[Segment] = deque()
@@ -81,6 +80,7 @@ class Buffer:
         self._boundaries = Boundaries(degree)
         self._parts: list[str] = []
         self._runs: list[Run] = []  # offsets count from the stream's first visible character
+        self._shift: int | None = None  # what the last run adds to positions, if it stood somewhere
         self._base = 0  # position of the first character held
         self._fence = ""  # the run that opened a fence which is open
         self._opened_in = ""  # ...and that which was open when the text held began
@@ -103,28 +103,18 @@ class Buffer:
         return self._fence != ""
 
     def add(self, text: str, start: int) -> None:
-        """Hold prose that stood at *start* in the stream."""
-        self._note(start)
-        if not self._passes(text):
+        """Hold prose, some at least, that stood at *start* in the stream."""
+        boundaries = self._boundaries
+        if start - boundaries.at != self._shift:
+            self._note(start)
+        # In the middle of a line, short of the limit, plain writing can cut nothing.
+        short = boundaries.at + len(text) < self._full
+        if short and NOTABLE.isdisjoint(text) and boundaries.pass_by(text):
+            self._parts.append(text)
+        else:
             self._add_in_pieces(text)
         if len(self._parts) > PARTS_MAX:
             self._join()
-
-    def _passes(self, text: str) -> bool:
-        """Hold *text* in one go if none of it can begin, end or cut anything.
-
-        That is so in the middle of a line where nothing is undecided, and short of the limit.
-        """
-        boundaries = self._boundaries
-        if (
-            boundaries.at + len(text) < self._full
-            and boundaries.calm
-            and _ALL_QUIET.fullmatch(text) is not None
-        ):
-            boundaries.pass_by(text)
-            self._parts.append(text)
-            return True
-        return False
 
     def _add_in_pieces(self, text: str) -> None:
         boundaries, pieces = self._boundaries, self._pieces
@@ -188,6 +178,7 @@ class Buffer:
         at = self._boundaries.at
         if not self._runs or _goes_on(self._runs[-1], at) != start:
             self._runs.append(Run(at, start))
+            self._shift = None if start == ADDED else start - at
 
     def _cut(self, position: int) -> None:
         if position > self._base:

@@ -17,7 +17,7 @@ Part = tuple[str, int]
 class Front:
     """Two folds in a row, each holding a little; most streams have neither."""
 
-    __slots__ = ("_guard", "_guarded", "_ledger", "_prefill", "_prefilled")
+    __slots__ = ("_guard", "_guarded", "_ledger", "_prefill", "_prefilled", "idle")
 
     def __init__(self, config: StreamConfig, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -30,11 +30,8 @@ class Front:
             else None
         )
         self._guarded = Origins()
-
-    @property
-    def idle(self) -> bool:
+        self.idle = self._prefill is None and self._guard is None
         """Whether text may pass by: there is neither a prefill nor a guard."""
-        return self._prefill is None and self._guard is None
 
     @property
     def tripped(self) -> bool:

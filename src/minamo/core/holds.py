@@ -70,15 +70,18 @@ class Holds:
             self._plain(char)
         self._prev = char
 
-    @property
-    def calm(self) -> bool:
-        """Whether nothing waits to be decided by the next character."""
-        return self._lead is None and not self._run
+    def pass_by(self, last: str) -> bool:
+        """Take characters that are not notable up to *last*, if nothing waits for the first."""
+        if self._lead is not None or self._run:
+            return False
+        self._escaped = False
+        self._prev = last
+        return True
 
     def skip(self, char: str, last: str = "") -> None:
         """Take a character that is not notable: only the next one cares.
 
-        With *last*, take more of them up to that one: *char* is a letter, or all was calm.
+        If it is a letter or a digit, more of them may come along, up to *last*.
         """
         if self._lead is not None:
             self._begin_line(char)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 
-from attrs import frozen
+from attrs import define
 
-from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, SPAN_HOLD
+from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, SPAN_HOLD, TOKEN_MAX
 from minamo.core.list_lines import OUTSIDE, ListLines, width
 from minamo.core.tags import may_become_tag, tag_at
 
@@ -43,9 +43,9 @@ _CLOSES = re.compile(_INDENT + r"(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
 _MAY_CLOSE = re.compile(_INDENT + r"(?:`*|~*)[ \t\r]*\Z")
 
 
-@frozen(slots=True)
+@define
 class Token:
-    """A run of characters that mean one thing."""
+    """A run of characters that mean one thing; not frozen, for every chunk makes one."""
 
     event: str
     """``text``, or one of `MARKERS`."""
@@ -96,6 +96,23 @@ class Markers:
             self._held = self._held[self._pos :]
             self._pos = 0
         self._held += text
+
+    def plain(self, live: frozenset[str], text: str) -> Token | None:
+        """Take *text* at once if it is plain, as the token that `add` and `next` would make of it.
+
+        It is in prose, in the middle of a line, with nothing held before it and nothing in it that
+        could begin a marker.
+        """
+        held = self._held
+        if self._line_start or self._pos < len(held) or "fence_opened" not in live:
+            return None
+        if "<" in text or "`" in text or "\n" in text or len(text) > TOKEN_MAX:
+            return None
+        start = self._start + len(held)
+        self._start = start + len(text)
+        self._held, self._pos, self._looked = "", 0, 0
+        self._lists.add(text)
+        return Token("text", text, start)
 
     def next(self, live: frozenset[str], *, last: bool = False) -> Token | None:
         """The next token under the *live* markers, or None if more text must decide.

@@ -48,6 +48,11 @@ class Stream:
         """Whether the stream has its outcome."""
         return self.machine.ended
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is an effect to take."""
+        return bool(self.actions.effects)
+
     def take_effects(self) -> list[Effect]:
         """What the shell is asked to do now, in order."""
         effects, self.actions.effects = self.actions.effects, []
@@ -172,7 +177,12 @@ class Stream:
             # Even an empty chunk says that the provider answers.
             self.machine.send("text", Token("text", "", self.actions.lexer.at))
             return
-        self.actions.lexer.add(text)
+        lexer, machine = self.actions.lexer, self.machine
+        token = lexer.plain(LIVE[machine.state], text)
+        if token is not None:
+            machine.send("text", token)
+            return
+        lexer.add(text)
         self._read()
 
     def _read(self, *, last: bool = False) -> None:
