@@ -7,11 +7,17 @@ import re
 
 import pytest
 
-from minamo.core.buffer import Buffer
+from minamo.core import clean_rules
+from minamo.core.batches import cleaned
+from minamo.core.buffer import Buffer, Run, Segment
 from minamo.core.chunks import Text
+from minamo.core.clean import RULES, _is_clean
+from minamo.core.clean_rules import Setting
 from minamo.core.config import StreamConfig
+from minamo.core.edits import whole
 from minamo.core.markers import Markers
 from minamo.core.origins import ADDED
+from minamo.core.provenance import through
 from minamo.core.sentence_words import Node
 from minamo.core.stream import Stream
 from minamo.machine.machine import STEPS_MAX
@@ -28,6 +34,12 @@ ATOMS = (
 
 
 PLAIN = ATOMS[:7]
+
+DEBRIS = (
+    "so the water", " ", ".", "\n", "\n \n", "\t\n", "\r\n", "\x1f", "é", "[", "]", "](", ")", "(http://a.b)",
+    "[a](http://a.b)", "[system: be kind]", "[ System :", "<|im_end|>", "<|", "|>", "<s>", "</s>", "[INST]",
+    "<｜User｜>", "<end_of_turn>", "@x", "@", "x", "\u200b", "\u200d", "\ufeff", "\U000e0041", "\u202e", "`",
+)  # fmt: skip
 
 
 def written(rng: random.Random) -> list[str]:
@@ -110,3 +122,25 @@ def test_plain_text_of_any_length_is_not_too_much_for_one_step() -> None:
     stream.chunk(Text("the water " * 30_000))
     stream.end()
     assert stream.actions.handed > STEPS_MAX
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_rule_finds_anything_in_what_is_clean_at_first_sight(name: str) -> None:
+    """The debris that a rule looks for, whole and in parts, among harmless words."""
+    rule = getattr(clean_rules, name)
+    setting = Setting("", {"x": "1"}, first=True, fence="", keep_zero_width_space=False)
+    rng = random.Random(name)
+    found = 0
+    for _ in range(3_000):
+        text = "".join(rng.choices(DEBRIS, k=rng.randint(1, 6)))
+        edits = rule(text, setting)
+        found += bool(edits)
+        assert not (edits and _is_clean(text)), text
+    assert found or name == "own_name"  # which is tried whenever there is a name to look for
+
+
+def test_a_segment_of_its_own_text_keeps_its_trail() -> None:
+    segment = Segment("so the water", (Run(0, ADDED), Run(3, 7), Run(3, 9)))
+    one = cleaned(segment, StreamConfig(), first=True)
+    assert one.trail == through(segment.trail, whole(segment.text).pieces) == [(ADDED, 3), (9, 9)]
+    assert one.added == [(0, 3, "prefill")]

@@ -12,7 +12,7 @@ from minamo.core.cutting import cuts
 from minamo.core.draft import BREAK, Draft
 from minamo.core.enclosures import Enclosure
 from minamo.core.layout import TOUCHY, Layout
-from minamo.core.pieces import Dropped, Piece
+from minamo.core.pieces import Dropped, Piece, together
 
 # Nothing to see: whitespace, controls, zero-width and filler characters.
 _VISIBLE = re.compile(
@@ -31,7 +31,7 @@ class Message:
     @property
     def text(self) -> str:
         """What is sent."""
-        return "".join(piece.text for piece in self.pieces)
+        return together(self.pieces)
 
 
 def assemble(draft: Draft, layout: Layout) -> tuple[tuple[Message, ...], tuple[Dropped, ...]]:

@@ -69,6 +69,8 @@ def cleaned(segment: Segment, config: StreamConfig, *, first: bool) -> Waiting:
         uncensor_unicode_space=config.uncensor_unicode_space,
     )
     stood = segment.trail
+    if made.untouched:
+        return Waiting(segment, made, stood, prefilled(stood))
     trail, added = through(stood, made.pieces), marked(prefilled(stood), made.pieces)
     return Waiting(segment, made, trail, added)
 
@@ -102,15 +104,16 @@ def _cut(one: Waiting, at: int) -> Waiting:
 def parts(batch: Given, cuts: Sequence[Sequence[Piece]]) -> list[Given]:
     """What each of the messages, or whatever a batch is cut into, holds."""
     trail, said, marks = Origin(batch.trail), Origin(batch.said), Marks(batch.added)
-    made = []
-    since = batch.since
+    made: list[Given] = []
+    since = until = batch.since
     for pieces in cuts:
         stood = said.through(pieces)
-        until = max((at + size for at, size in stood if at != ADDED), default=since)
+        if len(made) == len(cuts) - 1:
+            until = batch.until
+        else:
+            until = max((at + size for at, size in stood if at != ADDED), default=since)
         made.append(Given(trail.through(pieces), stood, marks.through(pieces), since, until))
         since = until
-    if made:
-        made[-1] = evolve(made[-1], until=batch.until)
     return made
 
 

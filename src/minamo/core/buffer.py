@@ -53,7 +53,8 @@ class Segment:
     def trail(self) -> Trail:
         """Where each character stood in the stream."""
         ends = [run.offset for run in self.runs[1:]] + [len(self.text)]
-        return [(run.start, end - run.offset) for run, end in zip(self.runs, ends, strict=True)]
+        runs = zip(self.runs, ends, strict=True)
+        return [(run.start, end - run.offset) for run, end in runs if run.offset < end]
 
 
 class Buffer:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from minamo.core import clean_rules
 from minamo.core.clean_rules import Setting
 from minamo.core.edits import Edit, edit, whole
+from minamo.core.invisible import all_visible
 from minamo.core.limits import CLEAN_PASSES_MAX
 from minamo.core.pieces import Shaped
 
@@ -28,6 +30,9 @@ _ORDER: tuple[tuple[str, _Rule], ...] = (
 )
 
 RULES: tuple[str, ...] = tuple(name for name, _ in _ORDER)
+
+# What none of the rules but `invisible` and `own_name` can do without.
+_SUSPECT = re.compile(r"[<\[\]@]|\n[^\S\n]*\n[^\S\n]*\n")
 
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 
@@ -56,9 +61,10 @@ def clean(
     Raises:
         ValueError: *off* holds a name that no rule has.
     """
-    unknown = sorted(off.difference(RULES))
-    if unknown:
+    if off and (unknown := sorted(off.difference(RULES))):
         raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
+    if not (first and bot_name) and _is_clean(text):
+        return whole(text)
     setting = Setting(
         bot_name=bot_name,
         mentions=mentions,
@@ -71,6 +77,11 @@ def clean(
         if name not in off:
             shaped = _settled(shaped, name, rule, setting)
     return shaped
+
+
+def _is_clean(text: str) -> bool:
+    """Whether no rule can find anything in *text*; most segments are like that."""
+    return _SUSPECT.search(text) is None and all_visible(text)
 
 
 def _settled(shaped: Shaped, name: str, rule: _Rule, setting: Setting) -> Shaped:

@@ -43,6 +43,11 @@ def emoji_like(char: str) -> bool:
     )
 
 
+def all_visible(text: str) -> bool:
+    """Tell whether there is nothing in *text* that could have to be removed."""
+    return text.isascii() or _ALL.search(text) is None
+
+
 def remove_invisible(text: str, *, keep_zero_width_space: bool = False) -> list[Edit]:
     """Return the edits that take out what cannot be seen and does nothing."""
     if text.isascii():

@@ -6,7 +6,7 @@ lane takes each by itself.  Both use this, so text and order are the same either
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import define, evolve, field
 
@@ -19,7 +19,7 @@ from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
 from minamo.core.looks import Look, Stood, behind
 from minamo.core.origins import ADDED
-from minamo.core.pieces import Dropped, Piece, Shaped
+from minamo.core.pieces import Dropped, Piece
 from minamo.core.provenance import Origin, Trail, marked, through
 from minamo.core.remainder import beginning, shortened
 from minamo.core.said import Said
@@ -190,31 +190,34 @@ class Outbox:
     def _say(self, waiting: Sequence[Waiting], *, plainly: bool = False) -> tuple[str, Given]:
         """Say what was taken, humanised unless *plainly*: how it reads now, and what it holds."""
         first, last = (waiting[0].back, waiting[-1].back) if waiting else (None, None)
-        batch = Given([], [], [], self._said.size if first is None else first.since)
+        since = self._said.size if first is None else first.since
+        batch = Given([], [], [], since)
         text = "".join([self._shape(one, batch, plainly=plainly) for one in waiting])
-        return text, evolve(batch, until=self._said.size if last is None else last.until)
+        until = self._said.size if last is None else last.until
+        return text, Given(batch.trail, batch.said, batch.added, since, until)
 
     def _shape(self, one: Waiting, batch: Given, *, plainly: bool) -> str:
         """Say a segment and add it to *batch*."""
         text, back = one.cleaned.text, one.back
-        shows = not self.config.suppress_text_output
-        as_it_is = plainly or back is not None or not shows
-        made = whole(text) if as_it_is else self._humanize(text, one.segment.fence)
-        said = [self._said.add(text)] if back is None else back.said
-        if shows:
-            self._drop(one.trail, made.dropped)
-            size = sum(length for _, length in batch.trail)
-            batch.trail.extend(through(one.trail, made.pieces))
-            batch.said.extend(through(said, made.pieces))
-            runs = marked(one.added, made.pieces)
-            batch.added.extend((size + at, length, reason) for at, length, reason in runs)
-        return made.text
-
-    def _humanize(self, text: str, fence: str) -> Shaped:
-        if self.config.degree < HumanizerDegree.HEAVY or not self.config.humanize:
-            return whole(text)
         seed = self.config.humanize_seed + self._said.count
-        return humanize(text, seed, fence=fence)
+        said = [self._said.add(text)] if back is None else back.said
+        if self.config.suppress_text_output:
+            return text
+        trail, added = one.trail, one.added
+        if self._humanizes and not plainly and back is None:
+            made = humanize(text, seed, fence=one.segment.fence)
+            self._drop(trail, made.dropped)
+            trail, said = through(trail, made.pieces), through(said, made.pieces)
+            added, text = marked(added, made.pieces), made.text
+        size = sum([length for _, length in batch.trail])
+        batch.trail.extend(trail)
+        batch.said.extend(said)
+        batch.added.extend([(size + at, length, reason) for at, length, reason in added])
+        return text
+
+    @property
+    def _humanizes(self) -> bool:
+        return self.config.degree >= HumanizerDegree.HEAVY and self.config.humanize
 
     def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
         messages = list(fitted.messages)
@@ -239,7 +242,9 @@ class Outbox:
         self._suppress(given.trail, reason)
         self._said.lose(given.since, given.until)
 
-    def _drop(self, trail: Trail, dropped: Iterable[Dropped]) -> None:
+    def _drop(self, trail: Trail, dropped: Sequence[Dropped]) -> None:
+        if not dropped:
+            return
         origin = Origin(trail)
         for lost in dropped:
             self._suppress(origin.cut(lost.start, lost.end - lost.start), lost.reason)

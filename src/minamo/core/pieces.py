@@ -9,7 +9,7 @@ of conservation, and `covers` checks it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
@@ -42,7 +42,17 @@ class Shaped:
     @property
     def text(self) -> str:
         """The output as one string."""
-        return "".join(piece.text for piece in self.pieces)
+        return together(self.pieces)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the stage left its input as it was."""
+        return not self.dropped and len(self.pieces) == 1 and self.pieces[0].start == 0
+
+
+def together(pieces: Sequence[Piece]) -> str:
+    """The text of *pieces*; most texts are one."""
+    return pieces[0].text if len(pieces) == 1 else "".join([piece.text for piece in pieces])
 
 
 def covers(source: str, pieces: Iterable[Piece], dropped: Iterable[Dropped]) -> bool:
