@@ -43,6 +43,18 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
     "a thought that mentions the tag": (
         "<think>I could write <think> here</think> Hello!", {}, ["Hello!"],
         ["I could write <think> here</think>"], []),
+    "a thought after one that mentions the tag": (
+        "<think>a <think> b</think> Hi <think>secret", {}, ["Hi"],
+        ["a <think> b</think>", "secret"], []),
+    "details after a thought that mentions the tag": (
+        "<think>a <think> b</think> Hi <details>c</details>!", {}, ["Hi !"],
+        ["a <think> b</think>"], ["c"]),
+    "a thought after details that mention the tag": (
+        "<details>a <details> b</details>Hi <think>a <think> c</think>you", {}, ["Hi you"],
+        ["a <think> c</think>"], ["a <details> b</details>"]),
+    "code after a thought that mentions the tag": (
+        f"<think>a <think> b</think>Look:\n{FENCE}py\na\n\nb\n{FENCE}\n", {},
+        ["Look:", f"{FENCE}py\na\n\nb\n{FENCE}"], ["a <think> b</think>"], []),
     "code is not recognised in a thought": (
         f"<think>{FENCE}py\n</think>shown", {}, ["shown"], [f"{FENCE}py"], []),
     "details in a thought stay there": (

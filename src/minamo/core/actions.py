@@ -210,9 +210,7 @@ class StreamActions:
             self.hand_over(None)
 
     def keep_open(self, _: object) -> None:
-        for back, stood in self.captures.keep_open():
-            for text, start in self.front.feed(back, stood):
-                self.buffer.add(text, start)
+        self.captures.keep_open()
 
     def flush_rest(self, _: object) -> None:
         for text, start in self.front.finish():

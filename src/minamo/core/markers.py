@@ -97,6 +97,10 @@ class Markers:
             self._pos = 0
         self._held += text
 
+    def again(self, text: str, start: int) -> None:
+        """Read *text*, the last that came, once more; it stood at *start*."""
+        self._held, self._pos, self._start, self._looked = text, 0, start, 0
+
     def next(self, live: frozenset[str], *, last: bool = False) -> Token | None:
         """The next token under the *live* markers, or None if more text must decide.
 
