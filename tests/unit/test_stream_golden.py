@@ -79,11 +79,18 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
     "an indented fence is none": ("    ```\n<think>x</think>y", {}, ["```\ny"], ["x"], []),
     "an indented fence in a list is one": (
         "1. Do:\n    ```py\n    <think>\n\n    x\n    ```\n2. Then.", {},
-        ["1. Do:", "```py\n    <think>\n\n    x\n```", "2. Then."], [], [],
+        ["1. Do:", "```py\n<think>\n\nx\n```", "2. Then."], [], [],
+    ),
+    "code loses the indent of its fence and no more": (
+        "1. Do:\n   ```py\n   if x:\n       y\n\n  z\n\tw\n     ```\n2. Then.", {},
+        ["1. Do:", "```py\nif x:\n    y\n\nz\n\tw\n```", "2. Then."], [], [],
+    ),
+    "so does code outside of a list, and code that never ends": (
+        "  ~~~\n    a\n b\n ", {}, ["```\n  a\nb\n```"], [], [],
     ),
     "so is one below an item in a list": (
         "- a\n    - b\n\n      ~~~\n      <think>\n\n      </think>\n\t ~~~\nend", {},
-        ["- a\n    - b", "```\n      <think>\n\n      </think>\n```", "end"], [], [],
+        ["- a\n    - b", "```\n<think>\n\n</think>\n```", "end"], [], [],
     ),
     "and none further in than the list": (
         "- a\n          ```\n<think>x</think>y", {}, ["- a\n          ```\ny"], ["x"], [],

@@ -12,7 +12,6 @@ from minamo.core.config import StreamConfig
 from minamo.core.effects import Effect, Ending
 from minamo.core.front import Front
 from minamo.core.ledger import Ledger
-from minamo.core.list_lines import OUTSIDE, width
 from minamo.core.markers import Markers, Token
 from minamo.core.origins import ADDED
 from minamo.core.outbox import Outbox
@@ -112,6 +111,9 @@ class StreamActions:
             self.machine.send("guard_tripped", Ending("speaker_guard"))
 
     def take_code(self, token: Token) -> None:
+        if token.hidden:
+            self.ledger.suppress(token.start, len(token.text), "clean.fence")
+            return
         self.buffer.add_code(token.text, token.start)
 
     def open_code(self, token: Token) -> None:
@@ -124,13 +126,11 @@ class StreamActions:
         self.buffer.close_code(*self._moved_out(token))
 
     def _moved_out(self, token: Token) -> tuple[str, int]:
-        """The line of a fence without an indent that only a list allows: Discord needs none."""
+        """The line of a fence without its indent: Discord needs none, and would show it."""
         bare = token.text.lstrip(" \t")
-        indent = token.text[: len(token.text) - len(bare)]
-        if width(indent) <= OUTSIDE:
-            return token.text, token.start
-        self.ledger.suppress(token.start, len(indent), "clean.fence")
-        return bare, token.start + len(indent)
+        indent = len(token.text) - len(bare)
+        self.ledger.suppress(token.start, indent, "clean.fence")
+        return bare, token.start + indent
 
     def drop_marker(self, token: Token) -> None:
         self.ledger.suppress(token.start, len(token.text), "marker")

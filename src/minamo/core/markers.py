@@ -16,6 +16,8 @@ from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, SPAN_HOLD
 from minamo.core.list_lines import OUTSIDE, ListLines, width
 from minamo.core.tags import may_become_tag, tag_at
 
+_BLANKS = frozenset(" \t")
+
 MARKERS = (
     "think_opened",
     "think_closed",
@@ -53,13 +55,14 @@ class Token:
     start: int
     """Where it began, counted in characters of the whole stream."""
     hidden: bool = False
-    """An empty tag such as ``<think/>``: it means nothing and is not shown."""
+    """Means nothing and is not shown: an empty tag such as ``<think/>``, or the indent of a fence."""
 
 
 class Markers:
     """The lexer: a fold over characters that holds what is still undecided."""
 
-    __slots__ = ("_fence", "_held", "_line_start", "_lists", "_looked", "_pos", "_room", "_start")
+    __slots__ = ("_fence", "_held", "_indent", "_line_start", "_lists", "_looked", "_pos", "_room",
+                 "_start")  # fmt: skip
 
     def __init__(self) -> None:
         self._held = ""
@@ -67,6 +70,7 @@ class Markers:
         self._start = 0  # where `_held` begins in the stream
         self._line_start = True  # nothing of this line has been shown
         self._fence = ""  # the run that opened the fence we are in
+        self._indent = 0  # how far it is indented, and its lines with it
         self._room = 0  # how far the line that closes it may be indented
         self._lists = ListLines()
         self._looked = 0  # how far an open code span was searched for its end
@@ -125,7 +129,7 @@ class Markers:
             if opens is None and last and short:
                 opens = _OPENS_AT_END.match(held, begin)
             if opens is not None and self._may_open(opens["indent"]):
-                self._fence = opens["run"]
+                self._fence, self._indent = opens["run"], width(opens["indent"])
                 return self._give("fence_opened", opens.end())
             if not last and short and self._waits(_MAY_OPEN, self._lists.room):
                 return None
@@ -208,10 +212,22 @@ class Markers:
                     return self._give("fence_closed", closes.end())
             if not last and short and self._waits(_MAY_CLOSE, self._room):
                 return None
+            if indent := self._shared_indent():
+                self._line_start = False
+                return self._give("text", begin + indent, hidden=True)
         newline = held.find("\n", begin)
         end = newline + 1 if newline >= 0 else len(held)
         self._line_start = newline >= 0
         return self._give("text", end)
+
+    def _shared_indent(self) -> int:
+        """How many blanks a line of code begins with only because its fence is indented."""
+        size = 0
+        while self._held[self._pos + size : self._pos + size + 1] in _BLANKS:
+            if width(self._held[self._pos : self._pos + size + 1]) > self._indent:
+                break
+            size += 1
+        return size
 
     def _may_open(self, indent: str) -> bool:
         """Whether a fence that far in is one; then the same goes for the line that closes it."""
