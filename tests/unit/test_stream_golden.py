@@ -88,6 +88,17 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
     "so does code outside of a list, and code that never ends": (
         "  ~~~\n    a\n b\n ", {}, ["```\n  a\nb\n```"], [], [],
     ),
+    "a run too far in to close a fence keeps its indent": (
+        "  ```\n  a\n     ```\n  ``\n  ```\nb", {},
+        ["```\na\n     ``\u200b`\n``\n```", "b"], [], [],
+    ),
+    "a fence right behind the mark of an item is one": (
+        "1. ```py\n   <think>\n\n    x\n   ```\n  - ~~~~\n    y\n    ~~~~\nend", {},
+        ["1. ```py\n<think>\n\n x\n```", "- ```\ny\n```", "end"], [], [],
+    ),
+    "a list whose items only look like a fence": (
+        "1. ``a``\n22 b\n- ```c``` d\n-", {}, ["1. ``a``\n22 b\n- ```c``` d\n-"], [], [],
+    ),
     "so is one below an item in a list": (
         "- a\n    - b\n\n      ~~~\n      <think>\n\n      </think>\n\t ~~~\nend", {},
         ["- a\n    - b", "```\n<think>\n\n</think>\n```", "end"], [], [],

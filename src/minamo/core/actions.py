@@ -128,6 +128,8 @@ class StreamActions:
     def _moved_out(self, token: Token) -> tuple[str, int]:
         """The line of a fence without its indent: Discord needs none, and would show it."""
         bare = token.text.lstrip(" \t")
+        if bare[0] not in "`~":
+            return token.text, token.start  # the mark of a list item stands in front
         indent = len(token.text) - len(bare)
         self.ledger.suppress(token.start, indent, "clean.fence")
         return bare, token.start + indent

@@ -23,6 +23,7 @@ from minamo.core.provenance import Trail
 # nothing but for the ends of sentences.
 _PHRASES = re.compile(r"[^\W_]+(?: [^\W_]+)*|[\W_]")
 _WORDS = re.compile(r"[^\W_]+|[\W_]")
+_FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 @frozen(slots=True)
@@ -234,9 +235,10 @@ class Buffer:
 
 
 def _opening_run(line: str) -> str:
-    """The backticks or tildes that a fence's first line begins with."""
-    bare = line.lstrip(" ")
-    return bare[: len(bare) - len(bare.lstrip(bare[0]))]
+    """The backticks or tildes of a fence's first line."""
+    found = _FENCE.search(line)
+    assert found is not None
+    return found[0]
 
 
 def _goes_on(run: Run, at: int) -> int:

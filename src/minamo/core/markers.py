@@ -27,20 +27,28 @@ MARKERS = (
     "fence_closed",
 )
 
-# A newline matters only if the next line may open a fence.
+# A fence may stand right behind the mark of a list item.
+_MARK = r"(?:[-*+]|\d{1,9}[.)])"
+_ITEM = r"(?P<item>" + _MARK + r"[ \t]{1,4})?"
 _INDENT = r"(?P<indent>[ \t]{0," + str(FENCE_INDENT_MAX) + r"})"
-_PROSE_STOPS = re.compile(r"[<`]|\n(?=[ \t]{0," + str(FENCE_INDENT_MAX) + r"}(?:[`~]|\Z))")
+# The mark of an item that is being written.
+_MARK_BEGUN = r"(?:[-*+]|\d{1,9}[.)]?)"
+# A newline matters only if the next line may open a fence.
+_PROSE_STOPS = re.compile(
+    r"[<`]|\n(?=" + _INDENT + r"(?:" + _ITEM + r"(?:[`~]|\Z)|" + _MARK_BEGUN + r"\Z))"
+)
 _RUN = re.compile(r"`+")
 _SPAN_STOPS = re.compile(r"`+|\n")
 _RUN_MAX = str(FENCE_RUN_MAX)
 _OPENS = re.compile(
-    _INDENT
+    _INDENT + _ITEM
     + r"(?P<run>`{3," + _RUN_MAX + r"}(?=[^`\n]*\n)|~{3," + _RUN_MAX + r"}(?!~))[^\n]*\n"
 )  # fmt: skip
 _OPENS_AT_END = re.compile(_OPENS.pattern.replace(r"\n)|", r"\Z)|").removesuffix(r"\n") + r"\Z")
 _MAY_OPEN = re.compile(
-    _INDENT + r"(?:`{0,2}|~{0,2}|`{3," + _RUN_MAX + r"}[^`\n]*|~{3," + _RUN_MAX + r"}(?!~)[^\n]*)\Z"
-)
+    _INDENT + r"(?:" + _MARK_BEGUN + r"|" + _ITEM
+    + r"(?:`{0,2}|~{0,2}|`{3," + _RUN_MAX + r"}[^`\n]*|~{3," + _RUN_MAX + r"}(?!~)[^\n]*))\Z"
+)  # fmt: skip
 _CLOSES = re.compile(_INDENT + r"(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
 _MAY_CLOSE = re.compile(_INDENT + r"(?:`*|~*)[ \t\r]*\Z")
 
@@ -55,7 +63,7 @@ class Token:
     start: int
     """Where it began, counted in characters of the whole stream."""
     hidden: bool = False
-    """Means nothing and is not shown: an empty tag such as ``<think/>``, or the indent of a fence."""
+    """Means nothing and is not shown: an empty tag as ``<think/>``, the indent of a fence."""
 
 
 class Markers:
@@ -128,9 +136,8 @@ class Markers:
             opens = _OPENS.match(held, begin, begin + SPAN_HOLD)
             if opens is None and last and short:
                 opens = _OPENS_AT_END.match(held, begin)
-            if opens is not None and self._may_open(opens["indent"]):
-                self._fence, self._indent = opens["run"], width(opens["indent"])
-                return self._give("fence_opened", opens.end())
+            if opens is not None and width(opens["indent"]) <= self._lists.room:
+                return self._open(opens)
             if not last and short and self._waits(_MAY_OPEN, self._lists.room):
                 return None
         at = begin
@@ -204,15 +211,18 @@ class Markers:
         if self._line_start:
             short = len(held) - begin < SPAN_HOLD
             closes = _CLOSES.match(held, begin, begin + SPAN_HOLD)
-            fits = closes is not None and width(closes["indent"]) <= self._room
-            if closes is not None and fits and closes["run"].startswith(self._fence):
+            if closes is not None and not closes["run"].startswith(self._fence):
+                closes = None
+            if closes is not None and width(closes["indent"]) <= self._room:
                 ends_line = held[closes.end() : closes.end() + 1] == "\n"
                 if ends_line or (last and short):
                     self._line_start = False
                     return self._give("fence_closed", closes.end())
-            if not last and short and self._waits(_MAY_CLOSE, self._room):
+            room = FENCE_INDENT_MAX if self._indent else self._room
+            if not last and short and self._waits(_MAY_CLOSE, room):
                 return None
-            if indent := self._shared_indent():
+            # A run too far in to close the fence keeps its indent, or it would seem to close it.
+            if closes is None and (indent := self._shared_indent()):
                 self._line_start = False
                 return self._give("text", begin + indent, hidden=True)
         newline = held.find("\n", begin)
@@ -229,11 +239,16 @@ class Markers:
             size += 1
         return size
 
-    def _may_open(self, indent: str) -> bool:
-        """Whether a fence that far in is one; then the same goes for the line that closes it."""
-        size, room = width(indent), self._lists.room
-        self._room = size + OUTSIDE if size and room > OUTSIDE else OUTSIDE
-        return size <= room
+    def _open(self, opens: re.Match[str]) -> Token:
+        """Begin a fence; what goes for its indent goes for the line that closes it, too."""
+        self._fence = opens["run"]
+        self._indent = width(opens["indent"] + (opens["item"] or ""))
+        token = self._give("fence_opened", opens.end())
+        if opens["item"]:
+            self._lists.add(token.text)
+        in_list = self._indent and self._lists.room > OUTSIDE
+        self._room = self._indent + OUTSIDE if in_list else OUTSIDE
+        return token
 
     def _waits(self, pattern: re.Pattern[str], room: int) -> bool:
         """Whether the line held may still become what *pattern* says, no further in than *room*."""
