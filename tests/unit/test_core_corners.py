@@ -84,6 +84,21 @@ def test_a_thought_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
     assert done.result.suppressed["limit"] == 7
 
 
+def test_a_thought_that_was_cut_off_gives_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minamo.core.capture.CAPTURE_MAX", 18)
+    text = "<think><think></think>" + "x" * 15
+    done = run([text])
+    audit(done, text)
+    assert done.thoughts == ("<think></think>xxx",)
+    assert done.messages == ()
+
+
+def test_a_thought_that_mentions_a_tag_is_kept_whole_by_a_kill() -> None:
+    done = run(["<think>a <think> b</think>c"], ending="kill")
+    audit(done, "<think>a <think> b</think>c")
+    assert done.thoughts == ("a <think> b</think>c",)
+
+
 def test_nesting_stops_counting_at_a_limit() -> None:
     depth = limits.NESTING_MAX
     text = "<think>" * (depth + 3) + "x" + "</think>" * (depth + 1) + "shown"

@@ -43,6 +43,18 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
     "a thought that mentions the tag": (
         "<think>I could write <think> here</think> Hello!", {}, ["Hello!"],
         ["I could write <think> here</think>"], []),
+    "a thought after one that mentions the tag": (
+        "<think>a <think> b</think> Hi <think>secret", {}, ["Hi"],
+        ["a <think> b</think>", "secret"], []),
+    "details after a thought that mentions the tag": (
+        "<think>a <think> b</think> Hi <details>c</details>!", {}, ["Hi !"],
+        ["a <think> b</think>"], ["c"]),
+    "a thought after details that mention the tag": (
+        "<details>a <details> b</details>Hi <think>a <think> c</think>you", {}, ["Hi you"],
+        ["a <think> c</think>"], ["a <details> b</details>"]),
+    "code after a thought that mentions the tag": (
+        f"<think>a <think> b</think>Look:\n{FENCE}py\na\n\nb\n{FENCE}\n", {},
+        ["Look:", f"{FENCE}py\na\n\nb\n{FENCE}"], ["a <think> b</think>"], []),
     "code is not recognised in a thought": (
         f"<think>{FENCE}py\n</think>shown", {}, ["shown"], [f"{FENCE}py"], []),
     "details in a thought stay there": (
@@ -67,11 +79,29 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
     "an indented fence is none": ("    ```\n<think>x</think>y", {}, ["```\ny"], ["x"], []),
     "an indented fence in a list is one": (
         "1. Do:\n    ```py\n    <think>\n\n    x\n    ```\n2. Then.", {},
-        ["1. Do:", "```py\n    <think>\n\n    x\n```", "2. Then."], [], [],
+        ["1. Do:", "```py\n<think>\n\nx\n```", "2. Then."], [], [],
+    ),
+    "code loses the indent of its fence and no more": (
+        "1. Do:\n   ```py\n   if x:\n       y\n\n  z\n\tw\n     ```\n2. Then.", {},
+        ["1. Do:", "```py\nif x:\n    y\n\nz\n\tw\n```", "2. Then."], [], [],
+    ),
+    "so does code outside of a list, and code that never ends": (
+        "  ~~~\n    a\n b\n ", {}, ["```\n  a\nb\n```"], [], [],
+    ),
+    "a run too far in to close a fence keeps its indent": (
+        "  ```\n  a\n     ```\n  ``\n  ```\nb", {},
+        ["```\na\n     ``\u200b`\n``\n```", "b"], [], [],
+    ),
+    "a fence right behind the mark of an item is one": (
+        "1. ```py\n   <think>\n\n    x\n   ```\n  - ~~~~\n    y\n    ~~~~\nend", {},
+        ["1. ```py\n<think>\n\n x\n```", "- ```\ny\n```", "end"], [], [],
+    ),
+    "a list whose items only look like a fence": (
+        "1. ``a``\n22 b\n- ```c``` d\n-", {}, ["1. ``a``\n22 b\n- ```c``` d\n-"], [], [],
     ),
     "so is one below an item in a list": (
         "- a\n    - b\n\n      ~~~\n      <think>\n\n      </think>\n\t ~~~\nend", {},
-        ["- a\n    - b", "```\n      <think>\n\n      </think>\n```", "end"], [], [],
+        ["- a\n    - b", "```\n<think>\n\n</think>\n```", "end"], [], [],
     ),
     "and none further in than the list": (
         "- a\n          ```\n<think>x</think>y", {}, ["- a\n          ```\ny"], ["x"], [],

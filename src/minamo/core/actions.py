@@ -12,7 +12,6 @@ from minamo.core.config import StreamConfig
 from minamo.core.effects import Effect, Ending
 from minamo.core.front import Front
 from minamo.core.ledger import Ledger
-from minamo.core.list_lines import OUTSIDE, width
 from minamo.core.markers import Markers, Token
 from minamo.core.origins import ADDED
 from minamo.core.outbox import Outbox
@@ -113,6 +112,9 @@ class StreamActions:
             self.machine.send("guard_tripped", Ending("speaker_guard"))
 
     def take_code(self, token: Token) -> None:
+        if token.hidden:
+            self.ledger.suppress(token.start, len(token.text), "clean.fence")
+            return
         self.buffer.add_code(token.text, token.start)
 
     def open_code(self, token: Token) -> None:
@@ -125,13 +127,13 @@ class StreamActions:
         self.buffer.close_code(*self._moved_out(token))
 
     def _moved_out(self, token: Token) -> tuple[str, int]:
-        """The line of a fence without an indent that only a list allows: Discord needs none."""
+        """The line of a fence without its indent: Discord needs none, and would show it."""
         bare = token.text.lstrip(" \t")
-        indent = token.text[: len(token.text) - len(bare)]
-        if width(indent) <= OUTSIDE:
-            return token.text, token.start
-        self.ledger.suppress(token.start, len(indent), "clean.fence")
-        return bare, token.start + len(indent)
+        if bare[0] not in "`~":
+            return token.text, token.start  # the mark of a list item stands in front
+        indent = len(token.text) - len(bare)
+        self.ledger.suppress(token.start, indent, "clean.fence")
+        return bare, token.start + indent
 
     def drop_marker(self, token: Token) -> None:
         self.ledger.suppress(token.start, len(token.text), "marker")
@@ -211,9 +213,7 @@ class StreamActions:
             self.hand_over(None)
 
     def keep_open(self, _: object) -> None:
-        for back, stood in self.captures.keep_open():
-            for text, start in self.front.feed(back, stood):
-                self.buffer.add(text, start)
+        self.captures.keep_open()
 
     def flush_rest(self, _: object) -> None:
         for text, start in self.front.finish():

@@ -26,6 +26,7 @@ _QUIET = "[^" + re.escape("".join(sorted(NOTABLE))) + "]"
 _PHRASES = re.compile(r"[^\W_]" + _QUIET + r"*|.", re.DOTALL)
 # Some pictures are digits to Unicode, but behind a full stop they belong to the sentence.
 _WORDS = re.compile(r"[^\W_\U0001f000-\U0001faff]+|.", re.DOTALL)
+_FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 @frozen(slots=True)
@@ -239,9 +240,10 @@ class Buffer:
 
 
 def _opening_run(line: str) -> str:
-    """The backticks or tildes that a fence's first line begins with."""
-    bare = line.lstrip(" ")
-    return bare[: len(bare) - len(bare.lstrip(bare[0]))]
+    """The backticks or tildes of a fence's first line."""
+    found = _FENCE.search(line)
+    assert found is not None
+    return found[0]
 
 
 def _goes_on(run: Run, at: int) -> int:

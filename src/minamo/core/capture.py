@@ -30,9 +30,10 @@ class Captures:
 
     ledger: Ledger
     blocks: list[Block] = field(factory=list)
+    kind: str = ""
+    """The kind of the open block, if one is."""
     depth: int = 0
     """How many blocks are open inside the open one."""
-    _kind: str = ""
     _text: StringIO = field(factory=StringIO)
     _trail: Trail = field(factory=list)
     _size: int = 0
@@ -48,7 +49,7 @@ class Captures:
     def open(self, kind: str) -> None:
         """Begin a block."""
         self._flowing = False
-        self._kind, self.depth, self._size, self._closed_at = kind, 0, 0, None
+        self.kind, self.depth, self._size, self._closed_at = kind, 0, 0, None
         self._text, self._trail = StringIO(), []
 
     def add(self, token: Token) -> None:
@@ -80,30 +81,34 @@ class Captures:
     def close(self) -> None:
         """Keep the open block."""
         text = self._text.getvalue()
-        if self._kind == "details":
+        if self.kind == "details":
             text = self._without_summaries(text)
-        self.blocks.append(Block(self._kind, text, self._trail))
-        self._kind = ""
+        self.blocks.append(Block(self.kind, text, self._trail))
+        self.kind = ""
         self._flowing = False
 
-    def keep_open(self) -> list[tuple[str, int]]:
-        """Keep a block that never closed; return what turned out to be text, and where it stood.
+    def give_back(self) -> tuple[str, int] | None:
+        """Cut an open block behind the tag that last closed an inner one, if one did.
 
-        If an inner block closed, the model merely mentioned the tag: what came after is text.
+        The block merely mentioned a tag and was over there.  Returns what came after, which is to
+        be read as anything else, and where it stood.  A block that was cut off stays as it is.
         """
-        if not self._kind:
-            return []
-        text, trail, at = self._text.getvalue(), self._trail, self._closed_at
-        back: list[tuple[str, int]] = []
-        if at is not None:
-            self._text = StringIO()
-            self._text.write(text[:at])
-            self._trail = cut(trail, 0, at)
-            for start, size in cut(trail, at, len(text) - at):
-                back.append((text[at : at + size], start))
-                at += size
-        self.close()
-        return back
+        at = self._closed_at
+        if not self.kind or at is None or at == self._size or self._kept >= CAPTURE_MAX:
+            return None
+        text = self._text.getvalue()
+        self._text = StringIO()
+        self._text.write(text[:at])
+        (start, _), *_ = cut(self._trail, at, self._size - at)
+        self._trail = cut(self._trail, 0, at)
+        self._kept -= self._size - at
+        self.depth = 0
+        return text[at:], start
+
+    def keep_open(self) -> None:
+        """Keep a block that never closed."""
+        if self.kind:
+            self.close()
 
     def keep(self, kind: str, text: str, trail: Trail) -> None:
         """Keep text as a block of its own."""

@@ -7,13 +7,13 @@ import re
 from attrs import evolve, frozen
 
 from minamo.core.draft import Draft
-from minamo.core.fences import LINE_START, Fence, blank_until
+from minamo.core.fences import LINE_START, Fence, blank_until, opens_fence
 
 LINE_QUOTE = "> "
 QUOTES = (LINE_QUOTE, ">>> ")
 
 _QUOTE_PREFIX = re.compile(r"> ")
-_INDENT = re.compile(LINE_START + r" {1,3}(?=```|~~~|\|[^|])")
+_INDENT = re.compile(LINE_START + r" {1,3}(?=\|[^|])")
 
 
 @frozen(slots=True)
@@ -89,6 +89,9 @@ def _skip(
 def _front(text: str, at: int) -> int:
     """Where the text after leading whitespace begins: at the indent of a fence or a table."""
     end = len(text) - len(text[at:].lstrip())
+    start = max(text.rfind("\n", at, end), text.rfind("\r", at, end), at - 1) + 1
+    if opens_fence(text, start):
+        return start
     line = max(at, end - 3)
     indent = _INDENT.search(text, line, end + 3)
     return indent.start() if indent and indent.end() == end else end

@@ -12,8 +12,10 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-# Up to three blanks, three or more fence characters, anything: CommonMark 4.5.
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
+from minamo.core.fences import LEAD
+
+# Up to three blanks or the mark of a list item, three or more fence characters, anything.
+_FENCE = re.compile(r"^(" + LEAD + r")(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
 _TICKS = re.compile(r"`+|\n")
 _BLANKS = " \t\r"
 
@@ -66,12 +68,12 @@ def _fences(text: str, opened: str) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     start = 0 if opened else -1
     for match in _FENCE.finditer(text):
-        run, rest = match[1], match[2]
+        lead, run, rest = match.groups()
         if start < 0:
             # A backtick in the info string makes the line an inline span instead.
             if run[0] == "~" or "`" not in rest:
                 start, opened = match.start(), run
-        elif run.startswith(opened) and not rest.strip(_BLANKS):
+        elif run.startswith(opened) and not (lead + rest).strip(_BLANKS):
             out.append((start, match.end()))
             start, opened = -1, ""
     if 0 <= start < len(text):

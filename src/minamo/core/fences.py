@@ -15,7 +15,11 @@ from minamo.core.enclosures import code_enclosure
 
 # A line starts after any of CR, LF, CRLF; `^` with re.MULTILINE knows only LF.
 LINE_START = r"(?<![^\r\n])"
-_OPENING = re.compile(LINE_START + r" {0,3}(?:(`{3,})([^`\r\n]*)|(~{3,})([^\r\n]*))(\r\n|\r|\n|\Z)")
+# A little indent, or the mark of a list item, behind which a fence may stand as well.
+LEAD = r"(?:[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}| {0,3})"
+_OPENING = re.compile(
+    LINE_START + LEAD + r"(?:(`{3,})([^`\r\n]*)|(~{3,})([^\r\n]*))(\r\n|\r|\n|\Z)"
+)
 _CLOSING = re.compile(LINE_START + r" {0,3}(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
 # What Discord takes for a language between the backticks and the line end.
 _LANGUAGE = re.compile(r"[ \t]*([A-Za-z0-9_+\-.#]{1,32})(?![^ \t])[ \t]*")
@@ -34,6 +38,11 @@ def next_fence(text: str, at: int, end: int) -> re.Match[str] | None:
     return _OPENING.search(text, at, end)
 
 
+def opens_fence(text: str, at: int) -> bool:
+    """Whether the line that begins at *at* opens a fence."""
+    return _OPENING.match(text, at) is not None
+
+
 def write_fence(
     draft: Draft, opening: re.Match[str], end: int, *, last: bool
 ) -> tuple[int, Fence | None]:
@@ -41,19 +50,28 @@ def write_fence(
     marker, info = opening[1] or opening[3], opening[2] or opening[4] or ""
     language = _LANGUAGE.match(info)
     fence = Fence(language[1] if language else "", marker)
-    body = opening.end()
+    body, begin = opening.end(), _past_item(draft, opening)
     closing = _closing(draft.source, body, end, marker)
     if closing is None and not draft.source[body:end].strip():
         if last:
-            stop = opening.start() + len(draft.source[opening.start() : end].rstrip())
-            draft.copy(opening.start(), stop)
+            stop = begin + len(draft.source[begin:end].rstrip())
+            draft.copy(begin, stop)
             draft.drop(stop, end, "seam")
             return end, None
-        draft.drop(opening.start(), end, "blank")
+        draft.drop(begin, end, "blank")
         return end, fence
     start = draft.length
-    _write_opener(draft, opening, language)
+    _write_opener(draft, opening, begin, language)
     return _write_body(draft, start, body, end, fence, closing)
+
+
+def _past_item(draft: Draft, opening: re.Match[str]) -> int:
+    """Write the mark of a list item in front of a fence, which is text; tell where to go on."""
+    lead = opening.start(1) if opening[1] else opening.start(3)
+    if not draft.source[opening.start() : lead].strip():
+        return opening.start()
+    draft.copy(opening.start(), lead)
+    return lead
 
 
 def blank_until(text: str, fence: Fence) -> int:
@@ -78,9 +96,11 @@ def _closing(text: str, at: int, end: int, marker: str) -> re.Match[str] | None:
     return None
 
 
-def _write_opener(draft: Draft, opening: re.Match[str], language: re.Match[str] | None) -> None:
+def _write_opener(
+    draft: Draft, opening: re.Match[str], begin: int, language: re.Match[str] | None
+) -> None:
     marker = 1 if opening[1] else 3
-    draft.copy(opening.start(), opening.start(marker))
+    draft.copy(begin, opening.start(marker))
     _write_marker(draft, *opening.span(marker))
     start, end = opening.span(marker + 1)
     if language is None:

@@ -16,6 +16,8 @@ from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, SPAN_HOLD, TOKEN
 from minamo.core.list_lines import OUTSIDE, ListLines, width
 from minamo.core.tags import may_become_tag, tag_at
 
+_BLANKS = frozenset(" \t")
+
 MARKERS = (
     "think_opened",
     "think_closed",
@@ -25,20 +27,28 @@ MARKERS = (
     "fence_closed",
 )
 
-# A newline matters only if the next line may open a fence.
+# A fence may stand right behind the mark of a list item.
+_MARK = r"(?:[-*+]|\d{1,9}[.)])"
+_ITEM = r"(?P<item>" + _MARK + r"[ \t]{1,4})?"
 _INDENT = r"(?P<indent>[ \t]{0," + str(FENCE_INDENT_MAX) + r"})"
-_PROSE_STOPS = re.compile(r"[<`]|\n(?=[ \t]{0," + str(FENCE_INDENT_MAX) + r"}(?:[`~]|\Z))")
+# The mark of an item that is being written.
+_MARK_BEGUN = r"(?:[-*+]|\d{1,9}[.)]?)"
+# A newline matters only if the next line may open a fence.
+_PROSE_STOPS = re.compile(
+    r"[<`]|\n(?=" + _INDENT + r"(?:" + _ITEM + r"(?:[`~]|\Z)|" + _MARK_BEGUN + r"\Z))"
+)
 _RUN = re.compile(r"`+")
 _SPAN_STOPS = re.compile(r"`+|\n")
 _RUN_MAX = str(FENCE_RUN_MAX)
 _OPENS = re.compile(
-    _INDENT
+    _INDENT + _ITEM
     + r"(?P<run>`{3," + _RUN_MAX + r"}(?=[^`\n]*\n)|~{3," + _RUN_MAX + r"}(?!~))[^\n]*\n"
 )  # fmt: skip
 _OPENS_AT_END = re.compile(_OPENS.pattern.replace(r"\n)|", r"\Z)|").removesuffix(r"\n") + r"\Z")
 _MAY_OPEN = re.compile(
-    _INDENT + r"(?:`{0,2}|~{0,2}|`{3," + _RUN_MAX + r"}[^`\n]*|~{3," + _RUN_MAX + r"}(?!~)[^\n]*)\Z"
-)
+    _INDENT + r"(?:" + _MARK_BEGUN + r"|" + _ITEM
+    + r"(?:`{0,2}|~{0,2}|`{3," + _RUN_MAX + r"}[^`\n]*|~{3," + _RUN_MAX + r"}(?!~)[^\n]*))\Z"
+)  # fmt: skip
 _CLOSES = re.compile(_INDENT + r"(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
 _MAY_CLOSE = re.compile(_INDENT + r"(?:`*|~*)[ \t\r]*\Z")
 
@@ -53,13 +63,14 @@ class Token:
     start: int
     """Where it began, counted in characters of the whole stream."""
     hidden: bool = False
-    """An empty tag such as ``<think/>``: it means nothing and is not shown."""
+    """Means nothing and is not shown: an empty tag as ``<think/>``, the indent of a fence."""
 
 
 class Markers:
     """The lexer: a fold over characters that holds what is still undecided."""
 
-    __slots__ = ("_fence", "_held", "_line_start", "_lists", "_looked", "_pos", "_room", "_start")
+    __slots__ = ("_fence", "_held", "_indent", "_line_start", "_lists", "_looked", "_pos", "_room",
+                 "_start")  # fmt: skip
 
     def __init__(self) -> None:
         self._held = ""
@@ -67,6 +78,7 @@ class Markers:
         self._start = 0  # where `_held` begins in the stream
         self._line_start = True  # nothing of this line has been shown
         self._fence = ""  # the run that opened the fence we are in
+        self._indent = 0  # how far it is indented, and its lines with it
         self._room = 0  # how far the line that closes it may be indented
         self._lists = ListLines()
         self._looked = 0  # how far an open code span was searched for its end
@@ -114,6 +126,10 @@ class Markers:
         self._lists.add(text)
         return Token("text", text, start)
 
+    def again(self, text: str, start: int) -> None:
+        """Read *text*, the last that came, once more; it stood at *start*."""
+        self._held, self._pos, self._start, self._looked = text, 0, start, 0
+
     def next(self, live: frozenset[str], *, last: bool = False) -> Token | None:
         """The next token under the *live* markers, or None if more text must decide.
 
@@ -137,9 +153,8 @@ class Markers:
             opens = _OPENS.match(held, begin, begin + SPAN_HOLD)
             if opens is None and last and short:
                 opens = _OPENS_AT_END.match(held, begin)
-            if opens is not None and self._may_open(opens["indent"]):
-                self._fence = opens["run"]
-                return self._give("fence_opened", opens.end())
+            if opens is not None and width(opens["indent"]) <= self._lists.room:
+                return self._open(opens)
             if not last and short and self._waits(_MAY_OPEN, self._lists.room):
                 return None
         at = begin
@@ -213,24 +228,44 @@ class Markers:
         if self._line_start:
             short = len(held) - begin < SPAN_HOLD
             closes = _CLOSES.match(held, begin, begin + SPAN_HOLD)
-            fits = closes is not None and width(closes["indent"]) <= self._room
-            if closes is not None and fits and closes["run"].startswith(self._fence):
+            if closes is not None and not closes["run"].startswith(self._fence):
+                closes = None
+            if closes is not None and width(closes["indent"]) <= self._room:
                 ends_line = held[closes.end() : closes.end() + 1] == "\n"
                 if ends_line or (last and short):
                     self._line_start = False
                     return self._give("fence_closed", closes.end())
-            if not last and short and self._waits(_MAY_CLOSE, self._room):
+            room = FENCE_INDENT_MAX if self._indent else self._room
+            if not last and short and self._waits(_MAY_CLOSE, room):
                 return None
+            # A run too far in to close the fence keeps its indent, or it would seem to close it.
+            if closes is None and (indent := self._shared_indent()):
+                self._line_start = False
+                return self._give("text", begin + indent, hidden=True)
         newline = held.find("\n", begin)
         end = newline + 1 if newline >= 0 else len(held)
         self._line_start = newline >= 0
         return self._give("text", end)
 
-    def _may_open(self, indent: str) -> bool:
-        """Whether a fence that far in is one; then the same goes for the line that closes it."""
-        size, room = width(indent), self._lists.room
-        self._room = size + OUTSIDE if size and room > OUTSIDE else OUTSIDE
-        return size <= room
+    def _shared_indent(self) -> int:
+        """How many blanks a line of code begins with only because its fence is indented."""
+        size = 0
+        while self._held[self._pos + size : self._pos + size + 1] in _BLANKS:
+            if width(self._held[self._pos : self._pos + size + 1]) > self._indent:
+                break
+            size += 1
+        return size
+
+    def _open(self, opens: re.Match[str]) -> Token:
+        """Begin a fence; what goes for its indent goes for the line that closes it, too."""
+        self._fence = opens["run"]
+        self._indent = width(opens["indent"] + (opens["item"] or ""))
+        token = self._give("fence_opened", opens.end())
+        if opens["item"]:
+            self._lists.add(token.text)
+        in_list = self._indent and self._lists.room > OUTSIDE
+        self._room = self._indent + OUTSIDE if in_list else OUTSIDE
+        return token
 
     def _waits(self, pattern: re.Pattern[str], room: int) -> bool:
         """Whether the line held may still become what *pattern* says, no further in than *room*."""

@@ -40,11 +40,12 @@ class _Target:
 class _Parentheses:
     """Where parentheses close, found in one pass so that no link has to search ahead."""
 
-    __slots__ = ("_closing", "_partner", "_text", "_white")
+    __slots__ = ("_blanks", "_closing", "_partner", "_text", "_white")
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._partner: dict[int, int] = {}
+        self._blanks: dict[int, int] = {}  # the first blank in them, outside of inner ones
         self._closing: list[int] = []
         self._white: list[int] = []
         opened: list[int] = []
@@ -58,8 +59,9 @@ class _Parentheses:
                     self._partner[opened.pop()] = at
             else:
                 self._white.append(at)
-                if opened:
+                if opened and opened[-1] != at - 1:
                     # No URL goes on past a blank, unless inside parentheses of its own.
+                    self._blanks.setdefault(opened[-1], at)
                     opened[-1] = _BLOCKED
 
     def target(self, at: int) -> _Target | None:
@@ -69,6 +71,9 @@ class _Parentheses:
             return None
         start = head.end()
         end = self._partner.get(at, -1)
+        white = self._blanks.get(at, -1)
+        if white >= 0 and (title := _TITLE.match(self._text, white)) is not None:
+            return self._made(head, white, title.end(), titled=True)
         white = self._next(self._white, start)
         titled = False
         if end < 0:
@@ -82,8 +87,11 @@ class _Parentheses:
             end, after = white, title.end()
         elif end == len(self._text):
             return None
+        return self._made(head, end, after, titled=titled)
+
+    def _made(self, head: re.Match[str], end: int, after: int, *, titled: bool) -> _Target:
         closed = self._text[end - 1] == ">"
-        return _Target(start, end - closed, bool(head[1]), closed, after, titled)
+        return _Target(head.end(), end - closed, bool(head[1]), closed, after, titled)
 
     def _next(self, places: list[int], at: int) -> int:
         index = bisect_left(places, at)

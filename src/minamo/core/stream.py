@@ -200,8 +200,22 @@ class Stream:
         self.actions.lexer.add(self._halves.release())
         self._read(last=True)
 
+    def _read_mistaken(self) -> None:
+        """A block that merely mentioned its tag ended long ago: read again what came after.
+
+        As anything else: there may be code in it, or a thought.
+        """
+        captures = self.actions.captures
+        while (back := captures.give_back()) is not None:
+            text, start = back
+            event = f"{captures.kind}_closed"
+            self.machine.send(event, Token(event, "", start))
+            self.actions.lexer.again(text, start)
+            self._read(last=True)
+
     def _end(self, event: str, ending: Ending) -> None:
         self._read_held()
+        self._read_mistaken()
         self.machine.send(event, ending)
 
     def _discard(self, event: str, ending: Ending) -> None:
