@@ -11,6 +11,7 @@ from minamo.wire.images import Image
 from minamo.wire.options import Options, encoded
 from minamo.wire.request import Request
 from minamo.wire.sides import named, sided
+from minamo.wire.tools import name_in_history
 
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
@@ -61,28 +62,30 @@ def build(
 
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:
-    return _model(turn.message) if turn.message.role == "assistant" else _user(turn.message)
+    return _model(turn) if turn.message.role == "assistant" else _user(turn)
 
 
-def _user(message: Message) -> list[dict[str, Any]]:
+def _user(turn: Turn) -> list[dict[str, Any]]:
+    message = turn.message
     if message.call is not None:
-        answer: dict[str, Any] = {"name": message.call.name}
+        answer: dict[str, Any] = {"name": name_in_history(message.call.name)}
         answer["response"] = {"error" if message.failed else "output": message.text}
         if message.call.id:
-            answer["id"] = message.call.id
+            answer["id"] = turn.ids[0]
         return [{"functionResponse": answer}]
     parts = [_image(image) for image in message.images]
     return [*parts, {"text": named(message)}] if message.text.strip() else parts
 
 
-def _model(message: Message) -> list[dict[str, Any]]:
+def _model(turn: Turn) -> list[dict[str, Any]]:
+    message = turn.message
     parts: list[dict[str, Any]] = []
     if message.text.strip():
         parts.append(_signed({"text": message.text}, message.replay))
-    for call in message.calls:
-        told: dict[str, Any] = {"name": call.name, "args": dict(call.arguments)}
+    for call, call_id in zip(message.calls, turn.ids, strict=True):
+        told: dict[str, Any] = {"name": name_in_history(call.name), "args": dict(call.arguments)}
         if call.id:
-            told["id"] = call.id
+            told["id"] = call_id
         parts.append(_signed({"functionCall": told}, call.replay))
     return parts
 
