@@ -9,12 +9,13 @@ import pytest
 
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
+from minamo.shell.providing.adapters import Gemini
 from minamo.wire.conversation import Message, assistant, paired, system, tool, user
 from minamo.wire.openai import build
 from minamo.wire.openai_ways import ways_for
 from minamo.wire.options import Options
 from minamo.wire.tools import Tool
-from recordings import adapter, read
+from recordings import KEY, adapter, read
 
 DIALECTS = ("openai", "anthropic", "google")
 # As Kimi, OpenAI and Gemini's compatible server name their calls.
@@ -138,6 +139,27 @@ def test_the_model_does_not_speak_first() -> None:
     contents = body("google", history)["contents"]
     assert contents[0] == {"role": "user", "parts": [{"text": "…"}]}
     assert [one["role"] for one in contents] == ["user", "model", "user"]
+
+
+@pytest.mark.parametrize(
+    ("model", "signed"),
+    [
+        ("gemini-3.1-pro-preview", True),
+        ("gemini-4-flash", True),
+        ("gemini-flash-latest", True),
+        ("gemini-2.5-flash", False),
+        ("gemma-3-27b-it", False),
+    ],
+)
+def test_gemini_wants_a_signature_on_the_calls_of_others(model: str, signed: bool) -> None:
+    ours = Call("roll", {"sides": 6}, "a", {"thought_signature": "c2ln"})
+    history = [user("Roll!"), *round_of(KIMI, LONG), *round_of(ours, KIMI)]
+    gemini = Gemini(model=model, api_key=KEY)
+    contents = json.loads(gemini.chat(history).request.body)["contents"]
+    found = [part.get("thoughtSignature") for n in (1, 3) for part in contents[n]["parts"]]
+
+    mark = "skip_thought_signature_validator" if signed else None
+    assert found == [mark, None, "c2ln", None]
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,12 @@ def test_google_defaults() -> None:
         tool_choice="auto",
     )
     assert told["toolConfig"] == {"functionCallingConfig": {"mode": "AUTO"}}
-    assert told["contents"][1]["parts"] == [{"functionCall": {"name": "now", "args": {}}}]
+    assert told["contents"][1]["parts"] == [
+        {
+            "functionCall": {"name": "now", "args": {}},
+            "thoughtSignature": "skip_thought_signature_validator",
+        }
+    ]
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "google"])

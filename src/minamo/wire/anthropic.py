@@ -101,9 +101,10 @@ def _user(turn: Turn) -> list[dict[str, Any]]:
 def _assistant(turn: Turn) -> list[dict[str, Any]]:
     message = turn.message
     first = message.calls[0].replay if message.calls else message.replay
-    # Thinking stands before what came of it, exactly as it was received.
-    blocks: list[dict[str, Any]] = [dict(block) for block in first.get("thinking", ())]
-    if message.text.strip():
+    # Thinking stands before what came of it, exactly as it was received, with the text between.
+    kept = first.get("blocks") or first.get("thinking", ())
+    blocks: list[dict[str, Any]] = [dict(block) for block in kept]
+    if message.text.strip() and "blocks" not in first:
         blocks.append({"type": "text", "text": message.text})
     blocks.extend(
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,10 @@ from minamo.wire.request import Request
 from minamo.wire.sides import named, sided
 from minamo.wire.tools import name_in_history
 
+# Before Gemini 3 nobody asked for signatures.
+_UNSIGNED = re.compile(r"gemini-[12]\b|gemma")
+# What Google wants to see on a call that another model made.
+_NOT_OURS = "skip_thought_signature_validator"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
 
@@ -27,7 +32,10 @@ def build(
 ) -> Request:
     """The request for one streamed reply."""
     turns = paired(messages)
-    body: dict[str, Any] = {"contents": sided(turns, "model", "parts", _parts)}
+    contents = sided(turns, "model", "parts", _parts)
+    if not _UNSIGNED.match(model):
+        _sign(contents)
+    body: dict[str, Any] = {"contents": contents}
     told = [turn.message.text for turn in turns if turn.message.role == "system"]
     if told:
         body["systemInstruction"] = {"parts": [{"text": "\n\n".join(told)}]}
@@ -88,6 +96,15 @@ def _model(turn: Turn) -> list[dict[str, Any]]:
             told["id"] = call_id
         parts.append(_signed({"functionCall": told}, call.replay))
     return parts
+
+
+def _sign(contents: list[dict[str, Any]]) -> None:
+    """See that the first call of each reply is signed: a history where one is not is refused."""
+    for content in contents:
+        for part in content["parts"]:
+            if "functionCall" in part:
+                part.setdefault("thoughtSignature", _NOT_OURS)
+                break
 
 
 def _signed(part: dict[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:

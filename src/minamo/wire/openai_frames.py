@@ -14,6 +14,7 @@ from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.openai_details import Details
 from minamo.wire.reply import Gathered, Reply
 from minamo.wire.sse import Event
+from minamo.wire.usage import total
 
 
 class _Part(msgspec.Struct):
@@ -69,6 +70,7 @@ class _Details(msgspec.Struct):
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     completion_tokens_details: _Details | None = None
     prompt_tokens_details: _Details | None = None
 
@@ -231,6 +233,9 @@ def _usage(found: Any) -> Usage | None:
         return None
     told = usage.completion_tokens_details or _Details()
     asked = usage.prompt_tokens_details or _Details()
-    return Usage(
-        usage.prompt_tokens, usage.completion_tokens, told.reasoning_tokens, asked.cached_tokens
-    )
+    output = usage.completion_tokens
+    # xAI and Gemini's compatible server count what was thought apart; their total tells.
+    whole = total(usage.prompt_tokens, output, told.reasoning_tokens)
+    if usage.total_tokens is not None and usage.total_tokens == whole:
+        output = total(output, told.reasoning_tokens)
+    return Usage(usage.prompt_tokens, output, told.reasoning_tokens, asked.cached_tokens)
