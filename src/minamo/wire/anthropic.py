@@ -12,7 +12,7 @@ from minamo.wire.images import Image
 from minamo.wire.options import Options, encoded
 from minamo.wire.request import Request
 from minamo.wire.sides import named, sided
-from minamo.wire.tools import Tool, name_in_history
+from minamo.wire.tools import name_in_history
 
 # The API wants a number; this one every model takes.
 MAX_TOKENS = 4_096
@@ -40,14 +40,13 @@ def build(
     told = [turn.message.text for turn in turns if turn.message.role == "system"]
     if told:
         body["system"] = "\n\n".join(told)
-    tools = options.tools or _used(turns)
-    if tools:
+    if options.tools:
         body["tools"] = [
             {"name": t.name, "description": t.description, "input_schema": t.parameters}
-            for t in tools
+            for t in options.tools
         ]
-    if tools and not options.tools:
-        body["tool_choice"] = {"type": "none"}
+    elif used := _used(turns):
+        body |= {"tools": used, "tool_choice": {"type": "none"}}
     if options.tool_choice in _CHOICES:
         body["tool_choice"] = {"type": _CHOICES[options.tool_choice]}
     elif options.tool_choice:
@@ -62,10 +61,10 @@ def build(
     return Request(url, headers, encoded(body, options.extra), model)
 
 
-def _used(turns: list[Turn]) -> list[Tool]:
+def _used(turns: list[Turn]) -> list[dict[str, Any]]:
     """Tools of the history, which must be declared even where none may be called any more."""
-    calls = [call for turn in turns for call in turn.message.calls]
-    return [Tool(name) for name in dict.fromkeys(name_in_history(call.name) for call in calls)]
+    names = {name_in_history(call.name): None for turn in turns for call in turn.message.calls}
+    return [{"name": name, "input_schema": {"type": "object"}} for name in names]
 
 
 def _messages(turns: list[Turn]) -> list[dict[str, Any]]:
