@@ -7,10 +7,11 @@ import json
 import pytest
 
 from minamo.core.chunks import Done, Error, Usage
-from recordings import once, read, replayed
+from minamo.wire.conversation import assistant, tool, user
+from recordings import adapter, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
-USAGE = Usage(9, 12, 3, 4)
+USAGE = Usage(13, 12, 3, 4)
 
 
 def event(**frame: object) -> bytes:
@@ -100,6 +101,36 @@ def test_thinking_is_kept_for_the_next_request() -> None:
     assert said.calls == [ROLL, ("flip", {"coins": 2})]
     assert said.raw_calls[0].replay == {"thinking": blocks}
     assert said.last == Done("tool_use", USAGE, "claude-x", replay={"thinking": blocks})
+
+
+def test_thinking_keeps_its_place_among_text() -> None:
+    """Interleaved thinking: moved to the front, it is refused as modified."""
+    data = (
+        start(0, type="thinking", thinking="")
+        + delta(0, type="thinking_delta", thinking="One. \ud83d")
+        + delta(0, type="thinking_delta", thinking="\ude00")
+        + delta(0, type="signature_delta", signature="c2lnMQ==")
+        + start(1, type="text", text="")
+        + delta(1, type="text_delta", text="I look.")
+        + delta(1, type="text_delta", text=" ")
+        + start(2, type="redacted_thinking", data="b3BhcXVl")
+        + start(3, type="text", text="\n")
+        + start(4, type="text", text="I roll.")
+        + start(5, type="tool_use", id="t1", name="roll", input={"sides": 6})
+    )
+    said = read("anthropic", BEGIN + data + END)
+    call = said.raw_calls[0]
+    request = adapter("anthropic").chat([user("Go!"), assistant(said.text, calls=[call]),
+                                         tool(call, "4")]).request  # fmt: skip
+
+    assert said.text == "I look. \nI roll."
+    assert json.loads(request.body)["messages"][1]["content"] == [
+        {"type": "thinking", "thinking": "One. 😀", "signature": "c2lnMQ=="},
+        {"type": "text", "text": "I look. "},
+        {"type": "redacted_thinking", "data": "b3BhcXVl"},
+        {"type": "text", "text": "I roll."},
+        {"type": "tool_use", "id": "t1", "name": "roll", "input": {"sides": 6}},
+    ]
 
 
 def test_unsigned_or_endless_thinking_is_not_sent_back() -> None:

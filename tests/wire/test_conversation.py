@@ -95,8 +95,8 @@ def test_calls_without_ids_are_given_some_that_match() -> None:
     turns = paired([user("Flip!"), assistant(calls=[twice, twice]), tool(twice, "a"),
                     tool(twice, "b")])  # fmt: skip
 
-    assert turns[1].ids == ("call_1_0", "call_1_1")
-    assert [turn.ids for turn in turns[2:]] == [("call_1_0",), ("call_1_1",)]
+    assert turns[1].ids == ("call00001", "call00002")
+    assert [turn.ids for turn in turns[2:]] == [("call00001",), ("call00002",)]
 
 
 def test_names_and_halves_of_characters_are_made_fit_to_send() -> None:

@@ -11,7 +11,7 @@ from minamo.wire.google_paths import PartialArg, place, settled, steps
 from recordings import once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
-USAGE = Usage(9, 3, 3, 2)
+USAGE = Usage(9, 6, 3, 2)
 
 
 def frame(*parts: object, **candidate: object) -> bytes:
@@ -122,6 +122,16 @@ def test_what_goes_wrong(name: str, text: str, error: Error) -> None:
     said = replayed(f"google-{name}")
 
     assert (said.text, said.calls, said.last) == (text, [], error)
+
+
+def test_an_unsigned_history_is_a_failure_and_no_empty_reply() -> None:
+    said = read("google", frame(finishReason="MISSING_THOUGHT_SIGNATURE"))
+    assert said.last == Error("model_error", "MISSING_THOUGHT_SIGNATURE", retryable=True)
+
+
+def test_a_call_at_the_limit_of_one_request_may_be_half_a_call() -> None:
+    said = read("google", frame(call(name="a"), finishReason="CONTINUATION"))
+    assert said.last == Error("model_error", "cut off inside a tool call", retryable=True)
 
 
 def test_length() -> None:

@@ -81,7 +81,7 @@ def test_fact_04_reasoning_is_kept_for_the_next_request() -> None:
     assert isinstance(plain, Done)
     assert isinstance(detailed, Done)
 
-    assert plain.replay == {"reasoning_content": "Let me think."}
+    assert plain.replay == {"reasoning": "Let me think."}
     kinds = [detail["type"] for detail in detailed.replay["reasoning_details"]]
     assert kinds == ["reasoning.text", "reasoning.summary", "reasoning.encrypted"]
 

@@ -73,9 +73,9 @@ def test_openai_request() -> None:
     called = told["messages"][6]
     assert called["content"] == "I roll. "
     assert called["reasoning_content"] == "Dice."
-    assert [call["id"] for call in called["tool_calls"]] == ["a", "call_6_1"]
+    assert [call["id"] for call in called["tool_calls"]] == ["a", "call00001"]
     assert json.loads(called["tool_calls"][0]["function"]["arguments"]) == {"sides": 6}
-    assert [m["tool_call_id"] for m in told["messages"][7:9]] == ["a", "call_6_1"]
+    assert [m["tool_call_id"] for m in told["messages"][7:9]] == ["a", "call00001"]
     assert told["messages"][10]["content"] == [{"type": "image_url", "image_url": {"url": picture}}]
 
 
@@ -192,7 +192,12 @@ def test_google_defaults() -> None:
         tool_choice="auto",
     )
     assert told["toolConfig"] == {"functionCallingConfig": {"mode": "AUTO"}}
-    assert told["contents"][1]["parts"] == [{"functionCall": {"name": "now", "args": {}}}]
+    assert told["contents"][1]["parts"] == [
+        {
+            "functionCall": {"name": "now", "args": {}},
+            "thoughtSignature": "skip_thought_signature_validator",
+        }
+    ]
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "google"])

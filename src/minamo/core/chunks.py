@@ -42,9 +42,13 @@ class Usage:
     """What a reply cost, as far as the provider says."""
 
     input_tokens: int | None = None
+    """All that was read, from a cache or not."""
     output_tokens: int | None = None
+    """All that was written, thoughts too."""
     reasoning_tokens: int | None = None
+    """The part of the output that was thought."""
     cached_tokens: int | None = None
+    """The part of the input that came from a cache."""
 
 
 @frozen(slots=True)

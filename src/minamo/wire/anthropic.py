@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,10 +12,13 @@ from minamo.wire.images import Image
 from minamo.wire.options import Options, encoded
 from minamo.wire.request import Request
 from minamo.wire.sides import named, sided
+from minamo.wire.tools import name_in_history
 
 # The API wants a number; this one every model takes.
 MAX_TOKENS = 4_096
 
+# Ids of other providers may have dots and colons in them.
+_IDS = re.compile("[A-Za-z0-9_-]+")
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 
 
@@ -26,7 +30,7 @@ def build(
     options: Options,
 ) -> Request:
     """The request for one streamed reply."""
-    turns = paired(messages)
+    turns = paired(messages, _IDS)
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": options.max_tokens or MAX_TOKENS,
@@ -41,6 +45,8 @@ def build(
             {"name": t.name, "description": t.description, "input_schema": t.parameters}
             for t in options.tools
         ]
+    elif used := _used(turns):
+        body |= {"tools": used, "tool_choice": {"type": "none"}}
     if options.tool_choice in _CHOICES:
         body["tool_choice"] = {"type": _CHOICES[options.tool_choice]}
     elif options.tool_choice:
@@ -53,6 +59,12 @@ def build(
     if options.top_p is not None:
         body["top_p"] = options.top_p
     return Request(url, headers, encoded(body, options.extra), model)
+
+
+def _used(turns: list[Turn]) -> list[dict[str, Any]]:
+    """Tools of the history, which must be declared even where none may be called any more."""
+    names = {name_in_history(call.name): None for turn in turns for call in turn.message.calls}
+    return [{"name": name, "input_schema": {"type": "object"}} for name in names]
 
 
 def _messages(turns: list[Turn]) -> list[dict[str, Any]]:
@@ -73,9 +85,11 @@ def _user(turn: Turn) -> list[dict[str, Any]]:
     message = turn.message
     if message.role == "tool":
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": turn.ids[0]}
-        block["content"] = message.text
+        if message.text.strip():
+            block["content"] = message.text
         if message.failed:
-            block["is_error"] = True
+            # A failure must say something.
+            block |= {"content": block.get("content", "failed"), "is_error": True}
         return [block]
     blocks = [_image(image) for image in message.images]
     if message.text.strip():
@@ -86,12 +100,18 @@ def _user(turn: Turn) -> list[dict[str, Any]]:
 def _assistant(turn: Turn) -> list[dict[str, Any]]:
     message = turn.message
     first = message.calls[0].replay if message.calls else message.replay
-    # Thinking stands before what came of it, exactly as it was received.
-    blocks: list[dict[str, Any]] = [dict(block) for block in first.get("thinking", ())]
-    if message.text.strip():
+    # Thinking stands before what came of it, exactly as it was received, with the text between.
+    kept = first.get("blocks") or first.get("thinking", ())
+    blocks: list[dict[str, Any]] = [dict(block) for block in kept]
+    if message.text.strip() and "blocks" not in first:
         blocks.append({"type": "text", "text": message.text})
     blocks.extend(
-        {"type": "tool_use", "id": call_id, "name": call.name, "input": dict(call.arguments)}
+        {
+            "type": "tool_use",
+            "id": call_id,
+            "name": name_in_history(call.name),
+            "input": dict(call.arguments),
+        }
         for call, call_id in zip(message.calls, turn.ids, strict=True)
     )
     return blocks

@@ -17,6 +17,7 @@ from minamo.wire.errors import from_object
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.reply import Reply
 from minamo.wire.sse import Event
+from minamo.wire.usage import total
 
 
 class _Block(msgspec.Struct):
@@ -67,6 +68,7 @@ class _Usage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
     output_tokens_details: _Details | None = None
 
 
@@ -79,7 +81,7 @@ _BLOCKS_MAX = 4_096
 class AnthropicReader:
     """One reply in this dialect."""
 
-    __slots__ = ("_drafts", "_id", "_kept", "_kinds", "_started", "_thinking", "reply")
+    __slots__ = ("_blocks", "_counts", "_drafts", "_id", "_kept", "_kinds", "_started", "reply")
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -87,8 +89,9 @@ class AnthropicReader:
         self._id: str | None = None
         self._kinds: dict[int, str] = {}
         self._drafts: dict[int, Draft] = {}
-        self._thinking: dict[int, tuple[list[str], list[str]]] = {}
+        self._blocks: dict[tuple[int, str], tuple[list[str], list[str]]] = {}
         self._kept = 0
+        self._counts = _Usage()
 
     def feed(self, event: Event) -> list[Chunk]:
         """The chunks of one event."""
@@ -120,9 +123,7 @@ class AnthropicReader:
         """The end mark, or the end of the bytes."""
         if not marked and not self.reply.complete:
             return self.reply.cut()
-        blocks = self._replay()
-        if blocks:
-            self.reply.replay["thinking"] = blocks
+        self._replay()
         return self.reply.close()
 
     def _start(self, found: Any) -> list[Chunk]:
@@ -163,11 +164,12 @@ class AnthropicReader:
             if block.input is not None:
                 self.reply.calls.give(draft, block.input)
         elif block.type == "thinking":
-            self._think(index, block.thinking or "", block.signature or "")
+            self._keep(index, "thinking", block.thinking or "", block.signature or "")
             return self.reply.say("", block.thinking) if block.thinking else []
         elif block.type == "redacted_thinking" and isinstance(block.data, str):
-            self._think(index, signature=block.data)
+            self._keep(index, "redacted_thinking", signature=block.data)
         elif block.type == "text" and block.text:
+            self._keep(index, "text", block.text)
             return self.reply.say(block.text)
         return self.reply.work()
 
@@ -175,52 +177,67 @@ class AnthropicReader:
         # A block nobody opened is taken for what its delta says.
         kind = self._kinds.get(index)
         if delta.type == "text_delta" and kind in ("text", None) and delta.text:
+            self._keep(index, "text", delta.text)
             return self.reply.say(delta.text)
         if delta.type == "thinking_delta" and kind in ("thinking", None) and delta.thinking:
-            self._think(index, delta.thinking)
+            self._keep(index, "thinking", delta.thinking)
             return self.reply.say("", delta.thinking)
         if delta.type == "signature_delta" and kind == "thinking":
-            self._think(index, signature=delta.signature or "")
+            self._keep(index, "thinking", signature=delta.signature or "")
         elif delta.type == "input_json_delta" and index in self._drafts:
             self.reply.calls.grow(self._drafts[index], delta.partial_json or "")
         return self.reply.work()
 
-    def _think(self, index: int, thought: str = "", signature: str = "") -> None:
-        """Keep thinking as it was: the next request must carry it unchanged."""
-        self._kept += len(thought) + len(signature)
+    def _keep(self, index: int, kind: str, text: str = "", signature: str = "") -> None:
+        """Keep a block as it was: the next request must carry what was thought unchanged."""
+        self._kept += len(text) + len(signature)
         if self._kept <= REPLAY_CHARS_MAX:
-            thoughts, signatures = self._thinking.setdefault(index, ([], []))
-            thoughts.append(thought)
+            texts, signatures = self._blocks.setdefault((index, kind), ([], []))
+            texts.append(text)
             signatures.append(signature)
 
-    def _replay(self) -> list[dict[str, str]]:
-        """Every block of thinking, or none: a part of it, or one unsigned, would be refused."""
-        blocks = []
-        for index, (thoughts, signatures) in self._thinking.items():
-            signature = "".join(signatures)
-            if not signature or self._kept > REPLAY_CHARS_MAX:
-                return []
-            if self._kinds.get(index) == "redacted_thinking":
-                blocks.append({"type": "redacted_thinking", "data": signature})
-            else:
-                thought = "".join(thoughts)
-                blocks.append({"type": "thinking", "thinking": thought, "signature": signature})
-        return blocks
+    def _replay(self) -> None:
+        """Every block of thinking, or none: a part of it, or one unsigned, would be refused.
+
+        Thinking may not change its place either: where text stands before or between it, that
+        text goes back with it, as it was.
+        """
+        blocks: list[dict[str, str]] = []
+        for (_, kind), (texts, signatures) in self._blocks.items():
+            text, signature = "".join(texts), "".join(signatures)
+            if kind == "redacted_thinking":
+                blocks.append({"type": kind, "data": signature})
+            elif kind == "thinking":
+                blocks.append({"type": kind, "thinking": text, "signature": signature})
+            elif text.strip():
+                blocks.append({"type": kind, "text": text})
+        thinking = [block for block in blocks if block["type"] != "text"]
+        if self._kept > REPLAY_CHARS_MAX or not all(map(_signed, thinking)):
+            return
+        if thinking != blocks[: len(thinking)]:
+            self.reply.replay["blocks"] = blocks
+        elif thinking:
+            self.reply.replay["thinking"] = thinking
 
     def _usage(self, found: Any) -> None:
         """Counts are cumulative; the last word on each counts."""
         usage = loosely(_Usage, found)
         if usage is None:
             return
-        old = self.reply.usage or Usage()
-        details = usage.output_tokens_details or _Details()
-
-        def last(new: int | None, known: int | None) -> int | None:
-            return known if new is None else new
-
+        known = self._counts
+        for name in usage.__struct_fields__:
+            new = getattr(usage, name)
+            if new is not None:
+                setattr(known, name, new)
+        cached = known.cache_read_input_tokens
+        details = known.output_tokens_details or _Details()
         self.reply.usage = Usage(
-            last(usage.input_tokens, old.input_tokens),
-            last(usage.output_tokens, old.output_tokens),
-            last(details.thinking_tokens, old.reasoning_tokens),
-            last(usage.cache_read_input_tokens, old.cached_tokens),
+            total(known.input_tokens, cached, known.cache_creation_input_tokens),
+            known.output_tokens,
+            details.thinking_tokens,
+            cached,
         )
+
+
+def _signed(block: dict[str, str]) -> bool:
+    return bool(block.get("signature") or block.get("data"))

@@ -5,7 +5,9 @@ The words are people's, so a `repr` shows their length only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Literal
 
 from attrs import field, frozen
@@ -13,8 +15,12 @@ from attrs import field, frozen
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
 from minamo.wire.images import Image
+from minamo.wire.surrogates import whole
 
 Role = Literal["system", "user", "assistant", "tool"]
+FILLER = "…"
+"""Said where a provider insists that somebody speaks and nobody did, as after a stopped tool."""
+_ANY_ID = re.compile(".+", re.DOTALL)
 
 
 def _size(value: Any) -> str:
@@ -46,7 +52,7 @@ def _sound(text: object, what: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole(text)
     return text
 
 
@@ -98,13 +104,20 @@ class Turn:
     ids: tuple[str, ...] = ()
 
 
-def paired(messages: Sequence[Message]) -> list[Turn]:
-    """Check that calls and answers match, as every provider demands, and give each an id."""
+def paired(messages: Sequence[Message], fits: re.Pattern[str] = _ANY_ID) -> list[Turn]:
+    """Check that calls and answers match, as every provider demands, and give each an id.
+
+    An id is kept if it *fits* the provider and no call before has it: the history may come from
+    somebody else, and some servers begin to count anew with every reply.
+    """
     turns: list[Turn] = []
     waiting: list[tuple[Call, str]] = []
     for number, message in enumerate(messages):
         if not isinstance(message, Message):
             raise BadRequest(f"message {number} is a {type(message).__name__}, not a Message")
+    taken: set[str] = set()
+    fresh = _fresh({call.id for message in messages for call in message.calls})
+    for number, message in enumerate(messages):
         if message.call is not None:
             match = next((item for item in waiting if item[0] == message.call), None)
             if match is None:
@@ -114,11 +127,18 @@ def paired(messages: Sequence[Message]) -> list[Turn]:
             continue
         if waiting:
             raise BadRequest(f"{waiting[0][0].name!r} was called, message {number} is no answer")
-        ids = tuple(call.id or f"call_{number}_{i}" for i, call in enumerate(message.calls))
-        waiting = list(zip(message.calls, ids, strict=True))
-        turns.append(Turn(message, ids))
+        for call in message.calls:
+            keeps = call.id not in taken and fits.fullmatch(call.id)
+            waiting.append((call, call.id if keeps else next(fresh)))
+            taken.add(call.id)
+        turns.append(Turn(message, tuple(call_id for _, call_id in waiting)))
     if waiting:
         raise BadRequest(f"{waiting[0][0].name!r} was called and never answered")
     if not any(turn.message.role != "system" for turn in turns):
         raise BadRequest("a conversation needs at least one message that is not a system message")
     return turns
+
+
+def _fresh(known: set[str]) -> Iterator[str]:
+    """Ids that nobody has: nine letters and digits, which is what the strictest provider takes."""
+    return (made for number in count(1) if (made := f"call{number:05d}") not in known)

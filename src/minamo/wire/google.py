@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,12 @@ from minamo.wire.images import Image
 from minamo.wire.options import Options, encoded
 from minamo.wire.request import Request
 from minamo.wire.sides import named, sided
+from minamo.wire.tools import name_in_history
 
+# Before Gemini 3 nobody asked for signatures.
+_UNSIGNED = re.compile(r"gemini-[12]\b|gemma")
+# What Google wants to see on a call that another model made.
+_NOT_OURS = "skip_thought_signature_validator"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
 
@@ -26,7 +32,10 @@ def build(
 ) -> Request:
     """The request for one streamed reply."""
     turns = paired(messages)
-    body: dict[str, Any] = {"contents": sided(turns, "model", "parts", _parts)}
+    contents = sided(turns, "model", "parts", _parts)
+    if not _UNSIGNED.match(model):
+        _sign(contents)
+    body: dict[str, Any] = {"contents": contents}
     told = [turn.message.text for turn in turns if turn.message.role == "system"]
     if told:
         body["systemInstruction"] = {"parts": [{"text": "\n\n".join(told)}]}
@@ -61,30 +70,41 @@ def build(
 
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:
-    return _model(turn.message) if turn.message.role == "assistant" else _user(turn.message)
+    return _model(turn) if turn.message.role == "assistant" else _user(turn)
 
 
-def _user(message: Message) -> list[dict[str, Any]]:
+def _user(turn: Turn) -> list[dict[str, Any]]:
+    message = turn.message
     if message.call is not None:
-        answer: dict[str, Any] = {"name": message.call.name}
+        answer: dict[str, Any] = {"name": name_in_history(message.call.name)}
         answer["response"] = {"error" if message.failed else "output": message.text}
         if message.call.id:
-            answer["id"] = message.call.id
+            answer["id"] = turn.ids[0]
         return [{"functionResponse": answer}]
     parts = [_image(image) for image in message.images]
     return [*parts, {"text": named(message)}] if message.text.strip() else parts
 
 
-def _model(message: Message) -> list[dict[str, Any]]:
+def _model(turn: Turn) -> list[dict[str, Any]]:
+    message = turn.message
     parts: list[dict[str, Any]] = []
     if message.text.strip():
         parts.append(_signed({"text": message.text}, message.replay))
-    for call in message.calls:
-        told: dict[str, Any] = {"name": call.name, "args": dict(call.arguments)}
+    for call, call_id in zip(message.calls, turn.ids, strict=True):
+        told: dict[str, Any] = {"name": name_in_history(call.name), "args": dict(call.arguments)}
         if call.id:
-            told["id"] = call.id
+            told["id"] = call_id
         parts.append(_signed({"functionCall": told}, call.replay))
     return parts
+
+
+def _sign(contents: list[dict[str, Any]]) -> None:
+    """See that the first call of each reply is signed: a history where one is not is refused."""
+    for content in contents:
+        for part in content["parts"]:
+            if "functionCall" in part:
+                part.setdefault("thoughtSignature", _NOT_OURS)
+                break
 
 
 def _signed(part: dict[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:

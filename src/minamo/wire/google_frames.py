@@ -14,6 +14,7 @@ from minamo.wire.google_paths import PartialArg, place, settled
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.reply import Reply
 from minamo.wire.sse import Event
+from minamo.wire.usage import total
 
 _BLOCKED = frozenset((
     "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
@@ -21,7 +22,7 @@ _BLOCKED = frozenset((
 ))  # fmt: skip
 _FAILED = frozenset((
     "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE",
-    "OTHER", "NO_IMAGE", "IMAGE_OTHER",
+    "OTHER", "NO_IMAGE", "IMAGE_OTHER", "MISSING_THOUGHT_SIGNATURE",
 ))  # fmt: skip
 
 
@@ -68,6 +69,7 @@ class _Usage(msgspec.Struct, rename="camel"):
     prompt_token_count: int | None = None
     candidates_token_count: int | None = None
     thoughts_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
     cached_content_token_count: int | None = None
 
 
@@ -183,8 +185,8 @@ def _usage(found: Any) -> Usage | None:
     if usage is None:
         return None
     return Usage(
-        usage.prompt_token_count,
-        usage.candidates_token_count,
+        total(usage.prompt_token_count, usage.tool_use_prompt_token_count),
+        total(usage.candidates_token_count, usage.thoughts_token_count),
         usage.thoughts_token_count,
         usage.cached_content_token_count,
     )

@@ -7,27 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-from attrs import frozen
-
-from minamo.wire.conversation import Message, Turn, paired
+from minamo.core.chunks import Call
+from minamo.wire.conversation import FILLER, Message, Turn, paired
 from minamo.wire.images import Image
-from minamo.wire.options import Options, encoded
+from minamo.wire.openai_ways import Ways
+from minamo.wire.options import Options, as_json, encoded
 from minamo.wire.request import Request
+from minamo.wire.tools import name_in_history
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-@frozen(slots=True, kw_only=True)
-class Ways:
-    """Where the compatible servers differ in what they take."""
-
-    include_usage: bool = True
-    """Ask for usage at the end of the stream; Mistral answers such a request with 422."""
-    max_tokens_field: str = "max_tokens"
-    """OpenAI's own newer models know `max_completion_tokens` only, others only the old name."""
-    names: bool = False
-    """Send names in their own field, where they fit; otherwise they stand before the text."""
 
 
 def build(
@@ -40,7 +28,7 @@ def build(
 ) -> Request:
     """The request for one streamed reply."""
     body: dict[str, Any] = {"model": model}
-    body["messages"] = [_message(turn, ways) for turn in paired(messages)]
+    body["messages"] = _messages(paired(messages, ways.call_ids), ways)
     body["stream"] = True
     if ways.include_usage:
         body["stream_options"] = {"include_usage": True}
@@ -64,14 +52,28 @@ def build(
         "stop": list(options.stop) or None,
         "temperature": options.temperature,
         "top_p": options.top_p,
-        "seed": options.seed,
+        ways.seed_field: options.seed,
         ways.max_tokens_field: options.max_tokens,
     }
     body |= {name: value for name, value in sampling.items() if value is not None}
     return Request(url, headers, encoded(body, options.extra), model)
 
 
-def _message(turn: Turn, ways: Ways) -> dict[str, Any]:
+def _messages(turns: list[Turn], ways: Ways) -> list[dict[str, Any]]:
+    if ways.strict_order:
+        turns = sorted(turns, key=lambda turn: turn.message.role != "system")
+    out: list[dict[str, Any]] = []
+    after_tools = False
+    for turn in turns:
+        if ways.strict_order and turn.message.role == "user" and out and out[-1]["role"] == "tool":
+            out.append({"role": "assistant", "content": FILLER})
+        out.append(_message(turn, ways, after_tools=after_tools))
+        if turn.message.role in ("user", "tool"):
+            after_tools = turn.message.role == "tool"
+    return out
+
+
+def _message(turn: Turn, ways: Ways, *, after_tools: bool) -> dict[str, Any]:
     message = turn.message
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": turn.ids[0], "content": message.text}
@@ -88,23 +90,25 @@ def _message(turn: Turn, ways: Ways) -> dict[str, Any]:
         return out
     out["content"] = text or None
     if message.calls:
-        out["tool_calls"] = [_call(message, turn.ids[i], i) for i in range(len(message.calls))]
-        # Reasoning goes back with its calls only: DeepSeek refuses it anywhere else.
-        for key in ("reasoning_content", "reasoning_details"):
-            if key in message.calls[0].replay:
-                out[key] = message.calls[0].replay[key]
+        out["tool_calls"] = [
+            _call(call, call_id, ways)
+            for call, call_id in zip(message.calls, turn.ids, strict=True)
+        ]
+    # Reasoning goes back by the name it came with, and only where tools were used: there it must
+    # (DeepSeek), elsewhere it is ignored at best.
+    replay = message.calls[0].replay if message.calls else message.replay if after_tools else {}
+    out.update((key, replay[key]) for key in ways.reasoning if key in replay)
     return out
 
 
-def _call(message: Message, call_id: str, number: int) -> dict[str, Any]:
-    call = message.calls[number]
-    arguments = msgspec.json.encode(call.arguments).decode()
+def _call(call: Call, call_id: str, ways: Ways) -> dict[str, Any]:
+    arguments = as_json(call.arguments).decode()
     out: dict[str, Any] = {
         "id": call_id,
         "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
+        "function": {"name": name_in_history(call.name), "arguments": arguments},
     }
-    if "extra_content" in call.replay:
+    if "extra_content" in call.replay and ways.extra_content:
         out["extra_content"] = call.replay["extra_content"]
     return out
 

@@ -11,16 +11,17 @@ from minamo.wire.calls import Draft
 from minamo.wire.decode import BROKEN, decode, loosely, patiently, strictly, weight
 from minamo.wire.errors import from_object
 from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.openai_details import Details
 from minamo.wire.reply import Gathered, Reply
 from minamo.wire.sse import Event
+from minamo.wire.usage import total
 
 
 class _Part(msgspec.Struct):
-    """A piece of content or of reasoning, in Mistral's or OpenRouter's way."""
+    """A piece of content or of reasoning, in Mistral's way."""
 
     type: str = ""
     text: str | None = None
-    summary: str | None = None
     thinking: list[_Part] | str | None = None
 
 
@@ -49,6 +50,7 @@ class _Choice(msgspec.Struct):
     delta: _Delta | None = None
     finish_reason: str | None = None
     index: int | None = None
+    error: Any = None
 
 
 class _Frame(msgspec.Struct):
@@ -68,6 +70,7 @@ class _Details(msgspec.Struct):
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     completion_tokens_details: _Details | None = None
     prompt_tokens_details: _Details | None = None
 
@@ -80,14 +83,14 @@ _ANY = msgspec.json.Decoder(Any)
 class OpenAIReader:
     """One reply in this dialect."""
 
-    __slots__ = ("_at", "_details", "_heavy", "_refusal", "_thought", "_usage", "reply")
+    __slots__ = ("_at", "_details", "_field", "_refusal", "_thought", "_usage", "reply")
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
         self._at: dict[int, Draft] = {}
         self._thought = Gathered()
-        self._details: list[dict[str, Any]] = []
-        self._heavy = 0
+        self._details = Details()
+        self._field = ""  # where the reasoning stands: servers refuse each other's name for it
         self._usage: Any = None  # the last one counts, so only the last one is looked into
         self._refusal = Gathered()
 
@@ -117,6 +120,8 @@ class OpenAIReader:
         if choice.index or frame.object == "chat.completion.done":
             return []
         out = self._delta(choice.delta) if choice.delta is not None else []
+        if choice.error is not None:
+            return out if reply.ended else out + reply.refuse(from_object({"error": choice.error}))
         if choice.finish_reason:
             reply.finish_reason = choice.finish_reason
             reply.complete = True
@@ -135,10 +140,11 @@ class OpenAIReader:
         if reply.finish_reason == "error":
             return reply.fail("model_error", "the model failed", retryable=True)
         thought = self._thought.text()
-        if self._details:
-            reply.replay["reasoning_details"] = self._details
+        details = self._details.blocks()
+        if details:
+            reply.replay["reasoning_details"] = details
         elif thought:
-            reply.replay["reasoning_content"] = thought
+            reply.replay[self._field] = thought
         reply.usage = _usage(self._usage)
         return reply.close()
 
@@ -146,8 +152,9 @@ class OpenAIReader:
         content = delta.content
         thought = delta.reasoning_content or delta.reasoning or ""
         if delta.reasoning_details:
-            thought = self._detailed(delta.reasoning_details) or thought
+            thought = self._details.add(delta.reasoning_details) or thought
         elif thought:
+            self._field = "reasoning_content" if delta.reasoning_content else "reasoning"
             self._thought.add(thought)
         if isinstance(content, list):
             text, more = _parted(content)
@@ -164,16 +171,6 @@ class OpenAIReader:
         if text or thought:
             return self.reply.say(text, thought)
         return []
-
-    def _detailed(self, details: list[dict[str, Any]]) -> str:
-        """The readable part; all of it is kept, for OpenRouter wants it back unchanged."""
-        self._heavy += weight(details)
-        if self._heavy <= REPLAY_CHARS_MAX:
-            self._details += details
-        else:
-            self._details = []
-        found = loosely(list[_Part], details) or []
-        return "".join(part.text or part.summary or "" for part in found)
 
     def _piece(self, piece: _Piece) -> None:
         function = piece.function or _Function()
@@ -236,6 +233,9 @@ def _usage(found: Any) -> Usage | None:
         return None
     told = usage.completion_tokens_details or _Details()
     asked = usage.prompt_tokens_details or _Details()
-    return Usage(
-        usage.prompt_tokens, usage.completion_tokens, told.reasoning_tokens, asked.cached_tokens
-    )
+    output = usage.completion_tokens
+    # xAI and Gemini's compatible server count what was thought apart; their total tells.
+    whole = total(usage.prompt_tokens, output, told.reasoning_tokens)
+    if usage.total_tokens is not None and usage.total_tokens == whole:
+        output = total(output, told.reasoning_tokens)
+    return Usage(usage.prompt_tokens, output, told.reasoning_tokens, asked.cached_tokens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
@@ -11,6 +12,7 @@ from attrs import field, frozen
 
 from minamo.errors import BadRequest
 from minamo.wire.limits import BODY_BYTES_MAX, STOP_STRINGS_MAX
+from minamo.wire.surrogates import whole
 from minamo.wire.tools import Tool
 
 _CHOICES = ("auto", "none", "required")
@@ -54,8 +56,11 @@ class Options:
             raise BadRequest("two tools of one name")
         if self.tool_choice is not None and self.tool_choice not in (*_CHOICES, *names):
             raise BadRequest(f"tool_choice {self.tool_choice!r}: auto, none, required or a tool")
-        if self.tool_choice not in (None, "none") and not names:
-            raise BadRequest("tool_choice without tools")
+        if not names:
+            if self.tool_choice not in (None, "none"):
+                raise BadRequest("tool_choice without tools")
+            # Not even "none" may be said of tools that are not there.
+            object.__setattr__(self, "tool_choice", None)
         if len(self.stop) > STOP_STRINGS_MAX or not all(map(_is_text, self.stop)):
             raise BadRequest(f"stop must be at most {STOP_STRINGS_MAX} texts, none of them empty")
         _within("temperature", self.temperature, 0, 2)
@@ -103,12 +108,21 @@ def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def encoded(body: dict[str, Any], extra: Mapping[str, Any]) -> bytes:
-    """The body as JSON, within the size that every provider takes."""
+def as_json(value: Any) -> bytes:
+    """JSON; halves of characters, which replayed pieces may hold, are joined or replaced."""
     try:
-        data = msgspec.json.encode(merged(body, extra))
+        try:
+            return msgspec.json.encode(value)
+        except UnicodeEncodeError:
+            plain = msgspec.to_builtins(value)
+            return whole(json.dumps(plain, ensure_ascii=False, allow_nan=False)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise BadRequest(f"a field that is not JSON ({type(error).__name__})") from None
+
+
+def encoded(body: dict[str, Any], extra: Mapping[str, Any]) -> bytes:
+    """The body as JSON, within the size that every provider takes."""
+    data = as_json(merged(body, extra))
     if len(data) > BODY_BYTES_MAX:
         raise BadRequest(f"a request of {len(data)} bytes: at most {BODY_BYTES_MAX}")
     return data

@@ -21,7 +21,9 @@ from minamo.wire.surrogates import Joiner
 # Says that the provider is at work although there is nothing to show; a timer may care.
 _ALIVE = Text()
 # How the dialects say that a reply reached its length.
-_CUT_OFF = frozenset(("length", "max_tokens", "model_context_window_exceeded", "MAX_TOKENS"))
+_CUT_OFF = frozenset((
+    "length", "max_tokens", "model_context_window_exceeded", "MAX_TOKENS", "CONTINUATION",
+))  # fmt: skip
 
 
 class Reply:

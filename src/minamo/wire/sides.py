@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minamo.wire.conversation import Message, Turn
+from minamo.wire.conversation import FILLER, Message, Turn, user
 
 Parts = list[dict[str, Any]]
+
+# The model never speaks first: a call at the front is refused.
+_OPENING = Turn(user(FILLER))
 
 
 def sided(
@@ -23,6 +26,8 @@ def sided(
         if turn.message.role == "system":
             continue
         role = model if turn.message.role == "assistant" else "user"
+        if not out and role == model:
+            out.append({"role": "user", field: said(_OPENING)})
         parts = said(turn)
         if out and out[-1]["role"] == role:
             out[-1][field].extend(parts)

@@ -18,6 +18,11 @@ def joined(text: str) -> str:
     return text
 
 
+def whole(text: str) -> str:
+    """The text as it can be sent: every pair joined, a half that is alone replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 class Joiner:
     """Holds a high half at the end of a piece until the next piece shows its other half."""
 

@@ -15,6 +15,7 @@ from minamo.wire.limits import ARGUMENT_DEPTH_MAX
 
 # What all three providers take: Gemini wants a letter first, the others no dots.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @frozen(slots=True)
@@ -34,6 +35,15 @@ class Tool:
         problem = _problem(self.parameters)
         if problem:
             raise BadRequest(f"tool {self.name!r}: the parameters are no JSON schema: {problem}")
+
+
+def name_in_history(name: str) -> str:
+    """The name of a call that was made, as it may be told.
+
+    A model may call what does not exist.  It is told so, but a history with such a name in it
+    (`browser.open`, a piece of a chat template) would be refused for the rest of its days.
+    """
+    return name if _NAME.fullmatch(name) else f"_{_FOREIGN.sub('_', name)}"[:64]
 
 
 def _problem(schema: object) -> str:

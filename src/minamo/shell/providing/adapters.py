@@ -30,6 +30,7 @@ from minamo.wire.anthropic_frames import AnthropicReader
 from minamo.wire.google_frames import GoogleReader
 from minamo.wire.limits import WireLimits
 from minamo.wire.openai_frames import OpenAIReader
+from minamo.wire.openai_ways import ways_for
 
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
 
@@ -55,19 +56,18 @@ class OpenAICompatible:
         # A server of one's own has no key; anyone else's would answer 401.
         if api_key is not None or not (allow_http or is_loopback(base)):
             api_key = checked_key(api_key)
-        host = urlsplit(base).hostname or ""
-        ways = openai.Ways(
-            include_usage=not host.endswith("mistral.ai")
-            if include_usage is None
-            else include_usage,
-            max_tokens_field=max_tokens_field
-            or ("max_completion_tokens" if host.endswith("openai.com") else "max_tokens"),
+        name = checked_model(model)
+        ways = ways_for(
+            urlsplit(base).hostname or "",
+            name,
+            include_usage=include_usage,
+            max_tokens_field=max_tokens_field,
             names=names,
         )
         own = checked_headers(headers or {})
         self._endpoint = Endpoint(
             "openai",
-            checked_model(model),
+            name,
             f"{base}/chat/completions",
             OpenAIReader,
             partial(openai.build, ways=ways),
