@@ -98,13 +98,20 @@ class Turn:
     ids: tuple[str, ...] = ()
 
 
-def paired(messages: Sequence[Message]) -> list[Turn]:
+def paired(messages: Iterable[Message]) -> list[Turn]:
     """Check that calls and answers match, as every provider demands, and give each an id."""
+    given: object = messages
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        kind = type(given).__name__
+        raise BadRequest(f"a conversation is a list such as [minamo.user(…)]; this is a {kind}")
     turns: list[Turn] = []
     waiting: list[tuple[Call, str]] = []
     for number, message in enumerate(messages):
         if not isinstance(message, Message):
-            raise BadRequest(f"message {number} is a {type(message).__name__}, not a Message")
+            raise BadRequest(
+                f"message {number} is a {type(message).__name__}, not a Message; "
+                "minamo.user(…), assistant(…), system(…) and tool(…) make them"
+            )
         if message.call is not None:
             match = next((item for item in waiting if item[0] == message.call), None)
             if match is None:
