@@ -4,7 +4,7 @@
     ├── BadRequest      something that no provider could take, found before it is sent
     ├── BadSetting      a setting that makes no sense, found when it is made
     ├── BadTrace        a trace that cannot be read
-    ├── ClientClosed    a client was used after its bot had stopped
+    ├── ClientClosed    a client was used before its bot had started, or after it had stopped
     ├── ChartError      a chart or its actions are wrong; found when it is read or compiled
     ├── UnknownEvent    a machine was sent an event that its chart does not declare
     └── Stuck           a chart went round in circles inside one step
@@ -33,7 +33,7 @@ class BadSetting(MinamoError):
 
 
 class ClientClosed(MinamoError):
-    """A client that was used after its bot had stopped."""
+    """A client that was used before its bot had started, or after it had stopped."""
 
 
 class ChartError(MinamoError):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import hikari
 import pytest
 
 import minamo
-from minamo.errors import BadRequest, BadSetting
+from minamo.errors import BadRequest, BadSetting, ClientClosed
+from minamo.shell.client_checks import check_source
 from minamo.shell.providing.scripted import Scripted
 from minamo.twin import Twin
-from rigging import make_bot, rigged
+from rigging import make_bot, make_rest_bot, rigged
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,7 @@ def test_a_client_refuses(setting: str, value: Any, says: str) -> None:
         minamo.Client(make_bot(Twin()), **{setting: value})
 
 
-@pytest.mark.parametrize("bot", [None, "token", 5])
+@pytest.mark.parametrize("bot", [None, "token", 5, hikari.RESTApp()])
 def test_a_client_is_for_a_bot(bot: Any) -> None:
     with pytest.raises(BadSetting, match=r"hikari\.GatewayBot"):
         minamo.Client(bot)
@@ -91,3 +93,54 @@ async def test_a_turn_and_a_conversation_name_what_they_take(twin: Twin) -> None
             with pytest.raises(BadRequest, match=says):
                 await use(rig.client, twin.channel("general").id)
     assert rig.said() == []
+
+
+async def says() -> AsyncIterator[str]:
+    yield "x"
+
+
+async def returns() -> str:
+    return "x"
+
+
+@pytest.mark.parametrize(
+    ("source", "advice"),
+    [
+        (says, r"call it, says\(…\)"),
+        (returns, "`yield` in it instead of `return`"),
+        (minamo.OpenAICompatible("http://localhost:1/v1", model="m"), r"ask it something, \.ask"),
+        ("x", "send it with hikari"),
+        (iter("x"), "make it async"),
+        (None, "this is a NoneType$"),
+    ],
+)
+def test_what_is_no_source_is_told_what_to_write(source: Any, advice: str) -> None:
+    with pytest.raises(BadRequest, match=advice):
+        check_source(source)
+
+
+def test_a_coroutine_is_no_source() -> None:
+    one = returns()
+    with pytest.raises(BadRequest, match="await it if it gives a stream"):
+        check_source(one)
+    one.close()
+
+
+@pytest.mark.anyio
+async def test_a_bot_that_has_not_started_is_named(twin: Twin) -> None:
+    client = minamo.Client(make_bot(twin))
+    with pytest.raises(ClientClosed, match=r"not running yet.*bot\.start\(\)"):
+        await client.stream(twin.channel("general").id, says())
+    with pytest.raises(ClientClosed, match="not running yet"):
+        await client.conversation(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("make", [make_bot, make_rest_bot])
+def test_a_second_client_for_a_bot_is_warned_of(
+    make: Callable[[Twin], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    bot = make(Twin())
+    minamo.Client(bot)
+    assert caplog.text == ""
+    minamo.Client(bot)
+    assert "has a minamo.Client already" in caplog.text

@@ -97,8 +97,13 @@ async def test_the_programs_of_the_page_run(
             assert twin.messages()[-1].reply_to == asked.id
             await twin.slash("ask", {"prompt": "and you?"})
             await until(lambda: twin.texts() == ["Hello there."] * 2)
+            app = hikari.RESTApp(url=twin.url)
+            await app.start()
+            await names["announce"](app, int(twin.channel("news").id), "what is new?")
+            await app.close()
+            assert twin.texts("news") == ["Hello there."]
     assert "completed 12" in capsys.readouterr().out
-    assert b"and you?" in provider.requests[-1]["body"]
+    assert b"and you?" in provider.requests[-2]["body"]
 
 
 async def test_the_program_without_a_gateway_runs(

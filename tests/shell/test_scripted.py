@@ -99,9 +99,25 @@ async def test_any_iterable_of_text_is_a_provider() -> None:
     assert [chunk async for chunk in as_chunks(source())] == [
         Text("Hel"),
         Text("lo"),
-        Error("api_error", "the provider failed: neither text nor a chunk: int"),
+        Error(
+            "api_error",
+            "the provider failed: a source gives text, and this gave a int; give the text in it",
+        ),
     ]
     assert closed
+
+
+async def test_a_source_that_gives_none_is_told_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def source() -> AsyncIterator[Any]:
+        yield "a"
+        yield None  # as the last chunk of an SDK has it
+
+    *_, error = [chunk async for chunk in as_chunks(source())]
+    assert isinstance(error, Error)
+    assert "this gave None; leave those out" in error.message
+    assert "this gave None; leave those out" in caplog.text
 
 
 @pytest.mark.parametrize("given", [None, "text", 5])

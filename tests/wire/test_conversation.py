@@ -160,6 +160,17 @@ def test_options_that_make_no_sense(options: Any, message: str) -> None:
         checked(options)
 
 
+@pytest.mark.parametrize("given", [None, 5, "text", user("alone")])
+def test_a_conversation_is_a_list(given: Any) -> None:
+    with pytest.raises(BadRequest, match=r"list such as \[minamo\.user"):
+        paired(given)
+
+
+def test_a_message_is_made_by_a_function() -> None:
+    with pytest.raises(BadRequest, match=r"message 0 is a dict.*minamo\.user"):
+        paired([{"role": "user", "content": "x"}])  # type: ignore[list-item]
+
+
 def test_options_that_do() -> None:
     found = checked({"stop": "a", "tools": None, "tool_choice": "none", "seed": 0})  # type: ignore[typeddict-item]
 

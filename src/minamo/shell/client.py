@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, Unpack
 
 import anyio
@@ -10,10 +11,10 @@ import hikari
 
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.errors import BadRequest, BadSetting, ClientClosed
-from minamo.shell.client_checks import check_command, check_kinds, check_seconds
+from minamo.errors import BadRequest, ClientClosed
+from minamo.shell.client_checks import check_command, check_kinds, check_seconds, check_source
 from minamo.shell.discord.history import Chain, Memory
-from minamo.shell.discord.hosting import Host
+from minamo.shell.discord.hosting import Host, bot_of, check_running, listeners
 from minamo.shell.discord.replying import Reply
 from minamo.shell.discord.stopping import StopWays
 from minamo.shell.discord.targets import read_target
@@ -43,6 +44,8 @@ from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import Message
 
+_LOG = logging.getLogger("minamo.client")
+
 # What a client's settings are, where their makers do not look themselves.
 _NONE = type(None)
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -60,13 +63,13 @@ class Client:
     """Streams replies into Discord for one bot; made once, next to it.
 
     It opens itself when the bot starts and, when the bot stops, lets replies that are being
-    written come to an orderly end.  Without a bot that starts and stops, such as a `hikari.RESTApp`
-    has, use ``async with Client(…)``.
+    written come to an orderly end.  A REST client by itself does neither, so use
+    ``async with Client(rest)`` with one that `hikari.RESTApp.acquire` gave.
     """
 
     def __init__(
         self,
-        bot: hikari.RESTAware,
+        bot: hikari.RESTAware | hikari.api.RESTClient,
         *,
         config: StreamConfig | None = None,
         policy: Policy = "interrupt",
@@ -84,11 +87,7 @@ class Client:
         pacer: Pacer | None = None,
         drain_s: float = DRAIN_S,
     ) -> None:
-        if not isinstance(bot, hikari.RESTAware):
-            raise BadSetting(
-                f"a client is for a bot, such as hikari.GatewayBot(…) or hikari.RESTBot(…); "
-                f"this is a {type(bot).__name__}"
-            )
+        bot = bot_of(bot)
         check_kinds(
             {
                 "config": config,
@@ -129,6 +128,8 @@ class Client:
         self._closed = False
         self._orchestrator: StreamOrchestrator | None = None
         self._ways = StopWays(bot, self.stops, self._languages.wording, stop_command)
+        if any(isinstance(getattr(one, "__self__", None), Client) for one in listeners(bot)):
+            _LOG.warning("this bot has a minamo.Client already; two of them mix their replies")
         if isinstance(bot, hikari.GatewayBotAware):
             bot.event_manager.subscribe(hikari.StartedEvent, self._on_started)
             bot.event_manager.subscribe(hikari.StoppingEvent, self._on_stopping)
@@ -150,11 +151,7 @@ class Client:
         of arc, crescent, tanjun or lightbulb.  *source* is anything that gives text as it comes:
         ``llm.ask(…)``, ``llm.chat(…)``, or any ``AsyncIterable[str]``.
         """
-        if not isinstance(source, AsyncIterable):
-            raise BadRequest(
-                f"a reply comes from an async iterable of text, such as llm.ask(…); "
-                f"this is a {type(source).__name__}"
-            )
+        check_source(source)
         reply = await self._begin(target, how)
         return await self._replies.stream(reply, source)
 
@@ -180,6 +177,7 @@ class Client:
     ) -> list[Message]:
         """What was said before *message* and in it: the chain of replies, names and pictures."""
         self._check_open()
+        check_running(self._bot)
         if not isinstance(message, hikari.Message | hikari.MessageCreateEvent):
             raise BadRequest(
                 f"a conversation ends with a message or its event, not a {type(message).__name__}"
@@ -303,6 +301,7 @@ class Client:
         self._check_open()
         wanted = options(how)
         found = read_target(target, self._known_me())
+        check_running(self._bot)
         orchestrator = await self.orchestrator()
         reply = Reply(
             found,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Iterable, Mapping
 
-from minamo.errors import BadSetting
+from minamo.errors import BadRequest, BadSetting
 
 # Discord's rule for the names of commands, as far as case and characters go.
 _COMMAND = re.compile(r"[-_'\w]{1,32}")
@@ -37,3 +38,26 @@ def check_command(value: object) -> None:
             f"stop_command must be the name of a command, up to 32 lower-case letters, digits, "
             f'- or _, such as "stop"; it is {value!r}'
         )
+
+
+def check_source(source: object) -> None:
+    """Refuse what gives no text bit by bit, and say what to write instead."""
+    if not isinstance(source, AsyncIterable):
+        raise BadRequest(
+            f"a reply comes from an async iterable of text, such as llm.ask(…); "
+            f"this is a {type(source).__name__}{_instead(source)}"
+        )
+
+
+def _instead(source: object) -> str:
+    if inspect.isasyncgenfunction(source):
+        return f": call it, {source.__name__}(…)"
+    if inspect.iscoroutinefunction(source) or inspect.iscoroutine(source):
+        return ": await it if it gives a stream, or `yield` in it instead of `return`"
+    if hasattr(source, "ask"):
+        return ": ask it something, .ask(…)"
+    if isinstance(source, str):
+        return ": yield it from an `async def`, or send it with hikari"
+    if isinstance(source, Iterable):
+        return ": make it async, `async def` with `yield`; an SDK has an async client for that"
+    return ""

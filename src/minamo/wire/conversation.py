@@ -110,11 +110,19 @@ def paired(messages: Sequence[Message], fits: re.Pattern[str] = _ANY_ID) -> list
     An id is kept if it *fits* the provider and no call before has it: the history may come from
     somebody else, and some servers begin to count anew with every reply.
     """
+    given: object = messages
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        kind = type(given).__name__
+        raise BadRequest(f"a conversation is a list such as [minamo.user(…)]; this is a {kind}")
+    messages = list(messages)
     turns: list[Turn] = []
     waiting: list[tuple[Call, str]] = []
     for number, message in enumerate(messages):
         if not isinstance(message, Message):
-            raise BadRequest(f"message {number} is a {type(message).__name__}, not a Message")
+            raise BadRequest(
+                f"message {number} is a {type(message).__name__}, not a Message; "
+                "minamo.user(…), assistant(…), system(…) and tool(…) make them"
+            )
     taken: set[str] = set()
     fresh = _fresh({call.id for message in messages for call in message.calls})
     for number, message in enumerate(messages):

@@ -6,19 +6,63 @@ hikari runs every listener in a task that ends with it, so lanes cannot live in 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any
+from typing import Any, cast
 
 import hikari
-from attrs import define, field
+from attrs import define, field, frozen
 
+from minamo.errors import BadSetting, ClientClosed
 from minamo.shell.discord import hear_echoes, webhook_client
 from minamo.shell.discord.feeding import feed
 from minamo.shell.measuring.looking import Looker
 from minamo.shell.sending.lanes import DRAIN_S, Lanes, open_lanes
 from minamo.shell.sending.pacing import Pacer
 from minamo.shell.sending.receipts import Receipt
+
+
+@frozen
+class _Rest:
+    """A REST client by itself; everybody else asks a bot for its own."""
+
+    rest: hikari.api.RESTClient
+
+
+def bot_of(given: object) -> hikari.RESTAware:
+    """The bot that a client was given; a REST client is one that hears nothing.
+
+    Raises:
+        BadSetting: if it is neither.
+    """
+    if isinstance(given, hikari.RESTAware):
+        return given
+    # Not `isinstance`: hikari's is by shape there, and takes a bot or an app for one as well.
+    if hikari.api.RESTClient in type(given).__mro__:
+        return cast("hikari.RESTAware", _Rest(cast("hikari.api.RESTClient", given)))
+    raise BadSetting(
+        f"a client is for a bot, such as hikari.GatewayBot(…) or hikari.RESTBot(…); "
+        f"this is a {type(given).__name__}"
+    )
+
+
+def listeners(bot: hikari.RESTAware) -> Collection[object]:
+    """Who is told when *bot* starts."""
+    if isinstance(bot, hikari.GatewayBotAware):
+        return bot.event_manager.get_listeners(hikari.StartedEvent)
+    return bot.on_startup if isinstance(bot, hikari.RESTBotAware) else ()
+
+
+def check_running(bot: hikari.RESTAware) -> None:
+    """Refuse to speak for a bot that cannot.
+
+    Raises:
+        ClientClosed: with what to do.
+    """
+    if not bot.rest.is_alive:
+        raise ClientClosed(
+            "the bot is not running yet; stream from one of its listeners, or after bot.start()"
+        )
 
 
 @define(eq=False)

@@ -26,7 +26,10 @@ def checked_url(url: object, *, allow_http: bool = False) -> str:
     if parts.username is not None or parts.query or parts.fragment:
         raise BadRequest("base_url must not hold a user, a query or a fragment")
     if parts.scheme == "http" and not allow_http and not is_loopback(url):
-        raise BadRequest(f"{parts.hostname}: plain http would show the key to everyone on the way")
+        raise BadRequest(
+            f"{parts.hostname}: plain http would show the key to everyone on the way; "
+            "use https, or allow_http=True in a network that you trust"
+        )
     return url.rstrip("/")
 
 

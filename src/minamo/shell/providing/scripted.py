@@ -27,7 +27,10 @@ def _chunk(said: object) -> Chunk:
         return Text(said)
     if isinstance(said, Text | FunctionCall | Error | Done):
         return said
-    raise BadRequest(f"neither text nor a chunk: {type(said).__name__}")
+    if said is None:
+        raise BadRequest("a source gives text, and this gave None; leave those out")
+    kind = type(said).__name__
+    raise BadRequest(f"a source gives text, and this gave a {kind}; give the text in it")
 
 
 def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
@@ -92,6 +95,7 @@ async def as_chunks(source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk,
             async for item in items:
                 yield _chunk(item)
     except BadRequest as error:  # our own words
+        _LOG.warning("the source of a reply is wrong: %s", error)
         failure = Error("api_error", f"the provider failed: {error}")
     except Exception as error:  # noqa: BLE001 - somebody else's generator; its failure is a fact
         # The name and the place only: messages can hold secrets.
