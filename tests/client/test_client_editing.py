@@ -162,3 +162,55 @@ async def test_an_edit_that_is_not_answered_after_a_kill_was_not_said(twin: Twin
         ("create", "delivered"),
         ("edit", "unknown"),
     ]
+
+
+# Where the first page ends depends on what follows: with the rest it takes over some of the second.
+TWO_PAGES = (
+    "w0 w1 w2\n\nw3 w4 w5 w6 w7 w8 w9 w10 w11 w12\n\n"
+    "w13 w14 w15. w16 w17 w18 w19. w20 w21. w22 w23. w24 w25 w26\n\nw27. w28. w29 w30 w31"
+)
+MORE = (
+    " w32 w33 w34 w35. w36\n\nw37 w38. w39 w40 w41 w42\n\n"
+    "w43 w44 w45. w46 w47 w48 w49. w50 w51 w52 w53 w54 w55 w56. w57 w58 w59"
+)
+
+
+async def test_the_limit_comes_when_the_pages_within_it_read_right(twin: Twin) -> None:
+    config = StreamConfig(send_message_limit=2, max_message_length=100)
+    script = Scripted([TWO_PAGES, (0.5, MORE)], hangs=True)
+    async with rigged(twin, streaming(lambda _: script, edit=True, config=config)) as rig:
+        result = await rig.ask()
+    assert result.stop_reason == "send_message_limit"
+    words = " ".join(rig.said()).split()
+    assert words == (TWO_PAGES + MORE).split()[: len(words)]
+    assert result.accumulated_text.split() == words
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+async def test_a_kill_between_two_pages_leaves_nothing_twice(twin: Twin, fresh: bool) -> None:
+    config = StreamConfig(max_message_length=100)
+    script = Scripted([TWO_PAGES, (0.5, MORE)], hangs=True)
+    twin.faults.delay(0.3, EDIT, after_effect=True)
+    async with rigged(
+        twin, streaming(lambda _: script, edit=True, fresh=fresh, config=config)
+    ) as rig:
+        await twin.say("go")
+        await rig.until(lambda: twin.journal.count(EDIT) == 1)
+        await anyio.sleep(0.1)  # the first page has changed, and its answer is on the way
+        assert all("w13" in text for text in rig.said())
+        await rig.client.kill(channel_id=twin.channel("general").id)
+        await rig.until(lambda: bool(rig.results))
+        result = rig.results[0]
+        assert " ".join(rig.said()).split() == TWO_PAGES.split()
+    assert result.stop_reason == "killed"
+    assert result.accumulated_text.split() == TWO_PAGES.split()
+
+
+async def test_a_page_that_cannot_change_leaves_nothing_twice(twin: Twin) -> None:
+    config = StreamConfig(max_message_length=100)
+    twin.faults.status(400, EDIT, skip=1)  # the first page takes over what the second keeps
+    async with rigged(twin, streaming([TWO_PAGES, (0.5, MORE)], edit=True, config=config)) as rig:
+        result = await rig.ask()
+    assert (result.status, result.stop_reason) == ("error", "delivery_lost")
+    assert " ".join(text for text in rig.said() if text).split() == TWO_PAGES.split()
+    assert result.accumulated_text.split() == TWO_PAGES.split()

@@ -10,6 +10,7 @@ import pytest
 
 from minamo.core.config import StreamConfig
 from minamo.shell.providing.scripted import Scripted
+from minamo.shell.telling.thoughts import Thoughts
 from minamo.twin import CREATE, Twin
 from rigging import Rig, rigged, streaming
 
@@ -111,3 +112,17 @@ async def test_p10_a_stop_while_it_pretends_to_type(twin: Twin, figure: Any) -> 
             assert "\n\n".join(rig.said(channel)) == "First.\n\n" + "x" * 300 + "\n\ny"
     judged(results, "while it pretends to type", figure)
     assert max(one.metrics["stop_settled_ms"] for one in results) < 2_500
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["the reply", "its thoughts"])
+async def test_a_bot_that_closes_still_learns_what_was_shown(twin: Twin, beside: bool) -> None:
+    # Discord takes the first message and then falls silent.
+    stalled = twin.faults.stall(on=CREATE, skip=1)
+    script = ["<think>hm</think>First."] if beside else ["First.\n\n", "Second."]
+    async with rigged(twin, streaming(script), drain_s=1.0, thoughts=Thoughts("spoiler")) as rig:
+        await twin.say("go")
+        await rig.until(lambda: stalled.happened == 1)
+        await rig.bot.close()
+        await rig.until(lambda: bool(rig.results))
+    assert rig.results[0].accumulated_text == "First."
+    assert rig.said() == ["First."]

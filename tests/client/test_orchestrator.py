@@ -143,3 +143,14 @@ async def test_a_cancelled_stream_is_over_for_those_who_look(twin: Twin) -> None
         assert recorder.ended_at is not None
         assert [one["kind"] for one in recorder.latest].count("ended") == 1
         assert recorder.outcome()["status"] is None  # there is no outcome, and none is invented
+
+
+async def test_only_who_asked_may_stop_it(twin: Twin) -> None:
+    async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
+        where = await context(rig, requester="1")
+        silent = Scripted([], hangs=True)
+        tasks.start_soon(where.orchestrator.stream_to_discord, silent, StreamConfig(), where)
+        place = twin.channel("general").id
+        await anyio.sleep(0.05)
+        assert not await rig.client.request_stop(channel_id=place, asker="2")
+        assert await rig.client.request_stop(channel_id=place, asker="1")

@@ -280,3 +280,9 @@ async def test_the_write_limit_of_a_channel_can_be_planned(twin: Twin, rest: Res
     twin.faults.limited(0.05, on=CREATE, scope="shared", code=20028)
     await rest.create_message(twin.channel().id, "x")
     assert twin.journal.requests(status=429)[0].answer["code"] == 20028
+
+
+async def test_threads_and_direct_messages_have_no_permissions_of_their_own(twin: Twin) -> None:
+    for place in (twin.thread("aside"), twin.dm("ann")):
+        with pytest.raises(ValueError, match="a thread has its channel's"):
+            twin.deny(place, Permission.SEND_MESSAGES)

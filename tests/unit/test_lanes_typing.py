@@ -74,3 +74,20 @@ def test_typing_that_is_refused_is_not_asked_for_again() -> None:
         one.close()
 
     with_lanes(story)
+
+
+def test_a_call_for_the_indicator_that_hangs_holds_no_message_up_for_long() -> None:
+    class Stuck(FakeSender):
+        async def typing(self, channel_id: int) -> Answer:
+            await anyio.sleep(30)
+            return await super().typing(channel_id)
+
+    sender = Stuck()
+
+    async def story(lanes: Lanes) -> None:
+        one = lanes.open(1, sender, Texts(["a"]), stream_id="s", typing=True)
+        one.deliver()
+        await one.finish()
+
+    with_lanes(story)
+    assert sender.posts[0][0] <= 1.5

@@ -116,7 +116,7 @@ class Driver:
                 self.stream.follow_up()
             case "kill":
                 self.stream.kill()
-        self._hasten()
+        self._hasten(wish.by)
         self._perform()
 
     # Reading.
@@ -217,12 +217,12 @@ class Driver:
             outlet.give_up("drain_timeout")
         self.stream.flushed()
 
-    def _hasten(self) -> None:
+    def _hasten(self, by: float = math.inf) -> None:
         """Somebody wants this to end: from now on they wait for so long at most."""
         if self._outlet is not None:
             self._outlet.hurry()
-        by = self._now() + self._config.drain_timeout_ms / 1000
-        self._settle_by = min(self._settle_by, by)
+        own = self._now() + self._config.drain_timeout_ms / 1000
+        self._settle_by = min(self._settle_by, own, by)
         self._settling.deadline = self._settle_by
 
     def _perform(self) -> None:

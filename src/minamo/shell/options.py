@@ -108,6 +108,11 @@ class Options:
     suppress_user_errors: bool = field(default=False, validator=_FLAG)
     on_stream_progress: Callable[[], object] | None = field(default=None, repr=False)
 
+    def __attrs_post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.ephemeral and self.persona is not None:
+            raise BadSetting("ephemeral: what a persona says, everybody in the channel sees")
+
 
 def options(how: How) -> Options:
     """Check *how*; an option that does not exist is named, with those that do."""

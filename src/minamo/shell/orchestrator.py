@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import anyio
 from attrs import evolve, field, frozen
@@ -44,7 +45,7 @@ class StreamOrchestrator:
 
         Nothing is raised but a cancellation from outside.
         """
-        with self.stops.register(context.stream_id, context.channel_id, context.wishes):
+        with self._known(context):
             return await self._carry(provider, config, context, None)
 
     async def stream_once(
@@ -54,7 +55,7 @@ class StreamOrchestrator:
 
         Every chunk and every receipt is a sign of life and winds it up again.
         """
-        with self.stops.register(context.stream_id, context.channel_id, context.wishes):
+        with self._known(context):
             return await self.stream_pass(provider, config, context)
 
     async def stream_pass(
@@ -62,6 +63,12 @@ class StreamOrchestrator:
     ) -> StreamResult:
         """One pass of a turn, which is itself what stops are addressed to."""
         return await self._carry(provider, config, context, config.sdk_call_timeout_ms)
+
+    def _known(self, context: StreamContext) -> AbstractContextManager[None]:
+        """Let stops find the stream until the block is left."""
+        return self.stops.register(
+            context.stream_id, context.channel_id, context.wishes, asker=context.requester
+        )
 
     async def _carry(
         self,

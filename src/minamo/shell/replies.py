@@ -39,6 +39,13 @@ _REFUSED: Mapping[str, tuple[Status, StopReason]] = {
     "killed": ("stopped_by_user", "killed"),
     "stopped": ("stopped_by_user", "user_request"),
 }
+# What is said to somebody who used a command and was shown nothing at all.  Not after an error,
+# which has a notice of its own or is to be tried again, nor when the caller has tools to run.
+_UNSAID: Mapping[str, str] = {
+    "empty_response": "empty_response",
+    "stopped_by_user": "stopped",
+    "follow_up_interrupt": "stopped",
+}
 
 T = TypeVar("T")
 
@@ -56,15 +63,20 @@ class Replies:
 
     async def stream(self, reply: Reply, source: Source) -> StreamResult:
         """Write what one source gives."""
+        settled: list[StreamResult] = []
 
         async def job(ticket: Ticket) -> StreamResult:
             with self._known(reply, ticket.wishes):
-                result = await reply.stream(source, ticket)
-            await reply.tell_thoughts(result)
-            return result
+                settled.append(await reply.stream(source, ticket))
+            await reply.tell_thoughts(settled[0])
+            return settled[0]
 
         outcome = await self._in_turn(reply, job)
-        return await _refused(reply, outcome) if isinstance(outcome, Refused) else outcome
+        if isinstance(outcome, Refused) and settled:
+            outcome = settled[0]  # only its thoughts were cut off
+        result = await _refused(reply, outcome) if isinstance(outcome, Refused) else outcome
+        await _release(reply, result.status)
+        return result
 
     async def turn(
         self,
@@ -77,6 +89,7 @@ class Replies:
         settings: TurnSettings | None,
     ) -> TurnResult:
         """Write what a provider says to *messages*, with what its tools find out."""
+        settled: list[TurnResult] = []
 
         async def job(ticket: Ticket) -> TurnResult:
             async def one_pass(
@@ -100,6 +113,7 @@ class Replies:
                     progress=reply.show_progress,
                     watch=self._observer("turn", reply.channel_id),
                 )
+            settled.append(result)
             whole = result.as_stream_result()
             if result.error_unshown:
                 await reply.tell_error(whole)
@@ -107,14 +121,20 @@ class Replies:
             return result
 
         outcome = await self._in_turn(reply, job)
+        if isinstance(outcome, Refused) and settled:
+            outcome = settled[0]  # only what is told beside it was cut off
         if isinstance(outcome, Refused):
             refused = await _refused(reply, outcome)
+            await _release(reply, refused.status)
             return TurnResult(
                 status=refused.status,
                 stop_reason=refused.stop_reason,
                 data=outcome,
                 messages=tuple(messages),
             )
+        # A turn that chose silence is complete, and its last reply is empty.
+        last = outcome.last if outcome.status == "completed" else None
+        await _release(reply, outcome.status if last is None else last.status)
         return outcome
 
     async def _in_turn(self, reply: Reply, job: Job[T]) -> T | Refused:
@@ -142,3 +162,10 @@ async def _refused(reply: Reply, refused: Refused) -> StreamResult:
         await reply.apologise(phrase)
     status, reason = _REFUSED.get(refused.reason, ("stopped_by_user", "system_request"))
     return StreamResult(status=status, stop_reason=reason, data=refused)
+
+
+async def _release(reply: Reply, status: Status) -> None:
+    """Answer whoever still sees the bot "thinking…", which they would for fifteen minutes."""
+    phrase = _UNSAID.get(status)
+    if phrase is not None and await reply.is_waited_for():
+        await reply.apologise(phrase)

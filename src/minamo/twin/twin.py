@@ -291,6 +291,10 @@ class Twin:
         self, channel: Channel | str, user: User | str | None, allow: Permission, deny: Permission
     ) -> None:
         place = self._channel(channel)
+        if place.is_thread or place.guild_id is None:
+            raise ValueError(
+                "only channels of a server have permissions; a thread has its channel's"
+            )
         overwrite(place, (self.bot if user is None else self._user(user)).id, allow, deny)
         self._discord.announce_channel("CHANNEL_UPDATE", place)
 

@@ -109,6 +109,13 @@ class InteractionSender:
         """Somebody else did it, the way `ephemeral` says."""
         self._deferred = True
 
+    async def is_waited_for(self) -> bool:
+        """Whether nobody has answered, so that Discord still shows "thinking…"."""
+        if self._original is not None or self._spent or self._over():
+            return False
+        await self._look()
+        return not self._spent
+
     async def create(self, post: Post) -> Answer:
         """Answer: with the first message by editing the deferred one, then with follow-ups."""
         if not self._deferred:

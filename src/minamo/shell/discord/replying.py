@@ -95,7 +95,7 @@ class Reply:
             self.options.thoughts or self.thoughts,
             result,
             lanes=self.home.lanes,
-            sender_for=self._bot_in,
+            sender_for=self._confidant_in,
             channel_id=self.target.channel_id,
             stream_id=self.stream_id,
             wording=self.wording,
@@ -125,6 +125,12 @@ class Reply:
         )
         one.deliver()
         one.close()
+
+    async def is_waited_for(self) -> bool:
+        """Whether somebody sees the bot "thinking…" and nobody will say anything."""
+        if not isinstance(self.sender, InteractionSender) or self.config.suppress_text_output:
+            return False
+        return await self.sender.is_waited_for()
 
     async def apologise(self, phrase: str) -> None:
         """Say why there will be no answer, to somebody who sees the bot "thinking…"."""
@@ -192,6 +198,12 @@ class Reply:
             bot,
             ephemeral=options.ephemeral,
         )
+
+    def _confidant_in(self, channel_id: int) -> Sender:
+        """Who tells the thoughts there: of what one person was told, only they are to know."""
+        sender = self.sender
+        is_private = isinstance(sender, InteractionSender) and sender.ephemeral
+        return sender if is_private and channel_id == self.channel_id else self._bot_in(channel_id)
 
     def _bot_in(self, channel_id: int) -> BotSender:
         return BotSender(self.bot.rest, channel_id)

@@ -47,6 +47,12 @@ class Pages:
     """The text fitted, without the messages that the limit cuts off."""
     _wanted: tuple[str, ...] = field(default=(), init=False, repr=False)
     _shown: list[str] = field(factory=list, init=False, repr=False)
+    _sound: list[str] = field(factory=list, init=False, repr=False)
+    """The pages as they read when they last went together."""
+    _out: Change | None = field(default=None, init=False, repr=False)
+    """The call that is out, or was last."""
+    _doubtful: int = field(default=0, init=False, repr=False)
+    """The message whose change failed."""
     _ids: list[int] = field(factory=list, init=False)
     _edited: bool = field(default=False, init=False)
     _ending: bool = field(default=False, init=False)
@@ -120,10 +126,13 @@ class Pages:
         else:
             self._shown.pop()
             self._ids.pop()
+        self._out = due
         return [due]
 
     def heard(self, receipt: Receipt) -> None:
         """Learn what became of the call."""
+        if receipt.delivered and self._shown == list(self._wanted[: len(self._shown)]):
+            self._sound = list(self._shown)
         if receipt.delivered and receipt.kind != "create":
             return
         if receipt.delivered and receipt.message_id is not None:
@@ -134,6 +143,8 @@ class Pages:
         else:
             # Refused, or deleted by somebody: trying again would fail or annoy.
             self.broken = receipt.reason or "deleted"
+            if self._out is not None and receipt.outcome != "not_sent":
+                self._doubtful = self._out.target
 
     def withdraw(self, reason: str, *, remove: bool = False) -> None:
         """Leave everything as it stands, or *remove* it; what stands twice stands once again."""
@@ -149,7 +160,7 @@ class Pages:
     def _due(self) -> Change | None:
         """What makes the first page right that does not read as it should."""
         if not self._may_ask():
-            return self._spared() if self.broken else None
+            return self._mended() or self._spared() if self.broken else None
         wanted = self._pages()
         if self._ending and self.fresh and wanted:
             self._start_fresh(wanted)
@@ -163,6 +174,20 @@ class Pages:
             # what looked like a reply can be a thought, or marks around nothing.
             return Change("", "delete", self._ids[-1])
         return self._spared()
+
+    def _mended(self) -> Change | None:
+        """Take back the change of a page that the ones behind it did not follow.
+
+        Where a page ends moves with what comes after it: what one page has taken over still stands
+        on the next until that is changed, too.
+        """
+        together = len(self._ids) == len(self._shown) == len(self._sound)
+        if not together or self._shown[:-1] == self._sound[:-1]:
+            return None
+        for shown, sound, target in zip(self._shown, self._sound, self._ids, strict=True):
+            if shown != sound and target != self._doubtful:
+                return Change(sound, "edit", target)
+        return None
 
     def _spared(self) -> Change | None:
         return Change("", "delete", self._spare[0]) if self._spare else None

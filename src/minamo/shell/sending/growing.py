@@ -48,8 +48,8 @@ class Growing:
 
     @property
     def limited(self) -> bool:
-        """Whether the message limit cut something off."""
-        return self.pages.limited
+        """Whether the message limit cut something off, and the pages within it stand."""
+        return self.pages.limited and not self.pages.waiting
 
     @property
     def kind(self) -> Kind:

@@ -17,6 +17,8 @@ from minamo.shell.sending.sender import Rejected, Sender
 
 # Discord shows it for 10 s.
 RENEW_S = 8.0
+# A call that takes longer is stuck, and nobody wants to wait for a message because of it.
+CALL_WAIT_S = 1.0
 # A fast typist, seen through a patient eye.
 PER_CHARACTER_S = 0.010
 PAUSE_MIN_S = 0.750
@@ -77,12 +79,13 @@ class Typing:
         self._scope.cancel()
 
     async def before_message(self, *, last: bool) -> None:
-        """Hold back, and wait for a call that is out; for good before the last message."""
+        """Hold back, and wait a while for a call that is out; for good before the last message."""
         self._held = True
         if last:
             self.hide()
-        while self._calling:
-            await self._changed.wait()
+        with anyio.move_on_after(CALL_WAIT_S):
+            while self._calling:
+                await self._changed.wait()
 
     def after_message(self) -> None:
         """Go on: the message has ended what was shown."""

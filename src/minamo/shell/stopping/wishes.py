@@ -6,6 +6,7 @@ as between two streams of a turn, is kept and heard by the next listener.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
@@ -33,6 +34,8 @@ class Wish:
     requester: str | None = None
     context: Mapping[str, object] = field(factory=dict, repr=False)
     """Whatever the asker wants to pass on; a program's, never shown."""
+    by: float = field(default=math.inf, eq=False, repr=False)
+    """When whoever wants it waits no longer, on the clock of the event loop."""
 
     def outranks(self, other: Wish | None) -> bool:
         """Whether this one counts where both were put."""

@@ -29,6 +29,9 @@ KILL_GRACE_S = 6.0
 # How long a turn waits for another process to let the channel go: an answer that comes more than a
 # minute late answers a conversation that has moved on.
 LEASE_WAIT_S = 60.0
+# The part of a deadline that is left to a turn for telling how it went: one that is cancelled
+# because Discord does not answer cannot say what it has shown.
+SETTLING = 0.1
 # What a cancelled turn may use to clean up before a shutdown goes on without it.
 CLEAN_UP_S = 1.0
 
@@ -126,7 +129,8 @@ class Channels:
         They are asked to stop now, cancelled after *deadline_s*, and not waited for much longer.
         """
         by = anyio.current_time() + deadline_s
-        self._shut = Ending(Wish(), by)  # without a requester: the system's own wish
+        # Without a requester: the system's own wish.
+        self._shut = Ending(Wish(by=by - deadline_s * SETTLING), by)
         for channel in tuple(self._channels.values()):
             channel.shut_down(self._shut)
         with anyio.CancelScope(deadline=by + CLEAN_UP_S):
