@@ -92,6 +92,9 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
         "  ```\n  a\n     ```\n  ``\n  ```\nb", {},
         ["```\na\n     ``\u200b`\n``\n```", "b"], [], [],
     ),
+    "a shorter run closes no fence and loses the indent": (
+        "  ````\n  ```\n  ````\nb", {}, ["```\n``\u200b`\n```", "b"], [], [],
+    ),
     "a fence right behind the mark of an item is one": (
         "1. ```py\n   <think>\n\n    x\n   ```\n  - ~~~~\n    y\n    ~~~~\nend", {},
         ["1. ```py\n<think>\n\n x\n```", "- ```\ny\n```", "end"], [], [],
