@@ -229,6 +229,7 @@ def test_zero_width_space_can_be_kept():
     [
         ("[label](https://x.y)", "label (<https://x.y>)"),
         ('[a](https://x.y/b_(c) "d")', 'a (<https://x.y/b_(c)> "d")'),
+        ('[a](https://x.y/b_(c "d")', 'a (<https://x.y/b_(c> "d")'),
         ("[a]( https://x.y/b_(c) )", "a ( <https://x.y/b_(c)> )"),
         ("[label](<https://x.y>)", "label (<https://x.y>)"),
         ("[label](<https://x.y)", "label (<https://x.y>)"),

@@ -159,5 +159,9 @@ class Holds:
             # Double marks close after a blank too; a single one there is a sign of its own.
             if len(mark) == 2 or not self._before.isspace():
                 (self._marks if held else self._carried).discard(mark)
-        elif not after.isspace() and (len(mark) == 2 or not self._before.isalnum()):
+        elif not after.isspace() and (len(mark) == 2 or self._may_open()):
             self._marks.add(mark)
+
+    def _may_open(self) -> bool:
+        """Whether a single mark can open here: not in a word, nor as an arm of ¯\\_(ツ)_/¯."""
+        return not self._before.isalnum() and self._before not in _CLOSERS
