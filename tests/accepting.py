@@ -97,6 +97,18 @@ def mistral(body: Body) -> None:
     for before, after in pairwise(roles):
         assert after in _MISTRAL_ORDER[before], f"unexpected role {after} after role {before}"
     assert roles[-1] in ("user", "tool")
+    alternating(body)
+
+
+def alternating(body: Body) -> None:
+    """The templates of Mistral's models, and Perplexity: two sides that take turns."""
+    lenient(body)
+    roles = [message["role"] for message in body["messages"]]
+    while roles[0] == "system":
+        roles.pop(0)
+    for before, after in pairwise(roles):
+        answers = before == after == "tool"
+        assert answers or (before == "assistant") != (after == "assistant"), "should alternate"
 
 
 def anthropic(body: Body) -> None:

@@ -96,6 +96,14 @@ def test_error_objects_are_judged_by_their_codes(code: Any, kind: str, retryable
 def test_the_body_may_know_better_than_the_status() -> None:
     filtered = json.dumps({"error": {"code": "content_filter", "message": "No."}}).encode()
     assert from_status(400, filtered).kind == "content_blocked"
+    azure = {"code": "content_filter", "message": "No.", "param": "prompt", "status": 400,
+             "type": None, "innererror": {"code": "ResponsibleAIPolicyViolation"}}  # fmt: skip
+    router = {"code": 403, "message": "No.", "metadata": {"reasons": ["violence"],
+              "flagged_input": "x", "provider_name": "OpenAI"}}  # fmt: skip
+    flagged = {"code": "invalid_prompt", "message": "No.", "type": "invalid_request_error"}
+    for status, body in ((400, azure), (403, router), (400, flagged)):
+        found = from_status(status, json.dumps({"error": body}).encode())
+        assert found == Error("content_blocked", "No.", False, status=status)
     broke = json.dumps({"error": {"code": "insufficient_quota", "message": "Pay."}}).encode()
     assert from_status(429, broke) == Error("rate_limit", "Pay.", False, status=429)
 

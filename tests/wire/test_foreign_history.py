@@ -177,6 +177,34 @@ def test_mistral_wants_its_order(host: str, model: str) -> None:
     assert plain == [one.role for one in stopped]
 
 
+def test_sides_that_take_turns() -> None:
+    """Perplexity refuses two people in a row, and so do the templates of Mistral's models."""
+    call = Call("roll", {}, "a")
+    history = [
+        user("Hi", name="Ann"), user("Hello", name="Bo b"), assistant("Hey."),
+        assistant("Both.", calls=[call]), tool(call, "4"), assistant("Four."), user("Look!"),
+        user("", images=["https://example.invalid/a.png"]), user("There.", images=[]),
+    ]  # fmt: skip
+    told = sent_to("api.perplexity.ai", history)["messages"]
+
+    assert [one["role"] for one in told] == ["user", "assistant", "tool", "assistant", "user"]
+    assert told[0]["content"] == "Ann: Hi\n\nBo b: Hello"
+    assert (told[1]["content"], len(told[1]["tool_calls"])) == ("Hey.\n\nBoth.", 1)
+    assert told[4]["content"] == [
+        {"type": "text", "text": "Look!"},
+        {"type": "image_url", "image_url": {"url": "https://example.invalid/a.png"}},
+        {"type": "text", "text": "There."},
+    ]
+
+
+def test_names_in_their_own_field_are_not_joined() -> None:
+    ways = ways_for("api.perplexity.ai", "sonar", names=True)
+    history = [user("Hi", name="Ann"), user("Hello", name="Bo")]
+    told = json.loads(build("", {}, "sonar", history, Options(), ways).body)["messages"]
+
+    assert [one["name"] for one in told] == ["Ann", "Bo"]
+
+
 def test_mistral_names_its_seed_otherwise() -> None:
     assert sent_to("api.mistral.ai", [user("Hi")], seed=7)["random_seed"] == 7
     assert sent_to("localhost", [user("Hi")], "mistral", seed=7)["seed"] == 7

@@ -25,6 +25,7 @@ SERVICES: dict[str, tuple[Any, Callable[[Any], None]]] = {
         "api.openai.com": accepting.openai,
         "api.groq.com": accepting.groq,
         "api.mistral.ai": accepting.mistral,
+        "api.perplexity.ai": accepting.alternating,
         "openrouter.ai": accepting.lenient,
     }.items()
 }

@@ -35,6 +35,7 @@ _WORDS: tuple[tuple[str, ErrorKind, bool], ...] = (
     ("content_policy", "content_blocked", False),
     ("moderation", "content_blocked", False),
     ("safety", "content_blocked", False),
+    ("invalid_prompt", "content_blocked", False),  # OpenAI's word for a flagged one
     ("insufficient_quota", "rate_limit", False),  # money, not time
     ("rate_limit", "rate_limit", True),
     ("resource_exhausted", "rate_limit", True),
@@ -81,6 +82,9 @@ def from_object(found: Any) -> Error:
         return Error("api_error")
     codes = [inner.get(key) for key in ("code", "type", "status")]
     kind, retryable = _judge(codes)
+    metadata = inner.get("metadata")
+    if isinstance(metadata, dict) and "flagged_input" in metadata:  # OpenRouter's moderation
+        kind, retryable = "content_blocked", False
     message = inner.get("message") or inner.get("detail") or ""
     if not isinstance(message, str):
         message = msgspec.json.encode(message).decode() if weight(message) < TOO_HEAVY else ""
@@ -89,15 +93,15 @@ def from_object(found: Any) -> Error:
 
 
 def _judge(codes: list[Any]) -> tuple[ErrorKind, bool]:
+    words = " ".join(code for code in codes if isinstance(code, str)).lower()
+    named = next(((kind, again) for word, kind, again in _WORDS if word in words), None)
+    if named is not None and named[0] == "content_blocked":
+        return named  # Azure says so beside a status of 400, which says less
     for code in codes:
         number = int(code) if isinstance(code, str) and re.fullmatch(r"[1-5]\d\d", code) else code
         if isinstance(number, int) and 400 <= number < 600:
             return _STATUSES.get(number, ("api_error", number >= 500))
-    words = " ".join(code for code in codes if isinstance(code, str)).lower()
-    for word, kind, retryable in _WORDS:
-        if word in words:
-            return kind, retryable
-    return "api_error", False
+    return named or ("api_error", False)
 
 
 def _google_delay(inner: dict[str, Any]) -> float | None:

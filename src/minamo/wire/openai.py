@@ -67,10 +67,32 @@ def _messages(turns: list[Turn], ways: Ways) -> list[dict[str, Any]]:
     for turn in turns:
         if ways.strict_order and turn.message.role == "user" and out and out[-1]["role"] == "tool":
             out.append({"role": "assistant", "content": FILLER})
-        out.append(_message(turn, ways, after_tools=after_tools))
+        message = _message(turn, ways, after_tools=after_tools)
+        if not ways.strict_order or not out or not _joined(out[-1], message):
+            out.append(message)
         if turn.message.role in ("user", "tool"):
             after_tools = turn.message.role == "tool"
     return out
+
+
+def _joined(last: dict[str, Any], message: dict[str, Any]) -> bool:
+    """Add a message to the one before it, if one side spoke twice and nothing is lost by it."""
+    if last["role"] != message["role"] or last["role"] not in ("user", "assistant"):
+        return False
+    if "name" in last or "name" in message:
+        return False
+    before, after = last["content"], message["content"]
+    both: str | list[dict[str, Any]]
+    if isinstance(before, list) or isinstance(after, list):
+        both = [part for said in (before, after) for part in _listed(said)]
+    else:
+        both = "\n\n".join(said for said in (before, after) if said)
+    last.update(message, content=both)
+    return True
+
+
+def _listed(content: Any) -> list[dict[str, Any]]:
+    return content if isinstance(content, list) else _parts(content, ())
 
 
 def _message(turn: Turn, ways: Ways, *, after_tools: bool) -> dict[str, Any]:

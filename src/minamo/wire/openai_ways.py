@@ -41,7 +41,7 @@ class Ways:
     extra_content: bool = True
     """Send back what Gemini's compatible server adds to a call."""
     strict_order: bool = False
-    """System messages stand in front, and somebody replies to the answers of tools."""
+    """System messages stand in front, then two sides take turns, tools being on the user's."""
 
 
 def ways_for(
@@ -57,6 +57,7 @@ def ways_for(
     openai = _within(host, "openai.com") or _within(host, "openai.azure.com")
     mistral = _within(host, "mistral.ai")
     strict = mistral or _MISTRAL.search(model.lower()) is not None
+    perplexity = _within(host, "perplexity.ai")
     return Ways(
         include_usage=not mistral if include_usage is None else include_usage,
         max_tokens_field=max_tokens_field or ("max_completion_tokens" if openai else "max_tokens"),
@@ -65,7 +66,7 @@ def ways_for(
         call_ids=_NINE if strict else _SHORT if openai else _ANY,
         reasoning=REASONING if known is None else known,
         extra_content=known is None,
-        strict_order=strict,
+        strict_order=strict or perplexity,
     )
 
 
