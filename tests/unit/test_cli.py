@@ -123,3 +123,12 @@ def test_replay_says_in_words_why_something_is_hidden(
     trace.write_text('{"chunk": {"type": "text", "content": "a <think>b</think>c"}}\n')
     assert main(["replay", str(trace)]) == 0
     assert "15 characters: marker. A tag such as <think>." in capsys.readouterr().out
+
+
+def test_replay_names_the_line_that_is_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "a.jsonl"
+    trace.write_bytes(b'{"end": true}\n\xff\n')
+    assert main(["replay", str(trace)]) == 2
+    assert capsys.readouterr().err == f"{trace}: line 2: not UTF-8 text\n"

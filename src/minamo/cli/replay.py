@@ -73,8 +73,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             replayed = replay(read_trace(_read(name).split("\n")))
         except (BadTrace, OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            print(f"{name}: {why}", file=sys.stderr)
+            print(f"{name}: {_why(error)}", file=sys.stderr)
             code = 2
             continue
         if options.json:
@@ -82,6 +81,12 @@ def _run(options: argparse.Namespace) -> int:
         else:
             _show(name, replayed)
     return code
+
+
+def _why(error: Exception) -> object:
+    if isinstance(error, UnicodeDecodeError):
+        return f"line {error.object.count(10, 0, error.start) + 1}: not UTF-8 text"
+    return error.strerror if isinstance(error, OSError) else error
 
 
 def _read(name: str) -> str:
