@@ -11,6 +11,7 @@ import pytest
 from minamo.bot.pieces import PIECES
 from minamo.bot.showing import Showing
 from minamo.bot.world import World, demo_world
+from minamo.errors import BadRequest
 from minamo.inspect.hub import Hub
 from minamo.shell.turns.turn_result import TurnResult
 
@@ -51,6 +52,13 @@ async def test_every_piece_ends_as_it_says(piece: Any) -> None:
         together = "\n".join(shown(world))
         assert "<think>The" not in together
         assert "The sums are" not in together  # that was said between the tags of details
+
+
+async def test_what_discord_would_not_take_is_told_and_not_swallowed() -> None:
+    async with demo_world(provider=Showing(pace=0)) as world:
+        with pytest.raises(BadRequest, match="takes no such message"):
+            await world.say("a" * 1_990)  # with the mention it is too long
+        assert world.twin.messages() == []
 
 
 async def test_what_was_hidden_is_kept() -> None:

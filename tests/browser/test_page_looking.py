@@ -148,6 +148,11 @@ async def test_save_load_and_compare(look, tmp_path, shoot):
         await page.set_input_files("#file", [saved, other])
         await seen.until("document.querySelector('#streams').value === 'file:other.jsonl'")
         assert await page.locator("#past .message").count() == 1
+        # What happened is the file's, and not that of the stream behind it.
+        assert "lake tonight" in await page.locator("#log .chunk").inner_text()
+        assert "Nothing on its way" in await page.inner_text("#lane")
+        await page.click("#first")
+        await seen.until("document.querySelectorAll('#log .line:not(.later)').length === 0")
         await page.click("#tab-compare")
         await page.select_option("#compare-a", "file:tour.jsonl")
         await page.select_option("#compare-b", "1")

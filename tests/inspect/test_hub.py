@@ -76,6 +76,19 @@ def test_only_the_last_streams_are_kept():
     assert hello["dropped"] == 3
 
 
+def test_who_comes_later_finds_the_state_of_now():
+    hub = make()
+    machine = Machine(TABLE, DeliveryActions(True))
+    machine.subscribe(hub.observer("delivery"))
+    hub.join(nothing)
+    machine.send("turn_came", Report())
+    (page,) = hub._pages
+    hub.leave(page)
+    machine.send("answered", Report(message_id=5))
+    (lit,) = hub.snapshot()["lit"]
+    assert (lit["chart"], lit["target"]) == ("delivery", "delivered")
+
+
 def test_only_so_many_pages():
     hub = make()
     pages = [hub.join(nothing) for _ in range(hubs.PAGES_MAX)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import threading
 
 import aiohttp
 import pytest
@@ -187,6 +188,20 @@ async def test_what_the_page_may_do(visitor):
     for bad in ({"text": " "}, {"text": 5}, {"text": "x" * 5_000}, [], "not json"):
         assert (await visitor.post("/api/say", bad))[0] == 400
     assert await visitor.post("/api/say", {"text": "fail"}) == (400, {"error": "not now"})
+
+
+async def test_nobody_waits_while_a_picture_is_drawn(visitor, monkeypatch):
+    drawn_in: list[object] = []
+
+    def draw(_):
+        drawn_in.append(threading.current_thread())
+        return "<svg/>"
+
+    monkeypatch.setattr(site, "chart_svg", draw)
+    await visitor.enter()
+    assert (await visitor.get("/api/charts/stream.svg"))[2] == "<svg/>"
+    assert drawn_in
+    assert threading.current_thread() not in drawn_in
 
 
 async def test_without_actions_it_only_looks(hub):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from minamo import __version__
-from minamo.cli import bench
+from minamo.cli import bench, colours
+from minamo.cli import main as cli
 from minamo.cli.main import main
 
 
@@ -83,3 +85,50 @@ def test_bench_needs_a_checkout(
     monkeypatch.setattr(bench, "_FOLDER", tmp_path)
     assert main(["bench", "machine"]) == 1
     assert "run this in a checkout" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "parser", interrupted)
+    assert main(["charts"]) == 130
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "wanted"),
+    [("NO_COLOR", "1", False), ("NO_COLOR", "", True), ("TERM", "dumb", False)],
+)
+def test_who_wants_no_colours_gets_none(
+    monkeypatch: pytest.MonkeyPatch, setting: str, value: str, wanted: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert colours.wanted(Terminal())
+    assert not colours.wanted(io.StringIO())
+    monkeypatch.setenv(setting, value)
+    assert colours.wanted(Terminal()) is wanted
+    assert colours.painted("x", colours.BOLD, on=wanted) == ("\x1b[1mx\x1b[0m" if wanted else "x")
+
+
+def test_replay_says_in_words_why_something_is_hidden(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "a.jsonl"
+    trace.write_text('{"chunk": {"type": "text", "content": "a <think>b</think>c"}}\n')
+    assert main(["replay", str(trace)]) == 0
+    assert "15 characters: marker. A tag such as <think>." in capsys.readouterr().out
+
+
+def test_replay_names_the_line_that_is_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "a.jsonl"
+    trace.write_bytes(b'{"end": true}\n\xff\n')
+    assert main(["replay", str(trace)]) == 2
+    assert capsys.readouterr().err == f"{trace}: line 2: not UTF-8 text\n"

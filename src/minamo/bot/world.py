@@ -17,6 +17,7 @@ from minamo.bot.showing import Showing
 from minamo.bot.toolbox import toolbox
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
+from minamo.errors import BadRequest
 from minamo.inspect.hub import Hub
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.server import Prompt
@@ -84,8 +85,11 @@ class World:
 
     async def say(self, text: str) -> None:
         """Somebody speaks to the bot."""
-        with suppress(Refused):  # too long, or blank
-            await self.twin.say(f"<@{self.twin.bot.id}> {text}", channel=_CHANNEL, user=self.person)
+        said = f"<@{self.twin.bot.id}> {text}"
+        try:
+            await self.twin.say(said, channel=_CHANNEL, user=self.person)
+        except Refused as error:
+            raise BadRequest(f"Discord takes no such message ({error})") from None
 
     async def stop(self) -> None:
         """Somebody uses the stop command."""

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from minamo.cli import colours
 from minamo.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -142,8 +143,8 @@ class _Printer:
         self._record = record
         self._begin = time.monotonic()
         self._messages: list[str] = []
-        self._colour = sys.stdout.isatty() and not as_json
-        self._lively = sys.stderr.isatty() and not as_json
+        self._colour = colours.wanted(sys.stdout) and not as_json
+        self._lively = colours.wanted(sys.stderr) and not as_json
 
     def happened(self, _at: float, event: str, payload: Any) -> None:
         from minamo.core.trace_lines import chunk_record
@@ -199,4 +200,4 @@ class _Printer:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def _dim(self, text: str) -> str:
-        return f"\x1b[2m{text}\x1b[0m" if self._colour else text
+        return colours.painted(text, colours.DIM, on=self._colour)

@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from minamo.cli import colours
 from minamo.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class _Printer:
 
     def __init__(self, as_json: bool) -> None:
         self._json = as_json
-        self._colour = sys.stdout.isatty() and not as_json
+        self._colour = colours.wanted(sys.stdout) and not as_json
         self._lively = self._colour and sys.stderr.isatty()
         self._state = ""
         self._typing = False
@@ -173,7 +174,7 @@ class _Printer:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def _dim(self, text: str) -> str:
-        return f"\x1b[2m{text}\x1b[0m" if self._colour else text
+        return colours.painted(text, colours.DIM, on=self._colour)
 
     def _bold(self, text: str) -> str:
-        return f"\x1b[1m{text}\x1b[0m" if self._colour else text
+        return colours.painted(text, colours.BOLD, on=self._colour)

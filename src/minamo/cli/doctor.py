@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minamo.cli import colours
+
 if TYPE_CHECKING:
     from minamo.bot.findings import Finding
 
-_COLOURS = {"ok": 32, "warning": 33, "problem": 31}
+_COLOURS = {"ok": colours.GREEN, "warning": colours.YELLOW, "problem": colours.RED}
 _EPILOG = """\
 It looks at Python and the packages, the settings, the tools, the token, the gateway, the intents,
 the permissions, the providers and Redis: all at once, each for ten seconds at most.  Nothing is
@@ -58,7 +60,6 @@ def _print(one: Finding, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"check": one.check, "level": one.level, "words": one.words}), flush=True)
         return
-    level = f"{one.level:8}"
-    if sys.stdout.isatty():
-        level = f"\x1b[{_COLOURS[one.level]}m{level}\x1b[0m"
+    on = colours.wanted(sys.stdout)
+    level = colours.painted(f"{one.level:8}", _COLOURS[one.level], on=on)
     print(f"{level} {one.check:9} {one.words}", flush=True)

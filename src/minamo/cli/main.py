@@ -16,6 +16,8 @@ from minamo.errors import BadRequest, BadSetting, MinamoError
 
 # Each module has `add(commands)`, which declares its arguments and the function to run.
 _COMMANDS = ("run", "demo", "doctor", "ask", "replay", "charts", "twin", "bench")
+# Ended by Ctrl-C, as shells count it.
+_INTERRUPTED = 130
 _EPILOG = """\
 examples:
 
@@ -46,6 +48,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return _INTERRUPTED  # who pressed Ctrl-C knows why it ended
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     top = parser()
     options = top.parse_args(arguments)
     if options.command is None:

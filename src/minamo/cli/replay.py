@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minamo.cli import colours
+
 if TYPE_CHECKING:
     from minamo.inspect.replay import Replayed
 
@@ -71,8 +73,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             replayed = replay(read_trace(_read(name).split("\n")))
         except (BadTrace, OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            print(f"{name}: {why}", file=sys.stderr)
+            print(f"{name}: {_why(error)}", file=sys.stderr)
             code = 2
             continue
         if options.json:
@@ -82,23 +83,28 @@ def _run(options: argparse.Namespace) -> int:
     return code
 
 
+def _why(error: Exception) -> object:
+    if isinstance(error, UnicodeDecodeError):
+        return f"line {error.object.count(10, 0, error.start) + 1}: not UTF-8 text"
+    return error.strerror if isinstance(error, OSError) else error
+
+
 def _read(name: str) -> str:
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     return data.decode("utf-8-sig")
 
 
 def _show(name: str, replayed: Replayed) -> None:
-    colour = sys.stdout.isatty()
+    from minamo.inspect.reasons import ADDED, HIDDEN
+
+    on = colours.wanted(sys.stdout)
 
     def dim(text: str) -> str:
-        return f"\x1b[2m{text}\x1b[0m" if colour else text
-
-    def bold(text: str) -> str:
-        return f"\x1b[1m{text}\x1b[0m" if colour else text
+        return colours.painted(text, colours.DIM, on=on)
 
     result = replayed.result
     why = f" ({result.stop_reason})" if result.stop_reason else ""
-    print(bold(f"{name}: {result.status}{why}"))
+    print(colours.painted(f"{name}: {result.status}{why}", colours.BOLD, on=on))
     for kind, blocks in (("thought", replayed.thoughts), ("details", replayed.details)):
         for block in blocks:
             print(_framed(kind, block, dim))
@@ -107,9 +113,10 @@ def _show(name: str, replayed: Replayed) -> None:
     for call in result.function_calls:
         print(f"  call     {call.name}({json.dumps(dict(call.arguments))})")
     print(dim(f"  way      {' > '.join(result.states)}"))
-    for title, counts in (("hidden", result.suppressed), ("added", result.additions)):
+    books = (("hidden", result.suppressed, HIDDEN), ("added", result.additions, ADDED))
+    for title, counts, words in books:
         for reason, count in counts.items():
-            print(dim(f"  {title:<8} {count} characters: {reason}"))
+            print(dim(f"  {title:<8} {count} characters: {reason}. {words.get(reason, '')}"))
 
 
 def _framed(title: str, text: str, style: object) -> str:

@@ -83,7 +83,7 @@ class Hub:
     """Streams that are forgotten, because there were too many."""
     _recorders: OrderedDict[str, Recorder] = field(factory=OrderedDict, init=False, repr=False)
     _pages: list[Page] = field(factory=list, init=False, repr=False)
-    _lit: dict[str, Json] = field(factory=dict, init=False, repr=False)
+    _lit: dict[str, tuple[str | None, Taken]] = field(factory=dict, init=False, repr=False)
     _numbers: count[int] = field(factory=lambda: count(1), init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -120,12 +120,12 @@ class Hub:
         channel = None if channel_id is None else str(channel_id)
 
         def taken(one: Taken) -> None:
-            if not self._pages or one.row is None:
+            if one.row is None:
                 return
-            told: Json = {"chart": chart, "channel": channel, "event": one.event}
-            told |= {"source": one.source, "target": one.target, "row": one.row.index}
-            self._lit[chart] = told
-            self.tell({"kind": "chart", **told})
+            # Also while nobody looks: who comes later must not find a state that is long left.
+            self._lit[chart] = (channel, one)
+            if self._pages:
+                self.tell({"kind": "chart", **_light(chart, channel, one)})
 
         return taken
 
@@ -162,7 +162,7 @@ class Hub:
             "people": dict(self.feed.people),
             "messages": self.feed.snapshot(),
             "streams": [self._summary(one, with_latest=one in recent) for one in records],
-            "lit": list(self._lit.values()),
+            "lit": [_light(chart, *lit) for chart, lit in self._lit.items()],
             "dropped": self.dropped,
             "behind": behind,
         }
@@ -173,3 +173,9 @@ class Hub:
             "age": self.clock() - recorder.began_at,
             "channel_name": self.feed.names.get(str(recorder.channel_id)),
         }
+
+
+def _light(chart: str, channel: str | None, one: Taken) -> Json:
+    row = None if one.row is None else one.row.index
+    told: Json = {"chart": chart, "channel": channel, "event": one.event}
+    return told | {"source": one.source, "target": one.target, "row": row}

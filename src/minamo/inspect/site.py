@@ -22,8 +22,8 @@ from minamo.inspect.why import Books
 
 # A trace of a long reply has some hundred kilobytes.
 BODY_MAX = 8 * 1024 * 1024
-# What a person may write; Discord takes 2 000 characters, or 4 000 from those who pay.
-TEXT_MAX = 4_000
+# What a person may write: Discord takes 2 000 characters, with a mention in front.
+TEXT_MAX = 1_900
 # So often a page hears from us when nothing happens, so that both notice a dead connection.
 PULSE_S = 15.0
 # At most so many happenings go to a page at a time; the rest goes right after.
@@ -86,7 +86,9 @@ class Site:
 
     async def chart(self, request: web.Request) -> web.Response:
         """The picture of a chart."""
-        svg = chart_svg(request.match_info["name"].removesuffix(".svg"))
+        # Drawing takes up to a second, once; replies must not wait for it.
+        name = request.match_info["name"].removesuffix(".svg")
+        svg = await asyncio.to_thread(chart_svg, name)
         if svg is None:
             return told(404, "there is no such chart")
         return web.Response(text=svg, content_type="image/svg+xml")
@@ -101,7 +103,6 @@ class Site:
                 "reasons": words(),
                 "may_act": can is not None,
                 "prompts": prompts,
-                "text_max": TEXT_MAX,
             }
         )
 

@@ -237,7 +237,7 @@ function outcomes(list) {
       { class: `outcome is-${stream.status}` },
       h("button", { type: "button", onclick: () => select(stream.id), title: "Look at this stream" },
         h("span", { class: "pill" }, stream.status.replaceAll("_", " ")),
-        ` ${plural(stream.messages, "message")} · ${hidden} left out`),
+        ` ${plural(stream.messages, "message")}${hidden ? ` · ${plural(hidden, "character")} left out` : ""}`),
     );
     const before = last ? elements.get(last.message) : lastBefore(stream.wall * 1000);
     if (before) before.after(line);

@@ -1,11 +1,14 @@
 // The clocks that run down, and the lane with what it holds.
 
 import { $, h, plural, seconds } from "./dom.js";
-import { did, on, selected } from "./state.js";
+import { did, on, selected, state } from "./state.js";
 
 const HELD_MAX = 8000; // a lane takes no more; then the provider has to wait
 const NAMES = { first_token: "first token", inactivity: "between chunks", deadline: "whole reply" };
 const bars = {};
+
+// A trace from a file has neither clocks that run nor a lane.
+const looked = () => (state.travel?.file ? null : selected());
 
 export function begin() {
   for (const [name, title] of Object.entries(NAMES)) {
@@ -15,6 +18,7 @@ export function begin() {
     bars[name] = { bar, left };
   }
   on("selected", draw);
+  on("travelled", draw);
   on("happened", (one) => {
     if (one.kind === "lane" || one.kind === "receipt" || one.kind === "ended") lane();
   });
@@ -23,10 +27,11 @@ export function begin() {
 }
 
 function draw() {
-  const stream = selected();
+  const stream = looked();
   if (stream !== draw.last) lane();
   draw.last = stream;
-  const over = !stream || stream.ended_at !== null || stream.status !== null;
+  // Closing, nobody waits for the provider any more, and only such waits are timed.
+  const over = !stream || stream.ended_at !== null || stream.status !== null || stream.state === "closing";
   const at = stream && (over ? stream.ended_at ?? 0 : stream.paused_at ?? (performance.now() - stream.began) / 1000);
   const heard = stream?.heard_at ?? null;
   clock("first_token", stream, heard === null && !over, at, stream?.first_at ?? null);
@@ -44,12 +49,12 @@ function clock(name, stream, runs, used, ended = null) {
   let words = "–";
   if (runs) words = seconds(rest);
   else if (name === "first_token" && ended !== null) words = `came after ${seconds(ended)}`;
-  else if (stream && name === "deadline") words = `took ${seconds(stream.ended_at ?? 0)}`;
+  else if (stream && name === "deadline" && stream.ended_at !== null) words = `took ${seconds(stream.ended_at)}`;
   if (left.textContent !== words) left.textContent = words;
 }
 
 function lane() {
-  const stream = selected();
+  const stream = looked();
   const place = $("lane");
   if (!stream) {
     place.replaceChildren(h("p", { class: "quiet" }, "Nothing on its way."));

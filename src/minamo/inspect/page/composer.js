@@ -9,7 +9,6 @@ export function begin() {
   $("composer").hidden = !may;
   $("readonly").hidden = may;
   if (!may) return;
-  $("box").maxLength = state.about.text_max;
   $("prompts").replaceChildren(
     ...state.about.prompts.map((one) => h("button", { type: "button", class: "chip", title: one.text, onclick: () => say(one.text) }, one.title)),
   );
