@@ -14,6 +14,10 @@ Part = tuple[str, int]
 """Text, and where it stood in the stream (`ADDED` if it never did)."""
 
 
+# A queue takes up more room than anything else of a stream that waits, and most need none.
+_NEVER_USED = Origins()
+
+
 class Front:
     """Two folds in a row, each holding a little; most streams have neither."""
 
@@ -22,14 +26,14 @@ class Front:
     def __init__(self, config: StreamConfig, ledger: Ledger) -> None:
         self._ledger = ledger
         self._prefill = Prefill(config.prefill) if config.prefill else None
-        self._prefilled = Origins()
+        self._prefilled = Origins() if config.prefill else _NEVER_USED
         guarded = config.speaker_names or config.generic_speaker_guard
         self._guard = (
             SpeakerGuard(config.speaker_names, generic=config.generic_speaker_guard)
             if guarded
             else None
         )
-        self._guarded = Origins()
+        self._guarded = Origins() if guarded else _NEVER_USED
         self.idle = self._prefill is None and self._guard is None
         """Whether text may pass by: there is neither a prefill nor a guard."""
 

@@ -48,11 +48,6 @@ class Stream:
         """Whether the stream has its outcome."""
         return self.machine.ended
 
-    @property
-    def asks(self) -> bool:
-        """Whether there is an effect to take."""
-        return bool(self.actions.effects)
-
     def take_effects(self) -> list[Effect]:
         """What the shell is asked to do now, in order."""
         effects, self.actions.effects = self.actions.effects, []

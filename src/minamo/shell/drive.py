@@ -186,7 +186,7 @@ class Driver:
                         self.touched()
                     if self._progress is not None:
                         self._make_progress()
-                if stream.asks:
+                if stream.actions.effects:
                     self._perform()
 
     def _take_held(self) -> None:
