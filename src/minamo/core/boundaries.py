@@ -8,7 +8,6 @@ to the text before it.
 from __future__ import annotations
 
 from minamo.core.holds import NOTABLE, Holds
-from minamo.core.limits import HEADING_MAX
 from minamo.core.sentences import SentenceEnds
 
 AGGREGATED, PARAGRAPHS, LINES, SENTENCES = range(4)
@@ -23,8 +22,8 @@ class Boundaries:
     Positions count the characters of the visible text from the beginning of the stream.
     """
 
-    __slots__ = ("_candidate", "_degree", "_hashes", "_heading", "_newlines", "_real",
-                 "_sentences", "_table_end", "at", "holds")  # fmt: skip
+    __slots__ = ("_candidate", "_degree", "_newlines", "_real", "_sentences", "_table_end",
+                 "at", "holds")  # fmt: skip
 
     def __init__(self, degree: int) -> None:
         self.at = 0
@@ -33,8 +32,6 @@ class Boundaries:
         self._candidate = 0
         self._real = False  # something worth a message has come since the last boundary
         self._newlines = 0  # in the run of blanks we are in
-        self._hashes: int | None = 0  # at the start of this line, while it may be a heading
-        self._heading = False  # the last line with something on it is one
         self._table_end = 0  # after the last line with a pipe, while lines have them
         self._sentences = SentenceEnds() if degree == SENTENCES else None
 
@@ -52,10 +49,8 @@ class Boundaries:
         if char == "\n":
             return self._end_line()
         if char.isspace():
-            if self._hashes:
-                self._heading, self._hashes = True, None
             return 0
-        self._begin_line(char)
+        self._newlines = 0
         if char in LONE:
             return 0
         found, self._candidate = self._candidate, 0
@@ -76,7 +71,7 @@ class Boundaries:
         if sentences is not None and sentences.feed_word(phrase) and not self.holds.open:
             self._see(self.at - len(phrase))
         found, self._candidate = self._candidate, 0
-        self._begin_line(phrase[0])
+        self._newlines = 0
         self._real = True
         return found
 
@@ -84,12 +79,10 @@ class Boundaries:
         """Take text without anything notable in it, if all it changes is where the text stands.
 
         That is so if something real has come: there is no candidate and punctuation is not alone;
-        if no newline, run or beginning of a line waits for what follows it, a heading's not either;
-        and nobody counts sentences.
+        if no newline, run or beginning of a line waits for what follows it; and nobody counts
+        sentences.
         """
         if not self._real or self._newlines or self._degree == SENTENCES:
-            return False
-        if self._hashes is not None:
             return False
         if not self.holds.pass_by(text[-1]):
             return False
@@ -101,7 +94,6 @@ class Boundaries:
         self.at += size
         self._real = True
         self._newlines = 0
-        self._heading = False
 
     def open_fence(self) -> int:
         """A fence begins here: what came before is a segment, if it is worth one."""
@@ -143,16 +135,8 @@ class Boundaries:
         """A boundary that is not certain yet, or 0."""
         return self._candidate
 
-    def _begin_line(self, char: str) -> None:
-        """Take a character that is seen: it tells what kind of line this is."""
-        self._heading = self._heading and not self._newlines
-        self._newlines = 0
-        if self._hashes is not None:
-            self._hashes = self._hashes + 1 if char == "#" and self._hashes < HEADING_MAX else None
-
     def _end_line(self) -> int:
         self._newlines += 1
-        self._hashes = 0
         if self.holds.row:
             self._table_end = self.at
             return 0
@@ -162,9 +146,8 @@ class Boundaries:
             if self._degree >= LINES and self._newlines < 2:
                 found = self._table_end
             self._table_end = 0
-        # A heading goes with the paragraph below it.
-        ended = self._degree > PARAGRAPHS or (self._newlines > 1 and not self._heading)
-        if ended and not self.holds.open:
+        needed = 2 if self._degree == PARAGRAPHS else 1
+        if self._newlines >= needed and not self.holds.open:
             self._see(self.at)
         return found
 

@@ -76,9 +76,6 @@ DOTS_CHANCE = 30
 # A full stop at the end of a line or two is stiff; at the end of a paragraph it is normal.
 SHORT_MESSAGE_MAX = 80
 
-# CommonMark's headings; Discord draws the first three, models write them all.
-HEADING_MAX = 6
-
 # The longest subdivision code (Unicode's "gbsct" has five, the format allows six).  A
 # longer run of tags is not a flag but a hidden message.
 FLAG_TAGS_MAX = 6
