@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from books import audit
+from books import audit, run
 from minamo.core.chunks import Call, Done, Error, FunctionCall, Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import CHART, Stream
@@ -282,3 +282,21 @@ def test_delivery_that_answers_too_early_decides_nothing() -> None:
     stream.end()
     stream.flushed()
     assert stream.result().thought_log == ("hm",)
+
+
+@pytest.mark.parametrize("ending", ["stop", "end", ""])
+def test_a_label_in_text_that_is_read_at_the_end_hides_and_decides_nothing(ending: str) -> None:
+    """The thought only mentioned its tag; what follows is found to be text when the stream ends."""
+    hidden = "\nAnn: so\n```py\nx = 1\n```\nand more"
+    text = f"<think>I use <think> a lot</think> Hi.{hidden}"
+    done = run([text], ending=ending, speaker_names=["Ann"])
+    audit(done, text)
+    result = done.result
+    expected = {
+        "stop": ("stopped_by_user", "system_request"),
+        "end": ("completed", None),
+        "": ("timeout", "inactivity"),
+    }
+    assert (result.status, result.stop_reason) == expected[ending]
+    assert list(done.messages) == ["Hi."]
+    assert result.suppressed["speaker_guard"] == len(hidden)

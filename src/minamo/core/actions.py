@@ -45,6 +45,7 @@ class StreamActions:
         self.done = Done()
         self.lost = False
         self.settled = False
+        self.ending_already = False  # something has happened that ends it; the rest is read
         self.withdrawn = ""  # why text was last taken back
 
     def _new_buffer(self) -> Buffer:
@@ -107,11 +108,13 @@ class StreamActions:
             return
         for text, start in self.front.feed(token.text, token.start):
             self.buffer.add(text, start)
-        if self.front.tripped:
+        if self.front.tripped and not self.ending_already:
             assert self.machine is not None
             self.machine.send("guard_tripped", Ending("speaker_guard"))
 
     def take_code(self, token: Token) -> None:
+        if self._is_behind_guard(token):
+            return
         if token.hidden:
             self.ledger.suppress(token.start, len(token.text), "clean.fence")
             return
@@ -119,12 +122,22 @@ class StreamActions:
 
     def open_code(self, token: Token) -> None:
         self.captures.interrupt()
+        if self._is_behind_guard(token):
+            return
         for text, start in self.front.finish(shown=True):
             self.buffer.add(text, start)
         self.buffer.open_code(*self._moved_out(token))
 
     def close_code(self, token: Token) -> None:
+        if self._is_behind_guard(token):
+            return
         self.buffer.close_code(*self._moved_out(token))
+
+    def _is_behind_guard(self, token: Token) -> bool:
+        """Whether code comes after a label of somebody else, in text that is read at the end."""
+        if self.front.tripped:
+            self.ledger.suppress(token.start, len(token.text), "speaker_guard")
+        return self.front.tripped
 
     def _moved_out(self, token: Token) -> tuple[str, int]:
         """The line of a fence without its indent: Discord needs none, and would show it."""

@@ -201,6 +201,8 @@ class Stream:
         As anything else: there may be code in it, or a thought.
         """
         captures = self.actions.captures
+        # What ended the stream came first: a label in here only hides what follows it.
+        self.actions.ending_already = True
         while (back := captures.give_back()) is not None:
             text, start = back
             event = f"{captures.kind}_closed"
