@@ -36,9 +36,9 @@ def on_command(rig: Rig, answer: Answer) -> None:
     rig.bot.subscribe(hikari.InteractionCreateEvent, listen)
 
 
-def thinking(twin: Twin) -> list[Any]:
+def thinking(twin: Twin, channel: str = "general") -> list[Any]:
     """Deferred answers that nobody has filled."""
-    return [one for one in twin.messages() if one.flags & LOADING]
+    return [one for one in twin.messages(channel) if one.flags & LOADING]
 
 
 @pytest.mark.parametrize("end", ["stop", "kill", "follow_up"])
@@ -128,3 +128,31 @@ async def test_a_persona_cannot_whisper(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         with pytest.raises(BadSetting, match="persona"):
             await rig.client.stream(1, SILENT, ephemeral=True, persona=Persona("Mira"))
+
+
+async def test_a_command_that_a_persona_answers_has_an_answer_of_its_own(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        on_command(
+            rig, lambda one: rig.client.stream(one, Scripted(["Hello."]), persona=Persona("Mira"))
+        )
+        asked = await twin.slash("ask")
+        await rig.until(lambda: bool(rig.results))
+        assert asked.is_answered
+    assert rig.results[0].status == "completed"
+    assert [(one.content, one.author.name) for one in twin.messages()] == [
+        ("Mira answers below.", "twin-bot"),
+        ("Hello.", "Mira"),
+    ]
+    assert twin.messages()[0].is_ephemeral
+
+
+async def test_a_channel_that_is_deleted_under_a_command(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        on_command(rig, lambda one: rig.client.stream(one, Scripted([(0.2, "Hello.")])))
+        twin.channel("gone")
+        await twin.slash("ask", channel="gone")
+        await rig.until(lambda: bool(thinking(twin, "gone")))
+        twin.delete_channel("gone")
+        await rig.until(lambda: bool(rig.results))
+    assert (rig.results[0].status, rig.results[0].stop_reason) == ("error", "delivery_lost")
+    assert rig.results[0].receipts[0].reason == "unknown_channel"

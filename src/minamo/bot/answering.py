@@ -102,16 +102,12 @@ class Answering:
                 # Somebody who used a command is always answered; it is only for their eyes.
                 await self._calls.make(whisper(one, too_much(verdict, wording)))
                 return
-            await self._on_ask(one, ask, wording)
+            await self._on_ask(one, ask)
 
-    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask, wording: Wording) -> None:
+    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask) -> None:
         persona = self._persona_named(ask.persona) or self._persona_in(one.channel_id)
         if one.guild_id is None:
             persona = None  # there are no webhooks in direct messages
-        if persona is not None:
-            # A persona speaks through a webhook, so the command needs an answer of its own.
-            said = wording.say("persona_answers", name=persona.name)
-            await self._calls.make(whisper(one, said))
         name = one.user.global_name or one.user.username
         await self._answer(one, [user(ask.prompt, name=str(name))], persona)
 

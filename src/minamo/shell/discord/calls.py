@@ -111,7 +111,10 @@ def once(answer: Answer) -> Answer:
     return Lost(answer.reason, final=True) if isinstance(answer, Lost) else answer
 
 
-async def whisper(one: hikari.CommandInteraction | hikari.ComponentInteraction, text: str) -> None:
+async def whisper(
+    one: hikari.CommandInteraction | hikari.ComponentInteraction | hikari.ModalInteraction,
+    text: str,
+) -> None:
     """The call that answers whoever did something, and them alone."""
     await one.create_initial_response(
         hikari.ResponseType.MESSAGE_CREATE,

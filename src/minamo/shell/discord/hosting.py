@@ -15,6 +15,7 @@ from attrs import define, field, frozen
 
 from minamo.errors import BadSetting, ClientClosed
 from minamo.shell.discord import hear_echoes, webhook_client
+from minamo.shell.discord.calls import Calls
 from minamo.shell.discord.feeding import feed
 from minamo.shell.measuring.looking import Looker
 from minamo.shell.sending.lanes import DRAIN_S, Lanes, open_lanes
@@ -72,6 +73,7 @@ class Home:
     lanes: Lanes
     webhooks: hikari.api.RESTClient = field(repr=False)
     """For webhooks and interactions: a client that repeats nothing by itself."""
+    calls: Calls = field(factory=Calls, repr=False)
 
 
 class Host:

@@ -13,6 +13,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.context import StreamContext, new_stream_id
 from minamo.shell.discord import BotSender, InteractionSender
+from minamo.shell.discord.calls import whisper
 from minamo.shell.discord.hosting import Home
 from minamo.shell.discord.personas import Speaking
 from minamo.shell.discord.stopping import BUTTON
@@ -66,6 +67,7 @@ class Reply:
         """Defer an interaction, at once: Discord waits three seconds for a sign of life."""
         sender = self.sender
         if not isinstance(sender, InteractionSender):
+            await self._announce()
             return
         defer = getattr(self.target.context, "defer", None)
         if defer is not None:
@@ -76,6 +78,13 @@ class Reply:
                 sender.was_deferred()
                 return
         await sender.defer()
+
+    async def _announce(self) -> None:
+        """Answer a command itself when a persona, through a webhook, will do the talking."""
+        waiting, persona = self.target.interaction, self.options.persona
+        if waiting is not None and persona is not None:
+            said = self.wording.say("persona_answers", name=persona.name)
+            await self.home.calls.make(whisper(waiting, said))
 
     async def stream(
         self,

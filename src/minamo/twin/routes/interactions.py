@@ -10,7 +10,7 @@ from minamo.twin.discord import Discord
 from minamo.twin.permissions import Permission, permissions
 from minamo.twin.posting import Draft, Uploads, change, draft, post, remove
 from minamo.twin.refusals import Refused, bad_form, locked
-from minamo.twin.world import EPHEMERAL, LOADING, Interaction, Message
+from minamo.twin.world import EPHEMERAL, LOADING, Channel, Interaction, Message
 
 _PONG, _SAY, _DEFER, _DEFER_UPDATE, _UPDATE, _COMPLETE, _MODAL = 1, 4, 5, 6, 7, 8, 9
 _COMPONENT = 3
@@ -52,7 +52,7 @@ def answer(
 def _first_answer(
     discord: Discord, one: Interaction, kind: int, data: dict[str, Any], uploads: Uploads
 ) -> Message | None:
-    channel = discord.world.channels[one.channel_id]
+    channel = _home(discord, one)
     bot = discord.world.bot
     if kind == _SAY:
         wanted = draft(discord, data, uploads)
@@ -98,10 +98,18 @@ def _find(call: Call) -> Interaction:
     raise Refused(50027)
 
 
+def _home(discord: Discord, one: Interaction) -> Channel:
+    """Where it was asked, which may be gone."""
+    found = discord.world.channels.get(one.channel_id)
+    if found is None:
+        raise Refused(10003)
+    return found
+
+
 def _not_locked(discord: Discord, one: Interaction) -> None:
     """A thread that was locked meanwhile takes no answer either, and nobody is told why."""
     world = discord.world
-    channel = world.channels[one.channel_id]
+    channel = _home(discord, one)
     may = permissions(world, world.bot.id, channel) & Permission.MANAGE_THREADS
     if channel.locked and not may:
         raise locked(archived=True)
@@ -117,7 +125,7 @@ def follow_up(call: Call) -> Answer:
     if original is not None and original.flags & LOADING:
         change(discord, original, call.fields, call.uploads)
         return 200, shapes_message.message(discord.world, original)
-    channel, bot = discord.world.channels[one.channel_id], discord.world.bot
+    channel, bot = _home(discord, one), discord.world.bot
     wanted = draft(discord, call.fields, call.uploads)
     message = post(discord, channel, bot, wanted, webhook_id=bot.id, interaction_id=one.id)
     one.follow_ups.append(message.id)
