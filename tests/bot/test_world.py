@@ -95,7 +95,8 @@ async def test_the_buttons_of_the_page() -> None:
     turns: list[TurnResult] = []
     async with demo_world(told=turns.append) as world:
         assert [one.text for one in world.prompts] == [one.prompt for one in PIECES]
-        await world.say("x" * 3000)  # more than Discord takes: nothing happens
+        with pytest.raises(BadRequest, match="no such message"):
+            await world.say("x" * 3000)  # more than Discord takes
         await world.press("1", "nothing")
         await world.say("count slowly")
         await until(lambda: any(one.components for one in world.twin.messages()))

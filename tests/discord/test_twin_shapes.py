@@ -46,7 +46,7 @@ class Story:
             "user": lambda: shapes.user(self.ann),
             "me": lambda: shapes.me(self.twin.bot),
             "gateway_bot": lambda: shapes_session.gateway_bot("ws://127.0.0.1/gw"),
-            "application": lambda: shapes_session.application(world, 0),
+            "application": lambda: shapes_session.application(world, 0, "0" * 64),
             "guild_event": lambda: shapes.guild_event(world, self.twin.guild),
             "guild": lambda: shapes.guild(self.twin.guild),
             "channel": lambda: shapes.channel(world, self.home),
