@@ -25,7 +25,36 @@ from minamo.twin import CREATE, Limit, Rules, Twin
 pytestmark = pytest.mark.anyio
 
 
+# The pace leaves six calls a second for others.  What piles up while the computer stands still for
+# longer than this arrives at once, and such a run says nothing about the pace.
+STALL_S = 0.1
+RUNS = 4
+
+
+async def longest_stall(seen: list[float]) -> None:
+    """Note by how much the event loop was late, at worst."""
+    while True:
+        due = time.perf_counter() + 0.01
+        await asyncio.sleep(0.01)
+        seen[0] = max(seen[0], time.perf_counter() - due)
+
+
 async def cold_channels(channels: int) -> float:
+    for _ in range(RUNS):
+        stall = [0.0]
+        watching = asyncio.create_task(longest_stall(stall))
+        try:
+            took, limited = await fill(channels)
+        finally:
+            watching.cancel()
+        if stall[0] < STALL_S or not limited:
+            assert limited == 0
+            return took
+    pytest.fail(f"the computer stood still in each of {RUNS} runs")
+
+
+async def fill(channels: int) -> tuple[float, int]:
+    """How long two messages to each of so many channels take, and how often Discord objects."""
     async with Twin() as twin:
         twin.faults.clock_skew_s = -3  # our clock is ahead of theirs
         twin.faults.latency_s = 0.02
@@ -35,10 +64,9 @@ async def cold_channels(channels: int) -> float:
             receipts = await asyncio.gather(*sends)
         took = time.perf_counter() - began
         assert all(one.delivered for each in receipts for one in each)
-        assert twin.journal.count(CREATE, status=429) == 0
         for n in range(channels):
             assert twin.texts(f"c{n}") == ["first", "second"]
-    return took
+        return took, twin.journal.count(CREATE, status=429)
 
 
 async def test_cold_channels_meet_no_429(figure: Callable[[str], None]) -> None:
