@@ -55,7 +55,7 @@ async def test_an_error_in_a_pipe(run_command: Callable[..., Any]) -> None:
     assert "\x1b" not in out
     assert "[No answer this time]" in out
     assert out.splitlines()[-1] == "error"
-    assert "opening > streaming > closing > error" in out
+    assert "opening > streaming > failing > error" in out
 
 
 async def test_ctrl_c_is_a_stop(command: Callable[..., Any]) -> None:

@@ -27,7 +27,7 @@ async def test_a_reply_streams_in_and_its_states_are_lit(look, shoot):
             "streaming",
             "in_code",
             "in_details",
-            "closing",
+            "completing",
             "completed",
         ):
             assert state in lit[at + 1 :], f"{state} after {lit[: at + 1]} in {lit}"

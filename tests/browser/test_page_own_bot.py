@@ -50,7 +50,7 @@ async def test_it_shows_everything_and_changes_nothing(look):
         assert await page.inner_text("#channel-title") == "general"  # told before anybody looked
         assert await seen.texts() == [f"hello, @{rig.twin.bot.name}", "One.", "Two. Three."]
         await seen.until("window.litStates.at(-1) === 'completed'")
-        assert {"streaming", "closing"} <= set(await seen.lit())
+        assert {"streaming", "completing"} <= set(await seen.lit())
         await page.click("#chart-delivery")
         await page.wait_for_selector("#picture #state-delivered.lit")
         for path in ("say", "stop", "press"):

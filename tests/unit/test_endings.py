@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from books import audit, run
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.stream import CHART, Stream
 from minamo.core.trace import Moment, Trace
@@ -44,6 +44,16 @@ ENDINGS: dict[str, tuple[Callable[[float], list[Moment]], str, str | None, str]]
     "delivery_lost": (lambda t: [Moment(t, "delivery_lost")], "error", "delivery_lost", "undelivered"),
 }  # fmt: skip
 
+# The child of `closing` that says what decided.
+CLOSING = dict(
+    zip(
+        ENDINGS,
+        ("completing", "completing", "calling", "failing", "timing_out", "stopping", "stopping",
+         "halting", "interrupting", "failing"),
+        strict=True,
+    )
+)  # fmt: skip
+
 
 @pytest.mark.parametrize("name", ENDINGS)
 @pytest.mark.parametrize("position", range(len(REPLY) + 1))
@@ -56,7 +66,7 @@ def test_the_first_thing_that_ends_a_stream_decides(name: str, position: int) ->
         status = "empty_response"
     assert (result.status, result.stop_reason) == (status, reason)
     assert result.states[0] == "opening"
-    assert result.states[-2:] == ("closing", status)
+    assert result.states[-2:] == (CLOSING[name], status)
     text = "".join(REPLY[:position])
     audit(done, text)
     complete = moments(position, Moment(float(position), "end"))
@@ -115,7 +125,7 @@ def test_an_empty_chunk_keeps_a_stream_alive() -> None:
     told = tuple(Moment(t, "chunk", chunk=Text("")) for t in (0.0, 100.0, 200.0))
     done = replay(Trace(StreamConfig(), (*told, Moment(300.0, "end"))))
     assert done.result.status == "empty_response"
-    assert done.result.states == ("opening", "streaming", "closing", "empty_response")
+    assert done.result.states == ("opening", "streaming", "completing", "empty_response")
 
 
 def test_clocks_also_run_after_done() -> None:
@@ -126,27 +136,132 @@ def test_clocks_also_run_after_done() -> None:
 # In `closing` a slow lane still has text; only a lane that is not idle gets there.
 
 
-def closing(degree: int = 1) -> Stream:
-    stream = Stream(StreamConfig(degree=degree))
+def fail(stream: Stream) -> None:
+    stream.fail(ERROR)
+
+
+def call(stream: Stream) -> None:
+    stream.chunk(FunctionCall((CALL,), usage=Usage(3, 4)))
+
+
+DECIDE: dict[str, Callable[[Stream], object]] = {
+    "completing": Stream.end,
+    "calling": call,
+    "failing": fail,
+    "timing_out": Stream.silent,
+    "stopping": lambda stream: stream.stop("7"),
+    "halting": Stream.kill,
+    "interrupting": Stream.follow_up,
+}
+TAKE_BACK: dict[str, Callable[[Stream], object]] = {
+    "stop": lambda stream: stream.stop("8"),
+    "follow_up": Stream.follow_up,
+    "killed": Stream.kill,
+    "limit": Stream.limit_reached,
+}
+STOPPED = {"stop": "user_request", "killed": "killed", "limit": "send_message_limit"}
+#: What stands when nothing is taken back.
+STATUS: dict[str, tuple[str, str | None]] = {
+    "completing": ("completed", None),
+    "calling": ("function_call", None),
+    "failing": ("error", None),
+    "timing_out": ("timeout", "inactivity"),
+    "stopping": ("stopped_by_user", "user_request"),
+    "halting": ("stopped_by_user", "killed"),
+    "interrupting": ("follow_up_interrupt", "follow_up"),
+}
+
+
+def closing(by: str = "completing") -> Stream:
+    """A stream whose end is decided while its second message waits for the first."""
+    stream = Stream()
     stream.chunk(Text("One.\n\nTwo."))
-    stream.end()
-    assert stream.state == "closing"
+    stream.delivered(len(stream.actions.outbox.take(1)))
+    DECIDE[by](stream)
+    assert stream.state == by
     return stream
 
 
-@pytest.mark.parametrize(
-    ("what", "reason"),
-    [("stop", "stop"), ("follow_up", "follow_up"), ("kill", "killed"), ("limit_reached", "limit")],
-)
-def test_in_closing_the_status_stays_and_what_waits_is_withdrawn(what: str, reason: str) -> None:
-    stream = closing()
-    stream.delivered(len(stream.actions.outbox.take(1)))
-    getattr(stream, what)()
+def expected(by: str, taker: str) -> tuple[str, str | None]:
+    """The outcome when *taker* comes while unsent text waits."""
+    if by in ("completing", "calling"):
+        if taker == "follow_up":
+            return "follow_up_interrupt", "follow_up"
+        return "stopped_by_user", STOPPED[taker]
+    if by == "stopping" and taker in ("killed", "limit"):
+        return "stopped_by_user", STOPPED[taker]
+    return STATUS[by]
+
+
+@pytest.mark.parametrize("taker", TAKE_BACK)
+@pytest.mark.parametrize("by", DECIDE)
+def test_whatever_takes_unsent_text_back_decides_the_outcome(by: str, taker: str) -> None:
+    stream = closing(by)
+    TAKE_BACK[taker](stream)
+    promised = by == "stopping" and taker in ("stop", "follow_up")
+    sent = stream.actions.outbox.take()
+    assert [message.text for message in sent] == (["Two."] if promised else [])
+    stream.delivered(len(sent))
     stream.flushed()
     result = stream.result()
-    assert (result.status, result.stop_reason) == ("completed", None)
-    assert result.accumulated_text == "One."
-    assert result.suppressed[reason] == len("Two.")
+    assert (result.status, result.stop_reason) == expected(by, taker)
+    assert result.accumulated_text == ("One.\n\nTwo." if promised else "One.")
+    took = {"halting": "killed", "interrupting": "follow_up"}.get(by, taker)
+    assert result.suppressed.get(took, 0) == (0 if promised else len("Two."))
+    if result.status != "function_call":
+        assert (result.data, result.function_calls) == ((ERROR if by == "failing" else None), ())
+    if by == "calling":
+        assert result.usage == Usage(3, 4)
+
+
+@pytest.mark.parametrize("taker", ["stop", "follow_up", "killed"])
+@pytest.mark.parametrize("by", DECIDE)
+def test_where_nothing_is_left_to_take_back_the_outcome_stays(by: str, taker: str) -> None:
+    stream = closing(by)
+    sent = stream.actions.outbox.take()  # its call is out
+    TAKE_BACK[taker](stream)
+    stream.delivered(len(sent))
+    stream.flushed()
+    assert (stream.result().status, stream.result().stop_reason) == STATUS[by]
+
+
+def test_a_message_that_comes_back_unsent_was_taken_back() -> None:
+    """Its call was out and answered with a 429: nothing is repeated for a reply that was stopped."""
+    stream = closing()
+    (message,) = stream.actions.outbox.take()
+    stream.stop("8")
+    assert stream.state == "completing"
+    stream.missed(1, "stop")
+    stream.flushed()
+    result = stream.result()
+    assert (result.status, result.stop_reason) == ("stopped_by_user", "user_request")
+    assert (result.accumulated_text, result.suppressed["stop"]) == ("One.", len(message.text))
+
+
+def test_a_reply_of_which_nothing_was_shown_before_a_stop_is_not_empty() -> None:
+    stream = Stream()
+    stream.chunk(Text("One."))
+    stream.end()
+    stream.kill()
+    stream.flushed()
+    assert (stream.result().status, stream.result().stop_reason) == ("stopped_by_user", "killed")
+
+
+def test_blanks_that_are_taken_back_change_nothing() -> None:
+    stream = Stream()
+    stream.chunk(Text("  \n"))
+    stream.end()
+    stream.stop("7")
+    stream.flushed()
+    assert stream.state == "empty_response"
+
+
+@pytest.mark.parametrize("by", [by for by in DECIDE if by != "completing"])
+def test_a_loss_in_closing_does_not_change_another_outcome(by: str) -> None:
+    stream = closing(by)
+    stream.delivery_lost()
+    stream.flushed()
+    assert (stream.state, stream.result().stop_reason) == STATUS[by]
 
 
 def test_a_reply_that_did_not_arrive_is_not_completed() -> None:
@@ -154,17 +269,6 @@ def test_a_reply_that_did_not_arrive_is_not_completed() -> None:
     stream.delivery_lost()
     stream.flushed()
     assert (stream.state, stream.result().stop_reason) == ("error", "delivery_lost")
-    assert stream.actions.lost
-
-
-def test_a_loss_in_closing_does_not_change_another_outcome() -> None:
-    stream = Stream()
-    stream.chunk(Text("One."))
-    stream.stop("7")
-    stream.delivery_lost()
-    stream.flushed()
-    assert stream.state == "stopped_by_user"
-    assert stream.actions.lost
 
 
 def test_a_result_before_the_outcome_is_a_mistake() -> None:
@@ -209,11 +313,12 @@ def test_p09_every_row_of_the_chart_is_taken_by_a_real_run(
     guarded = StreamConfig(speaker_names=("Bob",), send_message_limit=1)
     replay(Trace(guarded, (Moment(0, "chunk", chunk=Text("a\nBob: b")), Moment(0, "end"))))
     replay(Trace(guarded, (Moment(0, "chunk", chunk=Text("a\n\nb\n\nc")), Moment(0, "end"))))
-    for what in ("stop", "delivery_lost"):
-        stream = closing()
-        getattr(stream, what)()
+    for by in DECIDE:
+        for taker in TAKE_BACK:
+            test_whatever_takes_unsent_text_back_decides_the_outcome(by, taker)
+        stream = closing(by)
+        stream.delivery_lost()
         stream.chunk(Text("late"))
-    test_a_loss_in_closing_does_not_change_another_outcome()
     figure(f"transition coverage by real runs: {coverage}")
     assert coverage.missing == []
 
@@ -260,7 +365,7 @@ def test_half_a_character_that_comes_too_late_is_booked(name: str, flushed_first
 def test_half_a_character_behind_what_the_guard_cut_off_is_booked() -> None:
     stream = Stream(StreamConfig(speaker_names=["Bob"]))
     stream.chunk(Text("Yes.\nBob: no\ud83d"))
-    assert stream.state == "closing"
+    assert stream.state == "completing"
     stream.flushed()
     assert dict(stream.result().suppressed) == {"speaker_guard": 9, "surrogate": 1}
 

@@ -332,4 +332,4 @@ def test_the_stream_chart_lights_the_markers_of_each_state() -> None:
     assert live["in_details"] == ["details_opened", "details_closed"]
     assert live["in_code"] == ["fence_closed"]
     assert live["streaming"] == list(markers[:5])
-    assert live["closing"] == live["completed"] == []
+    assert live["completing"] == live["completed"] == []

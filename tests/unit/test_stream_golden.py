@@ -298,9 +298,11 @@ def test_the_message_limit() -> None:
     same(done, run(list(text), send_message_limit=2))
 
 
-def test_a_limit_reached_while_the_rest_is_flushed_keeps_the_status() -> None:
+def test_a_limit_reached_while_the_rest_is_flushed_ends_the_reply() -> None:
     done = run(["One.\n\nTwo.\n\nThree."], send_message_limit=2, degree=1)
-    assert done.result.status == "completed"
+    assert (done.result.status, done.result.stop_reason) == (
+        "stopped_by_user", "send_message_limit"
+    )  # fmt: skip
     assert done.result.suppressed["limit"] == len("Three.")
 
 

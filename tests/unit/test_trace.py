@@ -166,7 +166,7 @@ def test_replay_prints_one_json_object_per_file(
         "suppressed": {"marker": 34, "seam": 2},
         "additions": {},
         "states": ["opening", "streaming", "in_think", "streaming", "in_details", "streaming",
-                   "closing", "function_call"],
+                   "calling", "function_call"],
     }  # fmt: skip
 
 

@@ -152,5 +152,5 @@ def test_paths_lead_to_every_row_and_are_shortest() -> None:
             assert hop.source == at
             at = hop.target
     by_name = {row.name: [hop.event for hop in found[row.index]] for row in chart.rows}
-    assert by_name["closing: flushed -> completed"] == ["function_called", "flushed"]
+    assert by_name["completing: flushed -> completed"] == ["provider_ended", "flushed"]
     assert by_name["handing: (at once) [fence_open] -> in_code"] == ["text", "", ""]

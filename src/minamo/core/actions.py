@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from minamo.core.buffer import Buffer
 from minamo.core.capture import Captures
 from minamo.core.chunks import Done
@@ -40,13 +42,11 @@ class StreamActions:
         self.idle_lane: Callable[[], object] | None = None  # takes each segment at once
         self.handed = 0  # segments that have left the buffer
         self.shown = 0  # messages that Discord has
-        self.decided = ""
         self.ending = Ending()
         self.done = Done()
-        self.lost = False
-        self.settled = False
+        self.recall = Ending()  # what took text back last
         self.ending_already = False  # something has happened that ends it; the rest is read
-        self.withdrawn = ""  # why text was last taken back
+        self.withdrawn = ""  # the reason under which unsent text was last taken back
 
     def _new_buffer(self) -> Buffer:
         config = self.config
@@ -71,23 +71,8 @@ class StreamActions:
     def fence_open(self, _: object) -> bool:
         return self.buffer.in_code
 
-    def decided_function_call(self, _: object) -> bool:
-        return self.decided == "function_call"
-
-    def decided_error(self, _: object) -> bool:
-        return self.decided == "error"
-
-    def decided_timeout(self, _: object) -> bool:
-        return self.decided == "timeout"
-
-    def decided_stop(self, _: object) -> bool:
-        return self.decided == "stop"
-
-    def decided_follow_up(self, _: object) -> bool:
-        return self.decided == "follow_up"
-
-    def decided_end(self, _: object) -> bool:
-        return self.decided == "end"
+    def for_follow_up(self, ending: Ending) -> bool:
+        return ending.stop_reason == "follow_up"
 
     def nothing_shown(self, _: object) -> bool:
         if self.config.suppress_text_output:
@@ -246,12 +231,26 @@ class StreamActions:
             for stood, size in segment.trail:
                 if stood != ADDED:
                     self.ledger.suppress(stood, size, reason)
-        self.withdraw(ending)
+        self._take_back(ending)
 
     def withdraw(self, ending: Ending) -> None:
+        self.recall = ending
+        if self._take_back(ending):
+            self.report_recall()
+
+    def abandon(self, ending: Ending) -> None:
+        self._take_back(ending)
+
+    def _take_back(self, ending: Ending) -> bool:
+        """Suppress what delivery has not begun to send; return whether there was any text."""
         self.withdrawn = ending.suppress
-        self.outbox.withdraw(ending.suppress)
         self.effects.append(Effect.WITHDRAW)
+        return self.outbox.withdraw(ending.suppress)
+
+    def report_recall(self) -> None:
+        """Tell the chart that unsent text was taken back, and by what."""
+        assert self.machine is not None
+        self.machine.send("recalled", self.recall)
 
     def close_stream(self, _: object) -> None:
         self.effects.append(Effect.CLOSE)
@@ -261,49 +260,14 @@ class StreamActions:
     def note_finish(self, done: Done) -> None:
         self.done = done
 
-    def _decide(self, what: str, ending: Ending) -> None:
-        self.decided = what
+    def note_ending(self, ending: Ending) -> None:
         self.ending = ending
 
-    def decide_function_call(self, ending: Ending) -> None:
-        self._decide("function_call", ending)
-
-    def decide_error(self, ending: Ending) -> None:
-        self._decide("error", ending)
-
-    def decide_lost(self, ending: Ending) -> None:
-        self.lost = True
-        self._decide("error", ending)
-
-    def decide_timeout(self, ending: Ending) -> None:
-        self._decide("timeout", ending)
-
-    def decide_stop(self, ending: Ending) -> None:
-        self._decide("stop", ending)
-
-    def decide_kill(self, ending: Ending) -> None:
-        self._decide("stop", ending)
-
-    def decide_limit(self, ending: Ending) -> None:
-        self._decide("stop", ending)
-
-    def decide_follow_up(self, ending: Ending) -> None:
-        self._decide("follow_up", ending)
-
-    def decide_end(self, ending: Ending) -> None:
-        self._decide("end", ending)
-
-    def decide_guarded(self, ending: Ending) -> None:
-        self._decide("end", ending)
-
-    def note_lost(self, _: object) -> None:
-        self.lost = True
+    def note_recall(self, ending: Ending) -> None:
+        self.ending = evolve(ending, usage=self.ending.usage)
 
     def record_late(self, payload: object) -> None:
         if isinstance(payload, Token):
             # What the guard or the limit cut off is theirs, however much of it was read.
             reason = _CUT_OFF.get(self.ending.stop_reason or "", "late")
             self.ledger.suppress(payload.start, len(payload.text), reason)
-
-    def settle(self, _: object) -> None:
-        self.settled = True

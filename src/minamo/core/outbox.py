@@ -24,8 +24,8 @@ from minamo.core.provenance import Origin, Trail, marked, through
 from minamo.core.remainder import beginning, shortened
 from minamo.core.said import Said
 
-# Why the stream itself takes text back.  A lane does too: it is closed, or was given up.
-_WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
+#: The reasons for which the stream itself takes text back.  A lane that closes has its own.
+WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
 
 
 @define
@@ -142,8 +142,11 @@ class Outbox:
         """What was looked at is no part of the reply, and nothing of it waits."""
         self.beginning += 1
 
-    def settle(self, stood: Stood | None, tried: Stood | None = None) -> None:
-        """Book a reply that grew: what stands, what was tried and did not arrive, and the rest."""
+    def settle(self, stood: Stood | None, tried: Stood | None = None) -> bool:
+        """Book a reply that grew: what stands, what was tried and did not arrive, and the rest.
+
+        Return whether text that would have been shown was taken back.
+        """
         waiting, self._waiting, self.waiting = self._waiting, [], 0
         size = reached = 0
         if stood is not None and stood.look.beginning == self.beginning:
@@ -157,19 +160,25 @@ class Outbox:
             reached = max(size, tried.size)
         self._suppress(behind(waiting, size, reached), "undelivered")
         self._suppress(behind(waiting, reached), self._taken_back or "undelivered")
+        unsent = "".join([one.segment.text for one in waiting])[reached:]
+        return self._taken_back in WITHDRAWN and bool(unsent.strip())
 
-    def withdraw(self, reason: str) -> None:
-        """Suppress everything that waits; a lane's own reasons are all one to the books."""
-        booked = reason if reason in _WITHDRAWN else "undelivered"
-        if self.grows:  # some of it stands in the channel, or is on its way there
+    def withdraw(self, reason: str) -> bool:
+        """Suppress everything that waits; return whether any of it would have been shown.
+
+        Of a reply that grows in place, `settle` says that: part of it stands in the channel.
+        """
+        booked = reason if reason in WITHDRAWN else "undelivered"
+        if self.grows:
             self._taken_back = self._taken_back or booked
-            return
+            return False
         waiting, self._waiting, self.waiting = self._waiting, [], 0
         for one in waiting:
             if one.back is not None:
                 self._forget(one.back, booked)
             else:
                 self._drop(one.trail, [Dropped(0, len(one.cleaned.text), booked)])
+        return any(one.cleaned.text.strip() for one in waiting)
 
     def _put_back(self, segment: Segment, given: Given) -> None:
         """Have what was taken wait again, in front of everything."""

@@ -13,7 +13,9 @@ from minamo.core.chunks import Chunk, Error, FunctionCall, Text
 from minamo.core.config import StreamConfig
 from minamo.core.effects import Effect, Ending
 from minamo.core.limits import STATES_MAX, TOKEN_MAX
+from minamo.core.looks import Stood
 from minamo.core.markers import MARKERS, Token
+from minamo.core.outbox import WITHDRAWN
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.core.sentences import find_ends
 from minamo.core.surrogates import Surrogates
@@ -23,6 +25,7 @@ CHART = load("stream")
 TABLE = compile(CHART, StreamActions)
 #: The markers to look for in each state: those that have a row there.
 LIVE = {leaf.id: TABLE.live(leaf.id, MARKERS) for leaf in CHART.leaves}
+_OPEN = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.lineage(leaf.id)}
 
 
 class Stream:
@@ -42,6 +45,11 @@ class Stream:
     def state(self) -> str:
         """The leaf of the chart the stream is in."""
         return self.machine.state
+
+    @property
+    def decided(self) -> bool:
+        """Whether something has ended the stream; its text may still be on its way."""
+        return self.machine.state not in _OPEN
 
     @property
     def ended(self) -> bool:
@@ -121,6 +129,13 @@ class Stream:
     def missed(self, number: int, reason: str) -> None:
         """The message of that number will not be seen; that alone does not end the stream."""
         self.actions.outbox.lose(number, reason)
+        if reason in WITHDRAWN:
+            self.actions.report_recall()
+
+    def settle_in_place(self, stood: Stood | None, tried: Stood | None) -> None:
+        """Book a reply that grew in place, when nothing more of it will be sent."""
+        if self.actions.outbox.settle(stood, tried):
+            self.actions.report_recall()
 
     def delivery_lost(self) -> None:
         """A message was refused, or nobody knows what became of it."""
@@ -132,7 +147,7 @@ class Stream:
 
     def flushed(self) -> None:
         """Delivery has answered for everything."""
-        if self.actions.decided:
+        if self.decided:
             self._read_held()  # half a character may have come too late
         self.machine.send("flushed", None)
 
@@ -217,7 +232,7 @@ class Stream:
 
     def _discard(self, event: str, ending: Ending) -> None:
         """What was held goes with the rest, undecided; this may come while text is being read."""
-        if not self.actions.decided:
+        if not self.decided:
             self.actions.lexer.add(self._halves.release())
         self.machine.send(event, ending)
 

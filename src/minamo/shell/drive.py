@@ -75,8 +75,6 @@ class Driver:
         with self.wishes.heard_by(self._wish):
             await self._read(source)
             await self._settle(outlet)
-        if self.settling is not None:
-            self.settling()
         self._tell("settled", None)
 
     # What happens, from whichever task.
@@ -215,6 +213,8 @@ class Driver:
         if self._settling.cancelled_caught:
             # Whoever asked for the end has waited long enough.  A call that is out goes on.
             outlet.give_up("drain_timeout")
+        if self.settling is not None:
+            self.settling()
         self.stream.flushed()
 
     def _hasten(self, by: float = math.inf) -> None:

@@ -26,12 +26,19 @@ export function begin() {
   lane();
 }
 
+/** Whether the leaf of the stream's chart is the state, or a descendant of it. */
+function isIn(leaf, ancestor) {
+  const states = state.about.charts.find((one) => one.name === "stream")?.states || {};
+  for (let id = leaf; id; id = states[id]?.parent) if (id === ancestor) return true;
+  return false;
+}
+
 function draw() {
   const stream = looked();
   if (stream !== draw.last) lane();
   draw.last = stream;
-  // Closing, nobody waits for the provider any more, and only such waits are timed.
-  const over = !stream || stream.ended_at !== null || stream.status !== null || stream.state === "closing";
+  // In closing, the stream no longer waits for the provider, and only such waits are timed.
+  const over = !stream || stream.ended_at !== null || stream.status !== null || isIn(stream.state, "closing");
   const at = stream && (over ? stream.ended_at ?? 0 : stream.paused_at ?? (performance.now() - stream.began) / 1000);
   const heard = stream?.heard_at ?? null;
   clock("first_token", stream, heard === null && !over, at, stream?.first_at ?? null);

@@ -93,7 +93,7 @@ class Growing:
 
     def settle(self) -> None:
         """Book what was shown, and what was not; when nothing more will be sent."""
-        self._stream.actions.outbox.settle(self._stood, self._tried)
+        self._stream.settle_in_place(self._stood, self._tried)
 
     def _arrive(self) -> None:
         """What was out stands."""

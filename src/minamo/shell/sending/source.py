@@ -36,7 +36,7 @@ class Source(Protocol):
     def take(self, most: int | None = None) -> Sequence[Text]:
         """The messages of what waits, or of the first *most* segments of it."""
 
-    def withdraw(self, reason: str) -> None:
+    def withdraw(self, reason: str) -> object:
         """Forget what waits."""
 
 
