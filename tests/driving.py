@@ -291,8 +291,10 @@ def check_quiet(run: Drive) -> None:
     decided = run.at("decided")
     assert sum(1 for when in run.provider.read if when > decided) <= 0
     if run.settled.stop_reason in ("follow_up", "killed", "send_message_limit", "delivery_lost"):
-        late = [when for when, _ in run.discord.begun if when > decided]
-        assert not late, f"sends begun at {late}, after {decided}"
+        takers = ("follow_up", "kill", "limit_reached", "delivery_lost")
+        taken = min(when for when, event, _ in run.log if event in takers)
+        late = [when for when, _ in run.discord.begun if when > taken]
+        assert not late, f"sends begun at {late}, after {taken}"
 
 
 @asynccontextmanager

@@ -40,6 +40,15 @@ OUTCOMES = {
     "limit": {("stopped_by_user", "send_message_limit")},
     "lost": {("error", "delivery_lost")},
 }
+_WISHES = frozenset({"wish user", "wish system", "wish follow_up", "wish kill", "limit"})
+TAKING = {
+    "end": _WISHES,
+    "guard": _WISHES,
+    "called": _WISHES,
+    "wish user": {"wish kill", "limit"},
+    "wish system": {"wish kill", "limit"},
+}
+"""What may still take text back, and then decides, after the first cause."""
 CAUSES = frozenset(cause.split()[0] for cause in OUTCOMES)
 HUSHING = frozenset({"wish follow_up", "wish kill", "limit", "lost"})
 """After these no send is begun, whenever they come."""
@@ -82,7 +91,7 @@ def check(history: Iterable[str]) -> list[str]:
         streams.setdefault(line.stream, Told(line.stream)).lines.append(line)
     found: list[str] = []
     for told in streams.values():
-        for promise in (_one_outcome, _the_first_decides, _quiet, _at_once, _in_order, _once,
+        for promise in (_one_outcome, _the_first_decides, _complete, _quiet, _at_once, _in_order, _once,
                         _drained, _conserved):  # fmt: skip
             found += [f"{told.name} {promise.__name__[1:]}: {fault}" for fault in promise(told)]
     found += [f"not_interleaved: {fault}" for fault in _not_interleaved(lines)]
@@ -125,21 +134,51 @@ def _the_first_decides(told: Told) -> Iterator[str]:
         yield "decided by nobody"
         return
     outcome = tuple(told.each("settled")[0].words)
-    if outcome not in OUTCOMES.get(causes[0], ()):
+    possible = OUTCOMES.get(causes[0], set())
+    for line in told.lines[decided:]:
+        if line.cause == "lost" and causes[0] in ("end", "guard"):
+            break  # an error, which stays
+        if line.cause in TAKING.get(causes[0], ()) and _took_back(told, line.cause):
+            possible = OUTCOMES[line.cause]
+            break
+    if outcome not in possible:
         yield f"{causes[0]} came first, and the outcome is {' '.join(outcome)}"
+
+
+def _took_back(told: Told, cause: str) -> bool:
+    """Whether text was taken back for *cause*: the books say so, and marks are missing."""
+    reason = {"user": "stop", "system": "stop", "kill": "killed"}.get(cause[5:], cause[5:] or cause)
+    books = dict(word.split("=") for line in told.each("books") for word in line.words)
+    if not int(books.get(reason, 0)):
+        return False
+    heard = {mark for line in told.each("chunk") for mark in marks(line.words[1])}
+    return bool(heard.difference(marks(books["said"]), marks(books["aside_marks"])))
+
+
+def _complete(told: Told) -> Iterator[str]:
+    """A reply is only called delivered if all of it was."""
+    settled = told.each("settled")
+    if not settled or settled[0].words[0] not in ("completed", "function_call", "empty_response"):
+        return
+    for cause in ("wish user", "wish follow_up", "wish kill", "limit"):
+        if _took_back(told, cause):
+            yield f"{settled[0].words[0]}, and text was taken back for {cause}"
 
 
 def _quiet(told: Told) -> Iterator[str]:
     """No send is begun when nobody wants it; at most one chunk is read after the decision."""
-    hushed, decided = False, False
+    hushed, decided, stopped = False, False, False
     late = 0
     for line in told.lines:
         if line.what == "send" and hushed:
             yield f"a send begins at {line.at}, after it was not wanted"
         late += line.what == "chunk" and decided
-        # A stop after the decision takes back what is not out.
-        again = decided and line.what == "wish"
-        hushed = hushed or again or line.what == "cancelled" or line.cause in HUSHING
+        # A wish after the decision takes back what is not out, unless a stop promised that.
+        again = decided and line.what == "wish" and not stopped
+        spared = stopped and line.cause == "wish follow_up"
+        loud = line.cause in HUSHING and not spared
+        hushed = hushed or again or line.what == "cancelled" or loud
+        stopped = stopped or (not decided and line.cause in ("wish user", "wish system"))
         decided = decided or line.what == "decided"
     if late > 1:
         yield f"{late} chunks are read after the decision"

@@ -232,13 +232,17 @@ def test_p10_a_stop_while_the_lane_is_full(wish: Wish) -> None:
 @pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
 @pytest.mark.parametrize("refused", [True, False])
 def test_a_stop_after_the_end_only_takes_back_what_is_not_out(wish: Wish, refused: bool) -> None:
-    """Also a message that is then put off: nobody misses what somebody took back."""
+    """Also a message that is then put off; whatever took it back decides the outcome."""
     some = tracers()
     script = [(1.0, f"{some(9)}\n\n{some(9)}"), (1.05, END)]
     discord = Discord(1.0, lambda n, _: PutOff("slow") if refused and n == 2 else None)
     run = one(Provider(script), None, [(2.5, wish)], discord=discord)
     assert ended_at(run) == pytest.approx(1.05)
-    assert run.how == ("completed", None)
+    taken = {"user": "user_request", "follow_up": "follow_up", "kill": "killed"}[wish.kind]
+    if wish.kind == "user" and wish.requester is None:
+        taken = "system_request"
+    status = "follow_up_interrupt" if wish is FOLLOW_UP else "stopped_by_user"
+    assert run.how == ((status, taken) if refused else ("completed", None))
     assert len(run.discord.texts) == (1 if refused else 2)
     assert not run.settled.suppressed.get("undelivered")
 

@@ -149,6 +149,8 @@ class _Printer:
     def happened(self, _at: float, event: str, payload: Any) -> None:
         from minamo.core.trace_lines import chunk_record
 
+        if event == "end":
+            self._write({"t": self._now(), "end": True})
         if event != "chunk":
             return
         chunk = payload
@@ -173,8 +175,6 @@ class _Printer:
 
         self._clear()
         result = self._stream.result()
-        if "closing" in result.states and result.status == "completed":
-            self._write({"t": self._now(), "end": True})
         if self._json:
             found = summary(self._stream, self._messages) | {"usage": usage_record(result.usage)}
             print(json.dumps({"result": found}), flush=True)
