@@ -151,6 +151,8 @@ def _took_back(told: Told, cause: str) -> bool:
     books = dict(word.split("=") for line in told.each("books") for word in line.words)
     if not int(books.get(reason, 0)):
         return False
+    if cause == "limit":
+        return True  # it only cuts off what would have been shown
     heard = {mark for line in told.each("chunk") for mark in marks(line.words[1])}
     return bool(heard.difference(marks(books["said"]), marks(books["aside_marks"])))
 
