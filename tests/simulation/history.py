@@ -138,23 +138,35 @@ def _the_first_decides(told: Told) -> Iterator[str]:
     for line in told.lines[decided:]:
         if line.cause == "lost" and causes[0] in ("end", "guard"):
             break  # an error, which stays
-        if line.cause in TAKING.get(causes[0], ()) and _took_back(told, line.cause):
+        if line.cause not in TAKING.get(causes[0], ()):
+            continue
+        if _took_back(told, line.cause):
             possible = OUTCOMES[line.cause]
             break
+        if _booked(told, line.cause):
+            possible = possible | OUTCOMES[line.cause]  # without marks, it may have been blank
     if outcome not in possible:
         yield f"{causes[0]} came first, and the outcome is {' '.join(outcome)}"
 
 
 def _took_back(told: Told, cause: str) -> bool:
-    """Whether text was taken back for *cause*: the books say so, and marks are missing."""
-    reason = {"user": "stop", "system": "stop", "kill": "killed"}.get(cause[5:], cause[5:] or cause)
-    books = dict(word.split("=") for line in told.each("books") for word in line.words)
-    if not int(books.get(reason, 0)):
+    """Whether text that can be told apart was taken back for *cause*."""
+    if not _booked(told, cause):
         return False
     if cause == "limit":
         return True  # it only cuts off what would have been shown
+    books = dict(word.split("=") for line in told.each("books") for word in line.words)
+    if "undelivered" in books:
+        return False  # the marks that are missing may be those of a lost message
     heard = {mark for line in told.each("chunk") for mark in marks(line.words[1])}
     return bool(heard.difference(marks(books["said"]), marks(books["aside_marks"])))
+
+
+def _booked(told: Told, cause: str) -> bool:
+    """Whether the books say that characters were taken back for *cause*."""
+    reason = {"user": "stop", "system": "stop", "kill": "killed"}.get(cause[5:], cause[5:] or cause)
+    books = dict(word.split("=") for line in told.each("books") for word in line.words)
+    return int(books.get(reason, 0)) > 0
 
 
 def _complete(told: Told) -> Iterator[str]:
