@@ -134,17 +134,18 @@ def _the_first_decides(told: Told) -> Iterator[str]:
         yield "decided by nobody"
         return
     outcome = tuple(told.each("settled")[0].words)
-    possible = OUTCOMES.get(causes[0], set())
+    possible, unsure = OUTCOMES.get(causes[0], set()), False
     for line in told.lines[decided:]:
         if line.cause == "lost" and causes[0] in ("end", "guard"):
             break  # an error, which stays
         if line.cause not in TAKING.get(causes[0], ()):
             continue
         if _took_back(told, line.cause):
-            possible = OUTCOMES[line.cause]
+            possible = (possible if unsure else set()) | OUTCOMES[line.cause]
             break
         if _booked(told, line.cause):
-            possible = possible | OUTCOMES[line.cause]  # without marks, it may have been blank
+            unsure = True  # without marks, it may have been blank
+            possible = possible | OUTCOMES[line.cause]
     if outcome not in possible:
         yield f"{causes[0]} came first, and the outcome is {' '.join(outcome)}"
 
