@@ -143,9 +143,8 @@ def _the_first_decides(told: Told) -> Iterator[str]:
         if _took_back(told, line.cause):
             possible = (possible if unsure else set()) | OUTCOMES[line.cause]
             break
-        unsent = any("not_sent" in receipt.words for receipt in told.each("receipt"))
-        if unsent or _booked(told, line.cause):
-            unsure = True  # without marks, it may have been blank, or a prefill
+        if causes[0] == "guard" or _booked(told, line.cause):
+            unsure = True  # without marks, it may have been blank; a prefill is in no books
             possible = possible | OUTCOMES[line.cause]
     if outcome not in possible:
         yield f"{causes[0]} came first, and the outcome is {' '.join(outcome)}"
