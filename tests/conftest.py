@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from progress import Progress
+from system_parts import summarise
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 # Derandomised, so that a change never fails by luck; `promises` looks for new luck.
@@ -47,3 +48,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section("figures")
         for line in lines:
             terminalreporter.write_line(line)
+    skipped = [
+        (report.nodeid, str(report.longrepr))
+        for report in terminalreporter.stats.get("skipped", [])
+    ]
+    for line in summarise(skipped):
+        terminalreporter.write_line(line)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
 
-HOW = "redis-server is missing, and these tests need a real one: apt-get install -y redis-server"
+from system_parts import redis_program
 
 
 class RedisServer:
     def __init__(self, folder: Path, *options: str) -> None:
-        program = shutil.which("redis-server")
-        assert program is not None, HOW
         self._command = [
-            program, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+            redis_program(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
             "--dir", str(folder), "--logfile", "redis.log", *options,
         ]  # fmt: skip
         self.port = 0

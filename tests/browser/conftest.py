@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 from attrs import define, field
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+from system_parts import chromium_program
+
 # Chromium needs these where there is no display, no user and little shared memory.
 ARGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 
@@ -25,13 +25,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        words = f"no browser found; install one of {', '.join(NAMES)}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(words)
-        pytest.skip(words)
-    return found
+    return chromium_program()
 
 
 @define(eq=False)
