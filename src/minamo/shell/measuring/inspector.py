@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 from attrs import define, field
@@ -44,8 +45,8 @@ def inspector(wanted: bool | Looker) -> Inspector:
     async def page() -> AsyncIterator[None]:
         async with serve(hub) as served:
             made.address = served.address
-            # The key is for whoever sees the terminal of this machine; it changes at every start.
-            _LOG.warning("the live page, for this machine only: %s", served.address)
+            _LOG.info("the live page is served on port %d, to this machine only", served.port)
+            _show(served.address)
             try:
                 yield
             finally:
@@ -53,3 +54,13 @@ def inspector(wanted: bool | Looker) -> Inspector:
 
     made.page = page
     return made
+
+
+def _show(address: str) -> None:
+    """Write *address* to the terminal, if there is one.
+
+    It holds the key, which is for people who sit at this machine and not for a log.
+    """
+    with suppress(OSError, ValueError):  # it was closed
+        if sys.stderr is not None and sys.stderr.isatty():
+            sys.stderr.write(f"the live page, for this machine only: {address}\n")
