@@ -32,6 +32,7 @@ async def test_the_programs_of_the_page_run() -> None:
     assert result.status == "completed"
     assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]
     assert len(await names["roll"](6, 3)) == 3
+    assert await names["sum_up"](2) == 2
 
 
 def test_the_table_of_limits_is_right() -> None:

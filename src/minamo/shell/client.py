@@ -231,7 +231,7 @@ class Client:
     async def clear_stop_request(
         self, *, channel_id: int | None = None, stream_id: str | None = None
     ) -> Reach:
-        """Take back a wish that nobody has taken up yet."""
+        """Take back a wish that was not acted on yet, such as a stop while tools finish."""
         return await self.stops.clear_stop_request(channel_id=channel_id, stream_id=stream_id)
 
     async def answer_stop(self, interaction: hikari.PartialInteraction) -> bool:

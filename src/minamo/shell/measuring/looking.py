@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+import logging
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, Protocol
 
 from minamo.core.stream import Stream
 from minamo.machine.machine import Observer
+from minamo.shell.raising import place_of
+
+_LOG = logging.getLogger("minamo.page")
+
+P = ParamSpec("P")
 
 
 class Recorder(Protocol):
@@ -39,3 +46,23 @@ class Looker(Protocol):
 
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
         """Something to subscribe to machines of that chart."""
+
+
+def harmless(look: Callable[P, object]) -> Callable[P, object]:
+    """Wrap *look* so that what it raises is logged once and changes nothing."""
+    failed = False
+
+    @wraps(look)
+    def looked(*args: P.args, **kwargs: P.kwargs) -> object:
+        nonlocal failed
+        if failed:
+            return None
+        try:
+            return look(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - an observer of the caller's
+            failed = True
+            what = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.warning("an observer raised; it is not called again", extra=what)
+            return None
+
+    return looked
