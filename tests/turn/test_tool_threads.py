@@ -122,7 +122,7 @@ async def test_a_tool_that_swallows_its_cancellation_is_left_behind_and_costs_no
         while not over.is_set():
             try:
                 await over.wait()
-            except BaseException:  # noqa: BLE001, S112 - that is the mistake
+            except BaseException:  # noqa: BLE001 - that is the mistake
                 continue
 
     result, _ = await timed(Stage(), Tools([as_tool(stuck, timeout_ms=20)]))

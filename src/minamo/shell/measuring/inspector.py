@@ -11,7 +11,7 @@ from typing import Any
 from attrs import define, field
 
 from minamo.errors import BadSetting
-from minamo.shell.measuring.looking import Looker
+from minamo.shell.measuring.looking import HarmlessLooker, Looker
 
 _LOG = logging.getLogger("minamo.page")
 
@@ -31,7 +31,7 @@ def inspector(wanted: bool | Looker) -> Inspector:
     if not isinstance(wanted, bool):
         if not hasattr(wanted, "open_stream"):
             raise BadSetting(f"inspect must be True, False or a looker; it is {wanted!r}")
-        return Inspector(wanted)
+        return Inspector(HarmlessLooker(wanted))
     if not wanted:
         return Inspector()
     # Only who looks pays for it.
@@ -39,7 +39,7 @@ def inspector(wanted: bool | Looker) -> Inspector:
     from minamo.inspect.server import serve
 
     hub = Hub()
-    made = Inspector(hub)
+    made = Inspector(HarmlessLooker(hub))
 
     @asynccontextmanager
     async def page() -> AsyncIterator[None]:

@@ -48,6 +48,49 @@ class Looker(Protocol):
         """Something to subscribe to machines of that chart."""
 
 
+class HarmlessLooker:
+    """A looker whose failures are logged and change nothing."""
+
+    __slots__ = ("_looker", "feed")
+
+    def __init__(self, looker: Looker) -> None:
+        self._looker = looker
+        self.feed = _HarmlessFeed(looker.feed)
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks right now."""
+        return self._looker.watched
+
+    def open_stream(self, channel_id: int, stream: Stream) -> Recorder | None:
+        """A recorder for a stream that begins; None if nobody wants one."""
+        recorder = harmless(self._looker.open_stream)(channel_id, stream)
+        return None if recorder is None else _HarmlessRecorder(recorder)  # type: ignore[arg-type]
+
+    def observer(self, chart: str, channel_id: int | None = None) -> Observer:
+        """Something to subscribe to machines of that chart."""
+        found = harmless(self._looker.observer)(chart, channel_id)
+        return harmless(found) if callable(found) else _nothing
+
+
+class _HarmlessRecorder:
+    __slots__ = ("happened",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.happened = harmless(recorder.happened)
+
+
+class _HarmlessFeed:
+    __slots__ = ("gateway",)
+
+    def __init__(self, feed: Feed) -> None:
+        self.gateway = harmless(feed.gateway)
+
+
+def _nothing(_: object) -> None:
+    pass
+
+
 def harmless(look: Callable[P, object]) -> Callable[P, object]:
     """Wrap *look* so that what it raises is logged once and changes nothing."""
     failed = False
