@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from anyio.lowlevel import checkpoint
 
 from minamo.core.chunks import Call, FunctionCall
 from minamo.shell.providing.scripted import Scripted
@@ -52,7 +53,7 @@ class Crawler:
     async def crawl(self, context: ToolContext) -> str:
         for number in range(40):
             context.progress(f"page {number}")
-            await anyio.sleep(0)
+            await checkpoint()
         self.begun.set()
         await anyio.sleep(30)
         return "never"

@@ -73,6 +73,13 @@ class HarmlessLooker:
         return harmless(found) if callable(found) else _nothing
 
 
+def harmless_looker(looker: Looker | None) -> HarmlessLooker | None:
+    """Return *looker*, if there is one, in a form whose failures change nothing."""
+    if looker is None or isinstance(looker, HarmlessLooker):
+        return looker
+    return HarmlessLooker(looker)
+
+
 class _HarmlessRecorder:
     __slots__ = ("happened",)
 
