@@ -13,11 +13,12 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from minamo.core.chunks import Call, FunctionCall
+from minamo.shell.measuring.telemetry import NoTelemetry
 from minamo.shell.providing.scripted import Scripted
 from minamo.shell.turns.progress_lines import LINES_MAX, LatestLines
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tool_job import CLEAN_UP_S
-from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.tools import Tools, as_tool
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.twin import Twin
 from minamo.wire.conversation import Message, user
@@ -175,6 +176,58 @@ async def test_a_turn_that_takes_too_long_says_so(twin: Twin) -> None:
         result = await rig.ask("go")
         assert (result.status, result.stop_reason) == ("timeout", "deadline")
         assert twin.messages("general")[-1].embeds
+
+
+class ToolLog:
+    """Telemetry that only looks at tools; may fail."""
+
+    def __init__(self, fails_at: str = "") -> None:
+        self.log: list[Any] = []
+        self.fails_at = fails_at
+
+    def stream_started(self, info: Any) -> Any:
+        return NoTelemetry()
+
+    def tool_started(self, name: str, call_id: str = "") -> ToolLog:
+        self.log.append((name, call_id))
+        if self.fails_at == "start":
+            raise OSError("oops")
+        return self
+
+    def ended(self, problem: str = "") -> None:
+        self.log.append(problem)
+        if self.fails_at == "end":
+            raise OSError("oops")
+
+
+@pytest.mark.parametrize("fails_at", ["", "start", "end"])
+async def test_telemetry_is_told_of_tools_and_their_ends(twin: Twin, fails_at: str) -> None:
+    async def hang() -> None:
+        await anyio.sleep(20)
+
+    log = ToolLog(fails_at)
+    tools = Tools([Crawler().look, as_tool(hang, timeout_ms=50)])
+    async with rigged(twin, answering(tools, "look", "hang"), telemetry=[log]) as rig:
+        assert (await rig.ask("go")).status == "completed"
+    ends = ["", "timeout"] if fails_at != "start" else []
+    assert log.log == [("look", "0"), ("hang", "1"), *ends]
+
+
+async def test_telemetry_hears_of_a_tool_that_was_stopped(twin: Twin) -> None:
+    begun = anyio.Event()
+
+    async def hang() -> None:
+        begun.set()
+        await anyio.sleep(20)
+
+    log = ToolLog()
+    async with rigged(twin, answering(Tools([hang]), "hang"), telemetry=[log]) as rig:
+        await twin.say("go", user="ann")
+        with anyio.fail_after(10):
+            await begun.wait()
+        await rig.client.kill(channel_id=twin.channel("general").id)
+        await rig.until(lambda: len(rig.results) == 1)
+    assert log.log == [("hang", "0"), "stopped"]
 
 
 class Onlooker:

@@ -124,7 +124,9 @@ class Client:
             page=self._inspector.page,
             services=(self.stops, lease),
         )
-        self._replies = Replies(self._channels, self.stops, policy, lease is not None, self._looker)
+        self._replies = Replies(
+            self._channels, self.stops, policy, lease is not None, self._looker, self._telemetry
+        )
         self._drain_s = drain_s
         self._closed = False
         self._closing: asyncio.Task[list[Receipt]] | None = None

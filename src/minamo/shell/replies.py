@@ -16,6 +16,7 @@ from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
 from minamo.shell.discord.replying import Reply
 from minamo.shell.measuring.looking import Looker
+from minamo.shell.measuring.telemetry import Telemetry
 from minamo.shell.outlet import Source
 from minamo.shell.stopping.stops import Stops
 from minamo.shell.stopping.wishes import Wish, Wishes
@@ -61,6 +62,7 @@ class Replies:
     _is_shared: bool
     """What runs in a channel may run in another process."""
     _looker: Looker | None
+    _telemetry: Telemetry
 
     async def stream(self, reply: Reply, source: Source) -> StreamResult:
         """Write what one source gives."""
@@ -123,6 +125,7 @@ class Replies:
                         channel_id=reply.target.channel_id,
                         progress=show,
                         watch=self._observer("turn", reply.channel_id),
+                        telemetry=self._telemetry,
                     )
                 ended = result.status == "completed"
             finally:

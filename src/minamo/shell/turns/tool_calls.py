@@ -19,6 +19,7 @@ import msgspec
 from attrs import define, field, frozen
 
 from minamo.core.chunks import Call, as_length
+from minamo.shell.measuring.telemetry import Several
 from minamo.shell.raising import place_of
 from minamo.shell.stopping.wishes import Wishes
 from minamo.shell.turns.tool_context import Progress, Show, ToolContext, ToolError
@@ -75,6 +76,7 @@ class Workshop:
     user_id: int | None = None
     channel_id: int | None = None
     show: Show | None = None
+    telemetry: Several = field(factory=Several)
 
     async def run(self, calls: Sequence[Call], scope: anyio.CancelScope) -> tuple[Answer, ...]:
         """Run *calls*; cancelling *scope* ends those that are not done yet."""
@@ -124,9 +126,14 @@ class Workshop:
         )
         given.update(dict.fromkeys(tool.described.contexts, context))
         job = ToolJob(tool.name, partial(tool.function, **given))
+        told = self.telemetry.tool_started(tool.name, call.id)
+        problem: Problem = "stopped"
         try:
-            return await self._run(tool, call, job)
+            answer = await self._run(tool, call, job)
+            problem = answer.problem
+            return answer
         finally:
+            told.ended(problem)
             line.show = None  # whatever it says now is about something that is over
             if job.left_behind:
                 tool.left_behind[:] = [one for one in tool.left_behind if not one.ended]

@@ -21,6 +21,7 @@ from minamo.errors import BadRequest
 from minamo.machine import Machine
 from minamo.machine.machine import Observer
 from minamo.shell.measuring.looking import harmless
+from minamo.shell.measuring.telemetry import Several, Telemetry, safely
 from minamo.shell.raising import first_of
 from minamo.shell.stopping.wishes import Wish, Wishes
 from minamo.shell.turns.silence import Hearing
@@ -86,10 +87,12 @@ async def run_turn(
     channel_id: int | None = None,
     progress: Show | None = None,
     watch: Observer | None = None,
+    telemetry: Telemetry | None = None,
 ) -> TurnResult:
     """Answer *messages*, with as many replies and rounds of tools as it takes.
 
-    *progress* is told what running tools say of themselves, *watch* every step of the machine.
+    *progress* is told what running tools say of themselves, *watch* every step of the machine,
+    *telemetry* of every tool that is run.
 
     Raises:
         BadRequest: something that is no provider, tools that are no `Tools`, or the like.
@@ -117,6 +120,7 @@ async def run_turn(
         user_id=user_id,
         channel_id=channel_id,
         show=progress,
+        telemetry=Several() if telemetry is None else safely(telemetry),
     )
     turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
     with wishes.heard_by(turn.hear, turn.take_back):
