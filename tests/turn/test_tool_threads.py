@@ -152,8 +152,15 @@ async def test_calls_that_were_left_behind_are_bounded(gate: threading.Event) ->
     assert again.tool_history[0].problem == ""
 
 
+THREADS = {
+    "anyio": anyio.to_thread.run_sync,
+    "asyncio": asyncio.to_thread,
+}
+
+
+@pytest.mark.parametrize("kind", THREADS)
 async def test_progress_from_a_thread_arrives_and_ends_with_the_call(
-    gate: threading.Event,
+    gate: threading.Event, kind: str
 ) -> None:
     said: list[Progress] = []
     outside: list[int] = []
@@ -165,7 +172,7 @@ async def test_progress_from_a_thread_arrives_and_ends_with_the_call(
         outside.append(1)
 
     async def stuck(context: ToolContext) -> None:
-        await anyio.to_thread.run_sync(work, context)
+        await THREADS[kind](work, context)
 
     stuck.__annotations__["context"] = ToolContext
 

@@ -7,9 +7,11 @@ cannot be stopped, because it runs in a thread, is left behind and answered for.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -172,23 +174,39 @@ class Workshop:
         return Answer(call=call, text=_cut(text, most), seconds=seconds, ends_turn=tool.ends_turn)
 
 
+def _loop_of_asyncio() -> asyncio.AbstractEventLoop | None:
+    """Return the running loop; None under trio, which has threads of its own."""
+    is_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
+    return asyncio.get_running_loop() if is_asyncio else None
+
+
 @define(eq=False)
 class _Line:
     """The way of one call's progress to the people who wait; cut when the call is answered."""
 
     show: Show | None
     _thread: int = field(factory=threading.get_ident, init=False, repr=False)
+    _loop: asyncio.AbstractEventLoop | None = field(
+        factory=_loop_of_asyncio, init=False, repr=False
+    )
 
     def __call__(self, progress: Progress) -> None:
-        """Show *progress*; a failure of the function that does is not the tool's."""
-        if self._thread != threading.get_ident():
-            # A tool's thread, which must not touch what belongs to the event loop.
-            anyio.from_thread.run_sync(self, progress)
-        elif self.show is not None:
-            try:
-                self.show(progress)
-            except Exception as error:  # noqa: BLE001 - a callback of the caller's
-                _LOG.warning("showing progress raised %s", type(error).__name__)
+        """Show *progress*, also from a thread, which must not touch what belongs to the loop."""
+        if self._thread == threading.get_ident():
+            self._show(progress)
+        elif self._loop is None:
+            anyio.from_thread.run_sync(self._show, progress)
+        else:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._show, progress)
+
+    def _show(self, progress: Progress) -> None:
+        if self.show is None:
+            return
+        try:
+            self.show(progress)
+        except Exception as error:  # noqa: BLE001 - a callback of the caller's, not of the tool's
+            _LOG.warning("showing progress raised %s", type(error).__name__)
 
 
 def failure(
