@@ -15,7 +15,7 @@ from minamo.bot.settings import (
     PersonaSettings,
     Settings,
 )
-from minamo.core.chunks import Error
+from minamo.core.chunks import Call, Error, FunctionCall
 from minamo.shell.providing.scripted import Scripted
 from minamo.twin import Twin
 from minamo.wire.conversation import Message
@@ -216,6 +216,26 @@ async def test_too_many_questions_are_refused_once(twin: Twin, running: Bot) -> 
         refusals = [text for text in twin.texts() if "questions in one minute" in text]
         assert len(refusals) == 1
         assert len(voice.heard) == 2
+
+
+class Rolling(Listening):
+    """Wants a die to be rolled twice, one after the other."""
+
+    def chat(self, messages: Sequence[Message], **options: Any) -> Scripted:
+        said = super().chat(messages, **options)
+        rolled = sum(one.role == "tool" for one in messages)
+        return said if rolled == 2 else Scripted([FunctionCall((Call("roll"),))])
+
+
+async def test_each_call_of_a_model_counts(twin: Twin, running: Bot) -> None:
+    voice = Rolling()
+    settings = Settings(limits=LimitSettings(replies_per_minute=3, at_once=0))
+    async with running(twin, settings, voice) as one:
+        await twin.say(one.mention("one"), user="ann")
+        assert len((await one.turn()).results) == 3
+        await twin.say(one.mention("two"), user="ann")
+        await one.until(lambda: any("questions in one minute" in text for text in twin.texts()))
+        assert len(voice.heard) == 3
 
 
 async def test_too_many_at_a_time(twin: Twin, running: Bot) -> None:

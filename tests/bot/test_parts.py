@@ -48,6 +48,29 @@ def test_so_many_replies_a_minute() -> None:
     assert ask(allowance) == Granted()
 
 
+def test_every_call_of_a_model_counts() -> None:
+    clock = Clock()
+    allowance = Allowance(LimitSettings(replies_per_minute=3, at_once=0), clock)
+    with allowance.asked(1) as granted:
+        assert isinstance(granted, Granted)
+        for _ in range(50):  # the turn goes on; it is the next question that waits
+            granted.call_model()
+            clock.now += 1
+    assert ask(allowance) == Denied(wait_s=57.0, told=False)
+    assert ask(allowance, who=2) == Granted()
+    clock.now += 57
+    assert ask(allowance) == Granted()
+
+
+def test_the_first_call_is_what_was_granted() -> None:
+    allowance = Allowance(LimitSettings(replies_per_minute=2, at_once=0), Clock())
+    for _ in range(2):
+        with allowance.asked(1) as granted:
+            assert isinstance(granted, Granted)
+            granted.call_model()
+    assert isinstance(ask(allowance), Denied)
+
+
 def test_so_many_at_a_time() -> None:
     allowance = Allowance(LimitSettings(replies_per_minute=0, at_once=1), Clock())
     with allowance.asked(1) as first:

@@ -50,10 +50,11 @@ async def test_the_demo_runs_and_ends(command: Callable[..., Any]) -> None:
     async with command("run") as demo:
         line = await demo.says("page ")
         address = line.split()[1]
-        origin, key = address.split("/?key=")
-        port = origin.rsplit(":", 1)[1]
-        cookies, headers = {f"minamo_{port}": key}, {"Origin": origin}
-        async with aiohttp.ClientSession(cookies=cookies, headers=headers) as page:
+        origin = address.split("/?key=")[0]
+        jar = aiohttp.CookieJar(unsafe=True)  # cookies of an address, as browsers keep them
+        async with aiohttp.ClientSession(cookie_jar=jar, headers={"Origin": origin}) as page:
+            async with page.get(address) as entered:
+                assert entered.status == 200
             async with page.get(f"{origin}/api/about") as about:
                 prompts = (await about.json())["prompts"]
             assert {"Hello", "Code", "A tool"} <= {one["title"] for one in prompts}

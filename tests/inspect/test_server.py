@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import socket
+import sys
 import threading
 
 import aiohttp
@@ -16,6 +18,7 @@ from minamo.errors import BadSetting
 from minamo.inspect import site
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import Prompt, serve
+from minamo.shell.measuring.inspector import inspector
 
 pytestmark = pytest.mark.anyio
 SECRET = "k" * 32
@@ -121,10 +124,120 @@ async def test_the_key_is_exchanged_for_a_cookie(visitor):
     ],
 )
 async def test_no_foreign_name_leads_here(visitor, host, status):
-    await visitor.enter()
-    name = f"minamo_{visitor.base.rpartition(':')[2]}"
-    found, _, _ = await visitor.get("/", Host=host, Cookie=f"{name}={SECRET}")
+    cookie = (await visitor.enter()).partition(";")[0]
+    found, _, _ = await visitor.get("/", Host=host, Cookie=cookie)
     assert found == status
+
+
+@pytest.mark.parametrize("key", ["", " " * 32, "short", 5])
+async def test_a_key_that_can_be_guessed_is_refused(hub, key):
+    with pytest.raises(BadSetting, match="16 characters") as caught:
+        async with serve(hub, key=key):
+            pass
+    assert not key or repr(key) not in str(caught.value)
+
+
+async def test_a_session_is_not_the_key_and_each_is_its_own(visitor):
+    first, second = await visitor.enter(), await visitor.enter()
+    assert SECRET not in first
+    name, _, session = first.partition(";")[0].partition("=")
+    assert session != second.partition(";")[0].partition("=")[2]
+    token, _, signature = session.partition(".")
+    forged = [SECRET, "", token, f"{token}.", f"{token}x.{signature}", f".{signature}", "ä.ä"]
+    async with aiohttp.ClientSession() as s:
+        for value in (session, *forged):
+            cookie = f"{name}={value}".encode().decode("latin-1")
+            async with s.get(f"{visitor.base}/", headers={"Cookie": cookie}) as answer:
+                assert answer.status == (200 if value == session else 403), value
+
+
+async def test_a_session_ends_with_its_page(hub):
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as s:
+        async with serve(hub, key=SECRET) as served:
+            port = served.port
+            cookie = (await Visitor(served, s).enter()).partition(";")[0]
+        async with (
+            serve(hub, key=SECRET, port=port) as served,
+            s.get(f"http://127.0.0.1:{port}/", headers={"Cookie": cookie}) as answer,
+        ):
+            assert answer.status == 403
+
+
+async def spoken(port, request):
+    """Send bytes as they are; the status of the answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    await writer.drain()
+    answer = await asyncio.wait_for(reader.readline(), 5)
+    writer.close()
+    await writer.wait_closed()
+    return int(answer.split()[1])
+
+
+HOST = b"Host: 127.0.0.1\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET / HTTP/1.1\r\n%sCookie: minamo_%%d=\xff\xfe\r\n\r\n" % HOST,
+        b"GET / HTTP/1.1\r\n%sCookie: \xff=\xfe; minamo_%%d=a\r\n\r\n" % HOST,
+        b"GET / HTTP/1.1\r\n%sCookie: minamo_%%d=%%%%ff%%%%fe\r\n\r\n" % HOST,
+        b'GET / HTTP/1.1\r\n%sCookie: minamo_%%d="\\377\\376"\r\n\r\n' % HOST,
+        b"GET /?key=\xff HTTP/1.1\r\n%s\r\n" % HOST,
+        b"GET /?key=%%%%ff%%%%fe HTTP/1.1\r\n%s\r\n" % HOST,
+        b"GET /page/%%%%ff HTTP/1.1\r\n%s\r\n" % HOST,
+        b"GET / HTTP/1.1\r\nHost: \xff\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: [\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1:abc\r\n\r\n",
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"GET / HTTP/1.1\r\n%sAccept: \xff\r\n\r\n" % HOST,
+        b"POST /api/say HTTP/1.1\r\n%sOrigin: http://[\r\nContent-Length: 0\r\n\r\n" % HOST,
+        b"POST /api/say HTTP/1.1\r\n%sOrigin: \xff\r\nContent-Length: 0\r\n\r\n" % HOST,
+    ],
+)
+async def test_no_bytes_from_outside_are_trouble(visitor, request_bytes):
+    port = int(visitor.base.rpartition(":")[2])
+    wanted = request_bytes.replace(b"%%", b"%").replace(b"%d", b"%d" % port)
+    assert 400 <= await spoken(port, wanted) < 500
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xff\xfe", b"[" * 100_000, b"null", b"[]", b'{"text": 5}', b'{"text": "\\ud800"}',
+        b'{"message": "\\ud800"}', b'{"t": ' + b"9" * 400 + b', "end": true}',
+        b'{"chunk": {"type": ["text"]}}',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["application/json; charset=no-such", "text/plain"])
+async def test_no_body_from_the_page_is_trouble(visitor, body, kind):
+    await visitor.enter()
+    sent = {"Origin": visitor.base, "Content-Type": kind}
+    for path in ("say", "stop", "press", "look"):
+        url = f"{visitor.base}/api/{path}"
+        async with visitor.session.post(url, data=body, headers=sent) as answer:
+            assert answer.status in (200, 400), (path, answer.status)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("terminal", [Terminal(), io.StringIO(), None])
+async def test_the_key_is_for_the_terminal_and_in_no_log(terminal, caplog, monkeypatch):
+    caplog.set_level(0)
+    made = inspector(True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    async with made.page():
+        monkeypatch.undo()
+        key = made.address.partition("key=")[2]
+        assert len(key) >= 32
+        assert key not in caplog.text
+        assert "the live page is served on port" in caplog.text
+    if terminal is not None:
+        assert (key in terminal.getvalue()) == terminal.isatty()
 
 
 async def test_other_names_must_be_given(hub):

@@ -137,7 +137,7 @@ def test_events_take_every_row_that_guards_let_pass(name: str) -> None:
     actors = stand_in(chart)
     table = compile(chart, actors)
 
-    @settings(max_examples=2_500)
+    @settings(max_examples=5_000)
     @given(events(chart), st.integers(0, 2**32))
     def walk(sequence: list[str], seed: int) -> None:
         dice = random.Random(seed)

@@ -9,7 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.progress_lines import LINES_MAX
+from minamo.shell.turns.tool_calls import LEFT_BEHIND_MAX
+from minamo.shell.turns.tool_job import CLEAN_UP_S
+from minamo.shell.turns.turn_settings import STOP_GRACE_MS, TurnSettings
 
 pytestmark = pytest.mark.anyio
 PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
@@ -32,6 +35,7 @@ async def test_the_programs_of_the_page_run() -> None:
     assert result.status == "completed"
     assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]
     assert len(await names["roll"](6, 3)) == 3
+    assert await names["sum_up"](2) == 2
 
 
 def test_the_table_of_limits_is_right() -> None:
@@ -39,3 +43,15 @@ def test_the_table_of_limits_is_right() -> None:
     told = {name: value.replace(" ", "") for name, value in rows.items()}
     real = {name: str(value or "none") for name, value in attrs.asdict(TurnSettings()).items()}
     assert told == real
+
+
+def test_the_numbers_in_the_prose_are_right() -> None:
+    assert "every tool that it ends a second to clean up" in " ".join(PAGE.split())
+    assert CLEAN_UP_S == 1
+    assert "After four calls of one tool" in PAGE
+    assert LEFT_BEHIND_MAX == 4
+    assert f"a turn shows at most {LINES_MAX} of them" in PAGE
+    scaling = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    for page in (PAGE, scaling):
+        assert re.search(r"a second[^.]* \(`stop_grace_ms`\)", page)
+    assert STOP_GRACE_MS == 1_000

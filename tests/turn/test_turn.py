@@ -14,10 +14,13 @@ from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.providing.adapters import OpenAICompatible
 from minamo.shell.providing.scripted import Scripted
+from minamo.shell.stopping.wishes import Wish
+from minamo.shell.turns.tool_calls import Workshop
 from minamo.shell.turns.tool_context import Progress, ToolContext, ToolError
 from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
-from minamo.wire.conversation import Message, assistant, system, tool, user
+from minamo.wire.conversation import Message, assistant, paired, system, tool, user
 from senders import virtually
 from turning import Dialogue, Stage, asks, calls, play, turn
 
@@ -252,15 +255,18 @@ def test_what_discord_refuses_is_refused_from_any_provider() -> None:
     assert (result.status, result.stop_reason, llm.asked) == ("error", "delivery_lost", [])
 
 
-def test_nothing_that_a_provider_or_a_pass_does_is_raised(caplog: Any) -> None:
+def test_nothing_that_a_provider_or_a_pass_does_is_raised(caplog: Any, monkeypatch: Any) -> None:
     def impossible(*_: Any) -> Any:
         raise BadRequest("a tool's message answers nothing")
 
     def faulty(*_: Any) -> Any:
         raise OSError("sk-secret")
 
-    async def raises(source: Any, **_: bool) -> Any:
+    async def raises(*_: Any, **__: bool) -> Any:
         raise OSError("sk-secret")
+
+    async def returns_nothing(source: Any, **_: bool) -> Any:
+        return None
 
     def watching(_: Any) -> None:
         raise OSError("oops")
@@ -276,7 +282,12 @@ def test_nothing_that_a_provider_or_a_pass_does_is_raised(caplog: Any) -> None:
     told = play(lambda on: on.turn(Scripted(["Hi"]), stream_pass=raises))
     assert told.data == Error("api_error", "the reply could not be shown (OSError)")
     assert told.error_unshown
+    told = play(lambda on: on.turn(Scripted(["Hi"]), stream_pass=returns_nothing))
+    assert told.data == Error("api_error", "the reply could not be shown (TypeError)")
     told = play(lambda on: on.turn(Scripted(["Hi"]), watch=watching))
+    assert (told.status, told.accumulated_text) == ("completed", "Hi")
+    monkeypatch.setattr(Workshop, "run", raises)
+    told = play(lambda on: on.turn(Dialogue([asks("roll")]), Tools([roll])))
     assert told.data == Error("api_error", "internal error (OSError)")
     assert (told.status, told.error_unshown) == ("error", True)
 
@@ -376,6 +387,63 @@ def test_the_turn_as_one_stream_adds_up() -> None:
 def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadSetting, match=next(iter(wrong))):
         TurnSettings(**wrong)
+
+
+SLOW = Scripted([(40, "Once more.\n\n"), (40, "And again.\n\n")], hangs=True)
+
+
+@pytest.mark.parametrize(
+    ("replies", "over_at", "shown", "problems"),
+    [
+        ([SLOW], 60, ["Once more."], []),
+        ([asks("sleep", seconds=100)], 60, [], ["stopped"]),
+        ([asks("sleep", seconds=50), SLOW], 60, [], [""]),
+        ([asks("sleep", seconds=25)], 60, [], ["", "", "stopped"]),
+        # The call comes while the reply is told to end.
+        ([["Let me see. ", (60, calls("sleep", seconds=1)), Done()]], 60, ["Let me see."], None),
+        ([[Done()]], 0, [], []),
+    ],
+)
+def test_a_turn_has_a_deadline(
+    replies: list[Any], over_at: float, shown: list[str], problems: list[str] | None
+) -> None:
+    async def sleep(seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+    stage, times = Stage(), []
+
+    async def story(on: Stage) -> TurnResult:
+        result = await on.turn(
+            Dialogue(replies), Tools([sleep]), settings=TurnSettings(turn_deadline_ms=60_000)
+        )
+        times.append(anyio.current_time())
+        return result
+
+    result = play(story, stage)
+    assert times == [over_at]
+    assert stage.shown == shown
+    if over_at:
+        assert (result.status, result.stop_reason) == ("timeout", "deadline")
+        assert result.error_unshown
+    if problems is not None:
+        assert [one.problem for one in result.tool_history] == problems
+    assert paired(result.messages)
+
+
+@pytest.mark.parametrize("kind", ["user", "follow_up", "kill"])
+def test_a_wish_after_the_deadline_changes_nothing(kind: Any) -> None:
+    """The pass needs a while to end, and a wish comes meanwhile."""
+    stage = Stage()
+
+    async def slow_to_end(source: Any, **how: bool) -> StreamResult:
+        result = await stage.stream_pass(source, **how)
+        await anyio.sleep(2)
+        stage.wishes.put(Wish(kind=kind))
+        return result
+
+    how = TurnSettings(turn_deadline_ms=60_000)
+    told = play(lambda on: on.turn(SLOW, settings=how, stream_pass=slow_to_end), stage)
+    assert (told.status, told.stop_reason) == ("timeout", "deadline")
 
 
 def test_messages_are_not_changed() -> None:

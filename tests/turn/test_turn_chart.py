@@ -34,9 +34,13 @@ TOOLS = Tools([work, fail, as_tool(work, name="last", ends_turn=True)])
 
 
 def status(
-    *scripts: Any, wish: Wish | None = None, when: float | None = None, **options: Any
+    *scripts: Any,
+    wish: Wish | None = None,
+    when: float | None = None,
+    then: Callable[[Stage], object] | None = None,
+    **options: Any,
 ) -> str:
-    """Play a turn that is watched; a wish comes *when*, or before it."""
+    """Play a turn that is watched; a wish comes *when*, or before it, and *then* something else."""
     stage = Stage()
     options.setdefault("tools", TOOLS)
 
@@ -46,12 +50,14 @@ def status(
         async with anyio.create_task_group() as tasks:
             if wish is not None and when is not None:
                 tasks.start_soon(at, when, lambda: on.wishes.put(wish))
+            if when is not None and then is not None:
+                tasks.start_soon(at, when + 0.5, lambda: then(on))
             return await on.turn(Dialogue(list(scripts)), watch=SEEN, **options)
 
     return play(story, stage).status
 
 
-def late(wish: Wish) -> str:
+def late(wish: Wish, story: Dialogue | None = None, **options: Any) -> str:
     """A wish that comes when the reply has its outcome and the turn does not know it yet."""
     stage = Stage()
 
@@ -60,8 +66,9 @@ def late(wish: Wish) -> str:
         stage.wishes.put(wish)
         return result
 
-    story = Dialogue([asks("work")])
-    return play(lambda on: on.turn(story, TOOLS, stream_pass=stream_pass, watch=SEEN), stage).status
+    llm = story or Dialogue([asks("work")])
+    options |= {"stream_pass": stream_pass, "watch": SEEN}
+    return play(lambda on: on.turn(llm, TOOLS, **options), stage).status
 
 
 def test_p09_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None]) -> None:
@@ -90,6 +97,16 @@ def test_p09_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None
         assert status(hangs, wish=wish, when=3) == outcome
         assert status(long, wish=wish, when=3) == outcome
         assert late(wish) == outcome
+        assert late(wish, Dialogue([down]), fallbacks=[Dialogue([hello])]) == outcome
+    soon = TurnSettings(turn_deadline_ms=2_000)
+    assert status(hangs, settings=soon) == "timeout"
+    assert status(long, settings=soon) == "timeout"
+    for then, outcome in (
+        (lambda on: on.wishes.forget(), "completed"),
+        (lambda on: on.wishes.put(KILL), "stopped_by_user"),
+    ):
+        assert status(long, hello, wish=USER, when=3, then=then) == outcome
+    assert status(long, hello, wish=USER, when=8.5) == "stopped_by_user"
     figure(str(SEEN))
     assert not SEEN.missing, str(SEEN)
 

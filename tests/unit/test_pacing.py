@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import anyio
 import pytest
 
-from minamo.shell.sending.pacing import PACES, PAUSE_MAX_S, Meter, Pace, Pacer
+from minamo.errors import BadSetting
+from minamo.shell.sending.pacing import MESSAGES, PACES, PAUSE_MAX_S, Meter, Pace, Pacer
 from minamo.shell.sending.sender import Lost, PutOff, Rejected, Took
 from senders import virtually
 
@@ -90,7 +94,7 @@ def test_the_first_call_of_a_route_opens_it_only_when_answered(
 def test_a_caller_cancelled_at_the_gate_or_in_its_wait_harms_nobody() -> None:
     async def story() -> None:
         for after in (0.0, 0.3, 1.2, 2.5):
-            pacer = Pacer({"create": (Pace(1, 1.0),)})
+            pacer = Pacer({**PACES, "create": (Pace(1, 1.0),)})
 
             async def call(channel: int, pacer: Pacer = pacer) -> None:
                 async with pacer.turn("create", channel) as turn:
@@ -206,3 +210,30 @@ def test_a_very_long_pause_is_asked_about_again() -> None:
             assert anyio.current_time() - began == pytest.approx(PAUSE_MAX_S, abs=0.1)
 
     virtually(main)
+
+
+@pytest.mark.parametrize("route", PACES)
+def test_a_pacer_without_a_route_is_refused(route: str) -> None:
+    paces = {name: pace for name, pace in PACES.items() if name != route}
+    with pytest.raises(BadSetting, match=f"needs a pace for {route};"):
+        Pacer(paces)
+
+
+@pytest.mark.parametrize("burst", [0, -1, True, 1.5, None, "4"])
+def test_a_burst_that_lets_nothing_through_is_refused(burst: Any) -> None:
+    with pytest.raises(BadSetting, match="burst must be a whole number above 0"):
+        Pace(burst, 1.0)
+
+
+@pytest.mark.parametrize("every_s", [0, 0.0, -1, math.inf, math.nan, True, None, "1"])
+def test_a_rate_that_is_none_is_refused(every_s: Any) -> None:
+    with pytest.raises(BadSetting, match="every_s must be a number above 0"):
+        Pace(1, every_s)
+
+
+@pytest.mark.parametrize("paces", [(MESSAGES, 5), (None,)])
+def test_what_is_no_pace_is_refused(paces: Any) -> None:
+    with pytest.raises(BadSetting, match="the paces of edit must be a tuple"):
+        Pacer({**PACES, "edit": paces})
+    with pytest.raises(BadSetting, match="the paces of process"):
+        Pacer(PACES, paces[-1])

@@ -1,4 +1,7 @@
-"""How much one person may ask for: so many replies a minute, and so many at a time."""
+"""How much one person may ask for: so many replies a minute, and so many at a time.
+
+A reply is one call of a model.  A turn with tools has several, and each of them counts.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,18 @@ _WINDOW_S = 60.0
 PEOPLE_MAX = 10_000
 
 
-@frozen
+@define
 class Granted:
     """Go ahead."""
+
+    _count: Callable[[], object] = field(default=lambda: None, repr=False, eq=False)
+    _calls: int = field(default=0, init=False, eq=False)
+
+    def call_model(self) -> None:
+        """Count a call of a model; the first one is what was granted."""
+        self._calls += 1
+        if self._calls > 1:
+            self._count()
 
 
 @frozen
@@ -34,7 +46,8 @@ class Denied:
 
 @define(eq=False)
 class _Person:
-    asked: deque[float] = field(factory=deque)
+    asked: deque[float]
+    """When the latest replies began, as many of them as may fall into a minute."""
     running: int = 0
     told_at: float = float("-inf")
 
@@ -62,12 +75,14 @@ class Allowance:
         person.asked.append(now)
         person.running += 1
         try:
-            yield Granted()
+            yield Granted(lambda: person.asked.append(self._clock()))
         finally:
             person.running -= 1
 
     def _person(self, user_id: int, now: float) -> _Person:
-        person = self._people.setdefault(user_id, _Person())
+        person = self._people.get(user_id)
+        if person is None:
+            person = self._people[user_id] = _Person(deque(maxlen=self._limits.replies_per_minute))
         self._people.move_to_end(user_id)
         while person.asked and person.asked[0] <= now - _WINDOW_S:
             person.asked.popleft()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from typing import Any
 
 import hikari
-from attrs import define, field
+from attrs import define, field, frozen
 
-from minamo.bot.allowance import Allowance, Denied
+from minamo.bot.allowance import Allowance, Denied, Granted
 from minamo.bot.commands import Ask, read_ask, register_ask
 from minamo.bot.memory import direct_conversation
 from minamo.bot.phrases import too_much
 from minamo.bot.settings import PersonaSettings, Settings
+from minamo.core.chunks import Chunk
 from minamo.errors import ClientClosed
 from minamo.shell.client import Client
 from minamo.shell.discord.calls import Calls, whisper
@@ -30,6 +31,19 @@ from minamo.wire.conversation import Message, system, user
 _LOG = logging.getLogger("minamo.bot")
 
 Told = Callable[[TurnResult], object]
+
+
+@frozen
+class Counted:
+    """A provider whose calls count against what somebody may ask for."""
+
+    _provider: Chats
+    _granted: Granted = field(repr=False)
+
+    def chat(self, messages: Sequence[Message], **options: Any) -> AsyncIterable[str | Chunk]:
+        """A conversation, ready to be sent."""
+        self._granted.call_model()
+        return self._provider.chat(messages, **options)
 
 
 @define(eq=False)
@@ -83,9 +97,8 @@ class Answering:
             said = await self._conversation(event)
             if said:
                 in_guild = event.message.guild_id is not None
-                await self._answer(
-                    event, said, self._persona_in(event.channel_id) if in_guild else None
-                )
+                persona = self._persona_in(event.channel_id) if in_guild else None
+                await self._answer(event, said, persona, verdict)
 
     async def _on_interaction(self, event: hikari.InteractionCreateEvent) -> None:
         one = event.interaction
@@ -102,14 +115,14 @@ class Answering:
                 # Somebody who used a command is always answered; it is only for their eyes.
                 await self._calls.make(whisper(one, too_much(verdict, wording)))
                 return
-            await self._on_ask(one, ask)
+            await self._on_ask(one, ask, verdict)
 
-    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask) -> None:
+    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask, granted: Granted) -> None:
         persona = self._persona_named(ask.persona) or self._persona_in(one.channel_id)
         if one.guild_id is None:
             persona = None  # there are no webhooks in direct messages
         name = one.user.global_name or one.user.username
-        await self._answer(one, [user(ask.prompt, name=str(name))], persona)
+        await self._answer(one, [user(ask.prompt, name=str(name))], persona, granted)
 
     def _wording(self, locale: str | None = None) -> Wording:
         """The words for somebody; only commands tell which language a person speaks."""
@@ -148,11 +161,15 @@ class Answering:
         return said
 
     async def _answer(
-        self, target: Any, said: Sequence[Message], persona: PersonaSettings | None
+        self,
+        target: Any,
+        said: Sequence[Message],
+        persona: PersonaSettings | None,
+        granted: Granted,
     ) -> None:
         prompt = (persona and persona.prompt) or self.settings.bot.system_prompt
         messages = [system(prompt), *said] if prompt.strip() else list(said)
-        first, *others = self.providers
+        first, *others = (Counted(one, granted) for one in self.providers)
         result = await self._quietly(
             self.client.turn(
                 target,

@@ -150,7 +150,7 @@ class LimitSettings:
     """How much one person may ask for."""
 
     replies_per_minute: int = field(default=6, validator=_whole(0, 600))
-    """0: any number."""
+    """0: any number.  Each call of a model is one; a question that takes tools has several."""
     at_once: int = field(default=2, validator=_whole(0, 50))
     """0: any number."""
 

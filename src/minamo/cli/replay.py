@@ -104,19 +104,24 @@ def _show(name: str, replayed: Replayed) -> None:
 
     result = replayed.result
     why = f" ({result.stop_reason})" if result.stop_reason else ""
-    print(colours.painted(f"{name}: {result.status}{why}", colours.BOLD, on=on))
+    _print(colours.painted(f"{name}: {result.status}{why}", colours.BOLD, on=on))
     for kind, blocks in (("thought", replayed.thoughts), ("details", replayed.details)):
         for block in blocks:
-            print(_framed(kind, block, dim))
+            _print(_framed(kind, block, dim))
     for number, message in enumerate(replayed.messages, 1):
-        print(_framed(f"message {number}", message, str))
+        _print(_framed(f"message {number}", message, str))
     for call in result.function_calls:
-        print(f"  call     {call.name}({json.dumps(dict(call.arguments))})")
-    print(dim(f"  way      {' > '.join(result.states)}"))
+        _print(f"  call     {call.name}({json.dumps(dict(call.arguments))})")
+    _print(dim(f"  way      {' > '.join(result.states)}"))
     books = (("hidden", result.suppressed, HIDDEN), ("added", result.additions, ADDED))
     for title, counts, words in books:
         for reason, count in counts.items():
-            print(dim(f"  {title:<8} {count} characters: {reason}. {words.get(reason, '')}"))
+            _print(dim(f"  {title:<8} {count} characters: {reason}. {words.get(reason, '')}"))
+
+
+def _print(text: str) -> None:
+    """Print *text*; half a pair of surrogates, which no terminal takes, as a question mark."""
+    print(text.encode("utf-8", "replace").decode())
 
 
 def _framed(title: str, text: str, style: object) -> str:

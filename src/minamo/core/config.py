@@ -56,8 +56,12 @@ def _tables(_: object, __: object, value: object) -> None:
         raise BadSetting(f"tables must be code, bullets or raw; it is {value!r}")
 
 
+def _on_one_line(rule: object) -> str:
+    return str(rule) if str(rule).isprintable() else repr(rule)
+
+
 def _rules(_: object, __: object, value: frozenset[object]) -> None:
-    unknown = sorted(str(rule) for rule in value if rule not in RULES)
+    unknown = sorted(_on_one_line(rule) for rule in value if rule not in RULES)
     if unknown:
         raise BadSetting(
             f"clean_off names unknown rules {', '.join(unknown)}; known are {', '.join(RULES)}"
@@ -87,7 +91,7 @@ def _ids(value: object) -> Any:
     return {name: str(number) for name, number in value.items()}
 
 
-_MS = _between(1)
+_MS = _between(1, limits.MS_MAX)
 
 
 @frozen(kw_only=True)
@@ -106,7 +110,7 @@ class StreamConfig:
     inactivity_timeout_ms: int = field(default=120_000, validator=_MS)
     first_token_timeout_ms: int = field(default=120_000, validator=_MS)
     stream_deadline_ms: int = field(default=900_000, validator=_MS)
-    sdk_call_timeout_ms: int = field(default=120_000, validator=_between(10_000))
+    sdk_call_timeout_ms: int = field(default=120_000, validator=_between(10_000, limits.MS_MAX))
     """For one pass of a tool loop; every chunk and every receipt winds it up again."""
     drain_timeout_ms: int = field(default=5_000, validator=_MS)
     """How long somebody who stopped a reply waits, at most, for what was sent already."""

@@ -104,3 +104,6 @@ SENTENCE_TAIL_MAX = 12
 
 # Discord's own limit; emoji count twice there.
 UTF16_MAX = 2000
+
+# A year.  A longer time means "never", and a number of 400 digits does not fit into a clock.
+MS_MAX = 31_536_000_000

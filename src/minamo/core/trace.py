@@ -24,9 +24,19 @@ SETTINGS = (
     "speaker_names", "generic_speaker_guard", "mentions", "prefill",
 )  # fmt: skip
 
+# Thirty years: longer than any stream, and small enough that every float of it is exact to a
+# microsecond.
+SECONDS_MAX = 1e9
+# Schemas nest five or six deep, and so do the arguments of calls.  Whatever walks or writes a
+# line recursively must survive it.
+DEPTH_MAX = 64
+
 _ERROR_KINDS = (
     "api_error", "rate_limit", "content_blocked", "timeout", "provider_overloaded", "model_error",
 )  # fmt: skip
+# How much of a wrong value a message repeats.
+_SHOWN_MAX = 60
+_TOO_DEEP = "not JSON that anyone would write: nested too deeply"
 _EVENTS = ("chunk", "stop", "kill", "delivery_lost", "end")
 _CHUNKS = {
     "text": ("content",),
@@ -85,15 +95,40 @@ def read_trace(lines: Iterable[str]) -> Trace:
 
 def _parse(line: str) -> object:
     try:
-        return json.loads(line, parse_constant=_no_constant)
+        value = json.loads(line, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
-        raise BadTrace("not JSON that anyone would write: nested too deeply") from None
+        raise BadTrace(_TOO_DEEP) from None
     except ValueError as error:
         raise BadTrace(f"not JSON: {error}") from None
+    _check_depth(value)
+    return value
 
 
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(digits: str) -> float:
+    """Refuse a number like 1e400: it would be written as `Infinity`, which is no JSON."""
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits[:20]} is too large a number")
+    return value
+
+
+def _check_depth(value: object) -> None:
+    level = [value]
+    for _ in range(DEPTH_MAX):
+        level = [
+            item
+            for one in level
+            for item in (
+                one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+            )
+        ]
+        if not level:
+            return
+    raise BadTrace(_TOO_DEEP)
 
 
 def _settings(record: Mapping[str, Any], *, first: bool) -> StreamConfig:
@@ -110,8 +145,10 @@ def _moment(record: Mapping[str, Any], now: float) -> Moment:
     if len(named) != 1:
         raise BadTrace(f"a line has exactly one of {', '.join(_EVENTS)}; this has {len(named)}")
     at = record.get("t", now)
-    if isinstance(at, bool) or not isinstance(at, int | float) or not math.isfinite(at) or at < 0:
-        raise BadTrace(f"t must be a number of seconds, 0 or more; it is {at!r}")
+    if isinstance(at, bool) or not isinstance(at, int | float) or at < 0:
+        raise BadTrace(f"t must be a number of seconds, 0 or more; it is {_shown(at)}")
+    if at > SECONDS_MAX:
+        raise BadTrace(f"t must be at most {SECONDS_MAX:.0f} seconds; it is {_shown(at)}")
     if at < now:
         raise BadTrace(f"t goes backwards: {at} after {now}")
     event, value = named[0], record[named[0]]
@@ -122,7 +159,7 @@ def _moment(record: Mapping[str, Any], now: float) -> Moment:
         # of a chunk it was there before the chunk was looked at.
         return _stop(float(at), value, first="t" in record)
     if value is not True:
-        raise BadTrace(f"{event} must be true; it is {value!r}")
+        raise BadTrace(f"{event} must be true; it is {_shown(value)}")
     return Moment(float(at), event, first=event == "kill" and "t" in record)
 
 
@@ -130,10 +167,10 @@ def _stop(at: float, value: object, *, first: bool) -> Moment:
     stop = _only(_object(value, "stop"), ("kind", "requester", "context"), "a stop")
     kind = stop.get("kind")
     if kind not in ("user", "follow_up"):
-        raise BadTrace(f"a stop's kind must be user or follow_up; it is {kind!r}")
+        raise BadTrace(f"a stop's kind must be user or follow_up; it is {_shown(kind)}")
     requester = stop.get("requester")
     if requester is not None and not isinstance(requester, str | int):
-        raise BadTrace(f"a stop's requester must be an id; it is {requester!r}")
+        raise BadTrace(f"a stop's requester must be an id; it is {_shown(requester)}")
     event = "stop" if kind == "user" else "follow_up"
     return Moment(at, event, requester=None if requester is None else str(requester), first=first)
 
@@ -141,8 +178,8 @@ def _stop(at: float, value: object, *, first: bool) -> Moment:
 def _chunk(value: object) -> Chunk:
     record = _object(value, "a chunk")
     kind = record.get("type")
-    if kind not in _CHUNKS:
-        raise BadTrace(f"a chunk's type must be one of {', '.join(_CHUNKS)}; it is {kind!r}")
+    if not isinstance(kind, str) or kind not in _CHUNKS:
+        raise BadTrace(f"a chunk's type must be one of {', '.join(_CHUNKS)}; it is {_shown(kind)}")
     _only(record, ("type", "thoughts", *_CHUNKS[kind]), f"a {kind} chunk")
     thoughts = record.get("thoughts", [])
     if not isinstance(thoughts, list) or not all(isinstance(one, str) for one in thoughts):
@@ -166,7 +203,8 @@ def _chunk(value: object) -> Chunk:
 def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> Error:
     kind = record.get("kind")
     if kind not in _ERROR_KINDS:
-        raise BadTrace(f"an error's kind must be one of {', '.join(_ERROR_KINDS)}; it is {kind!r}")
+        known = ", ".join(_ERROR_KINDS)
+        raise BadTrace(f"an error's kind must be one of {known}; it is {_shown(kind)}")
     return Error(
         kind=kind,
         message=_typed(record, "message", str, ""),
@@ -206,18 +244,24 @@ def _typed(record: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:
     value = record.get(key, default)
     fine = value is default or (isinstance(value, kind) and (kind is bool or value is not True))
     if not fine or (isinstance(value, bool) and kind is not bool):
-        raise BadTrace(f"{key} has the wrong type: {value!r}")
+        raise BadTrace(f"{key} has the wrong type: {_shown(value)}")
     return value
+
+
+def _shown(value: object) -> str:
+    """Return the beginning of *value* as Python writes it, for a message of one line."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise BadTrace(f"{what} must be a JSON object; it is {json.dumps(value)[:60]}")
+        raise BadTrace(f"{what} must be a JSON object; it is {_shown(value)}")
     return value
 
 
 def _only(record: Mapping[str, Any], known: tuple[str, ...], what: str) -> Mapping[str, Any]:
     for key in record:
         if key not in known:
-            raise BadTrace(f"{what} has no {key!r}; known are {', '.join(known)}")
+            raise BadTrace(f"{what} has no {_shown(key)}; known are {', '.join(known)}")
     return record

@@ -1,13 +1,16 @@
-"""Who may come in.
+"""Access control for the live page: session cookie, Host check, same-origin check.
 
 Three locks, because what is shown are people's words.  The address holds a random key, which is
-exchanged for a cookie that scripts and other sites cannot use.  The name the browser asked for
-must be an address or `localhost`, so that no foreign name can be bound to this machine.  And
-what changes something must come from the page itself.
+exchanged for a session cookie that scripts and other sites cannot use, and from which the key
+cannot be learnt.  The name the browser asked for must be an address or `localhost`, so that no
+foreign name can be bound to this machine.  And what changes something must come from the page
+itself.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable
@@ -17,6 +20,8 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 from attrs import define, field
+
+from minamo.errors import BadSetting
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -39,6 +44,8 @@ _HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><title>minamo</tit
 _ENTERED = (
     f'{_HEAD}<meta http-equiv="refresh" content="0;url=/"><p><a href="/">minamo</a></p></html>'
 )
+# Nobody who may try as often as the network allows guesses so many characters.
+KEY_LENGTH_MIN = 16
 # Browsers ask for it by themselves, whatever they show; it tells nothing.
 ICON = "/favicon.ico"
 
@@ -51,6 +58,12 @@ class Doors:
     names: frozenset[str]
     """Host names under which it is reached, besides addresses and `localhost`."""
     port: int = 0
+    _secret: bytes = field(factory=lambda: secrets.token_bytes(32), init=False, repr=False)
+    """Signs the sessions.  Made anew at every start, so that they end with the page."""
+
+    def __attrs_post_init__(self) -> None:
+        if len(str(self.key).strip()) < KEY_LENGTH_MIN:
+            raise BadSetting(f"the key of the page must have {KEY_LENGTH_MIN} characters or more")
 
     @property
     def cookie(self) -> str:
@@ -73,6 +86,8 @@ class Doors:
 
     def refusal(self, request: web.Request) -> web.StreamResponse | None:
         """Why *request* is not let in, or the cookie for its key; None if it may pass."""
+        if not _is_text(request):
+            return told(400, "the headers of that request are not UTF-8 text")
         name = _host_name(request.headers.get("Host", ""))
         if name is None or not (_is_address(name) or name == "localhost" or name in self.names):
             return told(403, "this page is not served under that name")
@@ -80,21 +95,27 @@ class Doors:
             return told(403, "only the page itself may ask for that")
         if request.path == "/" and "key" in request.query:
             return self._exchange(request)
-        if request.path != ICON and not self._fits(request.cookies.get(self.cookie, "")):
+        if request.path != ICON and not self._is_session(request.cookies.get(self.cookie, "")):
             return _shut(request)
         return None
 
     def _exchange(self, request: web.Request) -> web.Response:
-        if not self._fits(request.query["key"]):
+        if not _same(request.query["key"], self.key):
             return _shut(request)
         # Not a redirect: one that began on another site would arrive without the strict cookie.
         # A page that goes on by itself is its own origin, and leaves no key in the history.
         response = web.Response(text=_ENTERED, content_type="text/html")
-        response.set_cookie(self.cookie, self.key, httponly=True, samesite="Strict", path="/")
+        session = self._session(secrets.token_urlsafe(24))
+        response.set_cookie(self.cookie, session, httponly=True, samesite="Strict", path="/")
         return response
 
-    def _fits(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode(), self.key.encode())
+    def _session(self, token: str) -> str:
+        """Return a random *token* with our signature; nothing has to be remembered of it."""
+        signed = hmac.new(self._secret, token.encode("utf-8", "replace"), hashlib.sha256)
+        return f"{token}.{signed.hexdigest()}"
+
+    def _is_session(self, given: str) -> bool:
+        return _same(given, self._session(given.partition(".")[0]))
 
 
 def told(status: int, words: str) -> web.Response:
@@ -116,9 +137,29 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
         return told(error.status, error.reason)
 
 
+def _same(given: str, meant: str) -> bool:
+    """Compare two texts in a time that does not tell where they differ."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), meant.encode("utf-8", "replace"))
+
+
+def _is_text(request: web.Request) -> bool:
+    """Whether all headers are UTF-8; aiohttp keeps other bytes as lone surrogates."""
+    return all(is_unicode(value) for value in request.headers.values())
+
+
+def is_unicode(text: str) -> bool:
+    """Whether *text* can be written as UTF-8."""
+    with suppress(UnicodeEncodeError):
+        text.encode()
+        return True
+    return False
+
+
 def _same_origin(request: web.Request) -> bool:
-    origin = urlsplit(request.headers.get("Origin", ""))
-    return origin.netloc != "" and origin.netloc == request.headers.get("Host", "")
+    with suppress(ValueError):
+        origin = urlsplit(request.headers.get("Origin", ""))
+        return origin.netloc != "" and origin.netloc == request.headers.get("Host", "")
+    return False
 
 
 def _host_name(host: str) -> str | None:

@@ -49,12 +49,12 @@ async def serve(
         hub: What there is to see.
         host: Only this machine can look, unless another address is given.
         port: 0 takes a free one.
-        key: What the address must hold; random unless given.
+        key: What the address must hold, 16 characters or more; random unless given.
         actions: What the page may do; without it, the page only looks.
         names: Further host names under which it is reached, as behind a proxy.
 
     Raises:
-        BadSetting: the port cannot be used.
+        BadSetting: the port cannot be used, or the key is too short.
     """
     key = secrets.token_urlsafe(24) if key is None else key
     doors = Doors(key, frozenset(names))

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from minamo.errors import BadTrace, MinamoError
 from minamo.inspect.acting import Actions
-from minamo.inspect.doors import HEADERS, ICON, Doors, told
+from minamo.inspect.doors import HEADERS, ICON, Doors, is_unicode, told
 from minamo.inspect.hub import Hub, Page
 from minamo.inspect.looking import look_at_lines, of_books, words
 from minamo.inspect.pictures import chart_list, chart_style, chart_svg
@@ -168,6 +168,8 @@ class Site:
         text = (await _body(request)).get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > TEXT_MAX:
             return told(400, f"write 1 to {TEXT_MAX} characters")
+        if not is_unicode(text):
+            return told(400, "half a pair of surrogates is no text")
         return await self._act(lambda can: can.say(text))
 
     async def stop(self, _: web.Request) -> web.Response:
@@ -178,6 +180,8 @@ class Site:
         """Press a button."""
         body = await _body(request)
         message, button = str(body.get("message")), str(body.get("button"))
+        if not is_unicode(message + button):
+            return told(400, "there is no such button")
         return await self._act(lambda can: can.press(message, button))
 
     async def _act(self, what: Callable[[Actions], Awaitable[None]]) -> web.Response:
@@ -225,8 +229,9 @@ async def _looked(trace: str, *, unfinished: bool = False) -> web.Response:
 
 
 async def _body(request: web.Request) -> Mapping[str, Any]:
-    with suppress(ValueError):
-        body = await request.json()
+    # Not `request.json`: it believes whatever encoding the request names.
+    with suppress(ValueError, RecursionError):
+        body = json.loads(await request.read())
         if isinstance(body, dict):
             return body
     return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, Unpack
@@ -123,9 +124,12 @@ class Client:
             page=self._inspector.page,
             services=(self.stops, lease),
         )
-        self._replies = Replies(self._channels, self.stops, policy, lease is not None, self._looker)
+        self._replies = Replies(
+            self._channels, self.stops, policy, lease is not None, self._looker, self._telemetry
+        )
         self._drain_s = drain_s
         self._closed = False
+        self._closing: asyncio.Task[list[Receipt]] | None = None
         self._orchestrator: StreamOrchestrator | None = None
         self._ways = StopWays(bot, self.stops, self._languages.wording, stop_command)
         if any(isinstance(getattr(one, "__self__", None), Client) for one in listeners(bot)):
@@ -231,7 +235,7 @@ class Client:
     async def clear_stop_request(
         self, *, channel_id: int | None = None, stream_id: str | None = None
     ) -> Reach:
-        """Take back a wish that nobody has taken up yet."""
+        """Take back a wish that was not acted on yet, such as a stop while tools finish."""
         return await self.stops.clear_stop_request(channel_id=channel_id, stream_id=stream_id)
 
     async def answer_stop(self, interaction: hikari.PartialInteraction) -> bool:
@@ -264,10 +268,19 @@ class Client:
         return self._orchestrator
 
     async def close(self) -> list[Receipt]:
-        """End what is being written, and wait for it a while; what could not be sent."""
-        if self._closed:
-            return []
-        self._closed = True
+        """End what is being written, and wait for it a while; what could not be sent.
+
+        Closing goes on when this call is cancelled; another call waits for it and returns the
+        same.
+        """
+        if self._closing is None:
+            self._closed = True
+            self._closing = asyncio.get_running_loop().create_task(
+                self._close(), name="minamo-close"
+            )
+        return list(await asyncio.shield(self._closing))
+
+    async def _close(self) -> list[Receipt]:
         await self._channels.drain(self._drain_s)
         return await self._host.close(self._drain_s)
 

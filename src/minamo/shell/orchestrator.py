@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 import anyio
 from attrs import evolve, field, frozen
 
+from minamo.core.chunks import Error
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.context import StreamContext
 from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
-from minamo.shell.measuring.looking import Looker
+from minamo.shell.measuring.looking import Looker, harmless_looker
 from minamo.shell.measuring.metrics import Meter
 from minamo.shell.measuring.stream_log import StreamLog
-from minamo.shell.measuring.telemetry import StreamInfo, Telemetry, provider_name
+from minamo.shell.measuring.telemetry import StreamInfo, Telemetry, provider_name, safely
 from minamo.shell.outlet import Source, Watch
+from minamo.shell.raising import place_of
 from minamo.shell.sending.editing import Pages
 from minamo.shell.sending.growing import Growing
 from minamo.shell.sending.lanes import Lanes
@@ -26,6 +29,8 @@ from minamo.shell.sending.receipts import Receipt
 from minamo.shell.sending.typing import pause_for
 from minamo.shell.stopping.stops import MemoryStops, Stops
 from minamo.shell.telling.notices import NoticeSettings, notice_for, send_notice
+
+_LOG = logging.getLogger("minamo.stream")
 
 
 @frozen
@@ -35,8 +40,8 @@ class StreamOrchestrator:
     lanes: Lanes = field(repr=False)
     stops: Stops = field(factory=MemoryStops, repr=False, kw_only=True)
     notices: NoticeSettings = field(factory=NoticeSettings, kw_only=True)
-    telemetry: Telemetry = field(factory=StreamLog, kw_only=True)
-    looker: Looker | None = field(default=None, kw_only=True, repr=False)
+    telemetry: Telemetry = field(factory=StreamLog, kw_only=True, converter=safely)
+    looker: Looker | None = field(default=None, kw_only=True, repr=False, converter=harmless_looker)
 
     async def stream_to_discord(
         self, provider: Source, config: StreamConfig, context: StreamContext
@@ -94,17 +99,32 @@ class StreamOrchestrator:
             watch=watch,
         )
         told = self.telemetry.stream_started(_info(provider, context))
+        result: StreamResult | None = None
         try:
-            receipts = await self._deliver(provider, driver, context)
-        except BaseException:
-            told.cancelled()
-            if recorder is not None:
-                recorder.happened(anyio.current_time(), "cancelled")
-            raise
-        result = evolve(stream.result(metrics=meter.figures()), receipts=receipts)
-        result = await self._notify(result, context)
-        told.ended(result)
+            receipts = await self._deliver_safely(provider, driver, context)
+            result = evolve(stream.result(metrics=meter.figures()), receipts=receipts)
+            result = await self._notify(result, context)
+        finally:
+            # Also when the caller is cancelled, here or while the notice goes out.
+            if result is not None:
+                told.ended(result)
+            else:
+                told.cancelled()
+                if recorder is not None:
+                    recorder.happened(anyio.current_time(), "cancelled")
         return result
+
+    async def _deliver_safely(
+        self, provider: Source, driver: Driver, context: StreamContext
+    ) -> tuple[Receipt, ...]:
+        try:
+            return await self._deliver(provider, driver, context)
+        except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
+            where = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.error("a stream could not be delivered", extra=where)
+            driver.stream.fail(Error("api_error", "internal error; the log has it"))
+            driver.stream.flushed()
+            return ()
 
     async def _deliver(
         self, provider: Source, driver: Driver, context: StreamContext
@@ -159,13 +179,15 @@ class StreamOrchestrator:
 
 def _info(provider: object, context: StreamContext) -> StreamInfo:
     """What is known of who speaks."""
-    adapter = getattr(provider, "adapter", None)
-    host = str(getattr(adapter, "host", ""))
+    host = model = ""
+    with suppress(Exception):  # a provider of the caller's may do anything when it is looked at
+        adapter = getattr(provider, "adapter", None)
+        host, model = str(getattr(adapter, "host", "")), str(getattr(adapter, "model", ""))
     return StreamInfo(
         stream_id=context.stream_id,
         channel_id=context.channel_id,
         provider=provider_name(host),
-        model=str(getattr(adapter, "model", "")),
+        model=model,
         host=host,
     )
 

@@ -16,10 +16,12 @@ from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
 from minamo.shell.discord.replying import Reply
 from minamo.shell.measuring.looking import Looker
+from minamo.shell.measuring.telemetry import Telemetry
 from minamo.shell.outlet import Source
 from minamo.shell.stopping.stops import Stops
-from minamo.shell.stopping.wishes import Wishes
+from minamo.shell.stopping.wishes import Wish, Wishes
 from minamo.shell.turns.channel import Channels, Job, Policy, Refused, Ticket
+from minamo.shell.turns.tool_context import Progress
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import Ask, Chats, run_turn
 from minamo.shell.turns.turn_result import TurnResult
@@ -60,6 +62,7 @@ class Replies:
     _is_shared: bool
     """What runs in a channel may run in another process."""
     _looker: Looker | None
+    _telemetry: Telemetry
 
     async def stream(self, reply: Reply, source: Source) -> StreamResult:
         """Write what one source gives."""
@@ -99,20 +102,35 @@ class Replies:
                     source, ticket, first=first, suppress_user_errors=suppress_user_errors
                 )
 
-            with self._known(reply, ticket.wishes):
-                result = await run_turn(
-                    llm,
-                    messages,
-                    stream_pass=one_pass,
-                    tools=tools,
-                    wishes=ticket.wishes,
-                    settings=settings,
-                    fallbacks=fallbacks,
-                    user_id=reply.target.author_id,
-                    channel_id=reply.target.channel_id,
-                    progress=reply.show_progress,
-                    watch=self._observer("turn", reply.channel_id),
-                )
+            def show(progress: Progress) -> None:
+                if ticket.wishes.strongest is None:  # else nobody wants to hear more
+                    reply.show_progress(progress)
+
+            def hear(_: Wish) -> bool:
+                reply.withdraw_progress()
+                return False  # the turn itself decides when the wish is acted on
+
+            ended = False
+            try:
+                with self._known(reply, ticket.wishes), ticket.wishes.heard_by(hear):
+                    result = await run_turn(
+                        llm,
+                        messages,
+                        stream_pass=one_pass,
+                        tools=tools,
+                        wishes=ticket.wishes,
+                        settings=settings,
+                        fallbacks=fallbacks,
+                        user_id=reply.target.author_id,
+                        channel_id=reply.target.channel_id,
+                        progress=show,
+                        watch=self._observer("turn", reply.channel_id),
+                        telemetry=self._telemetry,
+                    )
+                ended = result.status == "completed"
+            finally:
+                if not ended:
+                    reply.withdraw_progress()
             settled.append(result)
             whole = result.as_stream_result()
             if result.error_unshown:

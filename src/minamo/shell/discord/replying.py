@@ -21,13 +21,15 @@ from minamo.shell.discord.targets import Target
 from minamo.shell.options import Options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.outlet import Source
+from minamo.shell.sending.dispatch import Dispatch
 from minamo.shell.sending.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took
-from minamo.shell.sending.source import Manner, Texts
+from minamo.shell.sending.source import Manner
 from minamo.shell.telling.beside import send_beside
 from minamo.shell.telling.notices import notice_for, send_notice
 from minamo.shell.telling.thoughts import Thoughts, tell_thoughts
 from minamo.shell.telling.wording import Wording
 from minamo.shell.turns.channel import Ticket
+from minamo.shell.turns.progress_lines import LatestLines, ProgressLines
 from minamo.shell.turns.tool_context import Progress
 
 # Said to somebody who waits for an answer that will not come.
@@ -49,9 +51,11 @@ class Reply:
     stream_id: str = field(factory=new_stream_id)
     sender: Sender = field(init=False, repr=False)
     _passes: Any = field(factory=lambda: count(1), init=False, repr=False)
+    _progress: ProgressLines = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.sender = self._sender()
+        self._progress = ProgressLines(self._open_progress)
 
     @property
     def channel_id(self) -> int:
@@ -125,15 +129,20 @@ class Reply:
         """Let a running tool say a line; nobody waits for it."""
         # Subtext ends with its line.
         said = f"-# {' '.join(progress.text.split())}"
-        one = self.home.lanes.open(
+        self._progress.show(progress, said)
+
+    def withdraw_progress(self) -> None:
+        """Take back the lines of tools that were not shown yet."""
+        self._progress.withdraw()
+
+    def _open_progress(self, lines: LatestLines) -> Dispatch:
+        return self.home.lanes.open(
             self.channel_id,
             self.sender,
-            Texts([said]),
+            lines,
             stream_id=f"{self.stream_id}.{next(self._passes)}",
             manner=Manner(flags=SUPPRESS_EMBEDS),
         )
-        one.deliver()
-        one.close()
 
     async def is_waited_for(self) -> bool:
         """Whether somebody sees the bot "thinking…" and nobody will say anything."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 from attrs import define, field
 
 from minamo.errors import BadSetting
-from minamo.shell.measuring.looking import Looker
+from minamo.shell.measuring.looking import HarmlessLooker, Looker
 
 _LOG = logging.getLogger("minamo.page")
 
@@ -30,7 +31,7 @@ def inspector(wanted: bool | Looker) -> Inspector:
     if not isinstance(wanted, bool):
         if not hasattr(wanted, "open_stream"):
             raise BadSetting(f"inspect must be True, False or a looker; it is {wanted!r}")
-        return Inspector(wanted)
+        return Inspector(HarmlessLooker(wanted))
     if not wanted:
         return Inspector()
     # Only who looks pays for it.
@@ -38,14 +39,14 @@ def inspector(wanted: bool | Looker) -> Inspector:
     from minamo.inspect.server import serve
 
     hub = Hub()
-    made = Inspector(hub)
+    made = Inspector(HarmlessLooker(hub))
 
     @asynccontextmanager
     async def page() -> AsyncIterator[None]:
         async with serve(hub) as served:
             made.address = served.address
-            # The key is for whoever sees the terminal of this machine; it changes at every start.
-            _LOG.warning("the live page, for this machine only: %s", served.address)
+            _LOG.info("the live page is served on port %d, to this machine only", served.port)
+            _show(served.address)
             try:
                 yield
             finally:
@@ -53,3 +54,13 @@ def inspector(wanted: bool | Looker) -> Inspector:
 
     made.page = page
     return made
+
+
+def _show(address: str) -> None:
+    """Write *address* to the terminal, if there is one.
+
+    It holds the key, which is for people who sit at this machine and not for a log.
+    """
+    with suppress(OSError, ValueError):  # it was closed
+        if sys.stderr is not None and sys.stderr.isatty():
+            sys.stderr.write(f"the live page, for this machine only: {address}\n")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+import logging
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, Protocol
 
 from minamo.core.stream import Stream
 from minamo.machine.machine import Observer
+from minamo.shell.raising import place_of
+
+_LOG = logging.getLogger("minamo.page")
+
+P = ParamSpec("P")
 
 
 class Recorder(Protocol):
@@ -39,3 +46,73 @@ class Looker(Protocol):
 
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
         """Something to subscribe to machines of that chart."""
+
+
+class HarmlessLooker:
+    """A looker whose failures are logged and change nothing."""
+
+    __slots__ = ("_looker", "feed")
+
+    def __init__(self, looker: Looker) -> None:
+        self._looker = looker
+        self.feed = _HarmlessFeed(looker.feed)
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks right now."""
+        return self._looker.watched
+
+    def open_stream(self, channel_id: int, stream: Stream) -> Recorder | None:
+        """A recorder for a stream that begins; None if nobody wants one."""
+        recorder = harmless(self._looker.open_stream)(channel_id, stream)
+        return None if recorder is None else _HarmlessRecorder(recorder)  # type: ignore[arg-type]
+
+    def observer(self, chart: str, channel_id: int | None = None) -> Observer:
+        """Something to subscribe to machines of that chart."""
+        found = harmless(self._looker.observer)(chart, channel_id)
+        return harmless(found) if callable(found) else _nothing
+
+
+def harmless_looker(looker: Looker | None) -> HarmlessLooker | None:
+    """Return *looker*, if there is one, in a form whose failures change nothing."""
+    if looker is None or isinstance(looker, HarmlessLooker):
+        return looker
+    return HarmlessLooker(looker)
+
+
+class _HarmlessRecorder:
+    __slots__ = ("happened",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.happened = harmless(recorder.happened)
+
+
+class _HarmlessFeed:
+    __slots__ = ("gateway",)
+
+    def __init__(self, feed: Feed) -> None:
+        self.gateway = harmless(feed.gateway)
+
+
+def _nothing(_: object) -> None:
+    pass
+
+
+def harmless(look: Callable[P, object]) -> Callable[P, object]:
+    """Wrap *look* so that what it raises is logged once and changes nothing."""
+    failed = False
+
+    @wraps(look)
+    def looked(*args: P.args, **kwargs: P.kwargs) -> object:
+        nonlocal failed
+        if failed:
+            return None
+        try:
+            return look(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - an observer of the caller's
+            failed = True
+            what = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.warning("an observer raised; it is not called again", extra=what)
+            return None
+
+    return looked

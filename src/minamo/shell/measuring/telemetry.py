@@ -112,6 +112,11 @@ class Several:
         return _Handles([_told(one, "tool_started", name, call_id) for one in self._each])
 
 
+def safely(telemetry: Telemetry) -> Several:
+    """Return *telemetry* in a form whose failures change nothing."""
+    return telemetry if isinstance(telemetry, Several) else Several(telemetry)
+
+
 class _Handles:
     __slots__ = ("_each",)
 

@@ -6,6 +6,7 @@ cancelled at any of its awaits and a call that is out does not notice.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -13,6 +14,7 @@ from typing import Self
 import anyio
 
 from minamo.machine.machine import Observer
+from minamo.shell.raising import place_of
 from minamo.shell.sending.composing import Composer
 from minamo.shell.sending.delivery import Delivery
 from minamo.shell.sending.fitting import Fitting
@@ -21,6 +23,8 @@ from minamo.shell.sending.sender import Sender
 from minamo.shell.sending.source import Manner, Source
 from minamo.shell.sending.typing import Typing
 from minamo.shell.sending.waiting import Waiting
+
+_LOG = logging.getLogger("minamo.discord")
 
 # About four full messages: enough to keep a paced channel busy, little enough that a stalled
 # one makes the provider wait instead of our memory grow.
@@ -232,7 +236,11 @@ class Dispatch:
 
     def _tell(self, receipt: Receipt) -> None:
         self.receipts.append(receipt)
-        self._heard(receipt)
+        try:
+            self._heard(receipt)
+        except Exception as error:  # noqa: BLE001 - the lane has other messages to send
+            where = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.error("hearing of a receipt failed", extra=where)
         self._look_at_limit()
         self._waiting.change()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from minamo.machine.machine import Observer
+from minamo.shell.raising import place_of
 from minamo.shell.sending.dispatch import Dispatch
 from minamo.shell.sending.lane import Lane
 from minamo.shell.sending.pacing import Pacer
@@ -16,6 +18,8 @@ from minamo.shell.sending.receipts import Receipt
 from minamo.shell.sending.sender import Sender
 from minamo.shell.sending.source import Manner, Source
 from minamo.shell.sending.typing import Typing
+
+_LOG = logging.getLogger("minamo.discord")
 
 # How long closing waits for what was accepted; a bot is expected to be gone soon after.
 DRAIN_S = 5.0
@@ -74,7 +78,7 @@ class Lanes:
             one.give_up("closed")
             return one
         if shown is not None:
-            self._tasks.start_soon(shown.run)
+            self._tasks.start_soon(_run_typing, shown)
         key = channel_id if line is None else line
         lane = self._lanes.get(key)
         if lane is None:
@@ -116,10 +120,35 @@ class Lanes:
         return [one for lane in self._lanes.values() for one in lane.queue]
 
     async def _run(self, lane: Lane) -> None:
+        # Every channel of the bot lives in the same task group: what fails in one of them must not
+        # reach it.
         try:
             await lane.run()
+        except Exception as error:  # noqa: BLE001 - told as the loss of what waits there
+            _complain("a lane failed", error)
+            for one in lane.queue:
+                _give_up(one)
         finally:
             del self._lanes[lane.line]
+
+
+async def _run_typing(typing: Typing) -> None:
+    try:
+        await typing.run()
+    except Exception as error:  # noqa: BLE001 - a missing indicator is nothing to stop for
+        _complain("a typing indicator failed", error)
+        typing.hide()
+
+
+def _give_up(one: Dispatch) -> None:
+    try:
+        one.give_up("broken")
+    except Exception as error:  # noqa: BLE001 - the others wait for their turn
+        _complain("a broken reply could not be given up", error)
+
+
+def _complain(what: str, error: Exception) -> None:
+    _LOG.error(what, extra={"kind": type(error).__name__, "place": place_of(error)})
 
 
 @asynccontextmanager

@@ -10,19 +10,32 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
-from attrs import define, field, frozen
+from attrs import Attribute, define, field, frozen
 
+from minamo.errors import BadSetting
 from minamo.shell.sending.sender import Answer, PutOff, Rejected, Took, Vanished
+
+
+def _positive_whole(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise BadSetting(f"a pace's {attribute.name} must be a whole number above 0; not {value!r}")
+
+
+def _positive(_: object, attribute: Attribute[Any], value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:  # type: ignore[operator]
+        raise BadSetting(f"a pace's {attribute.name} must be a number above 0; not {value!r}")
 
 
 @frozen(slots=True)
 class Pace:
     """So many at once, then one every so many seconds."""
 
-    burst: int
-    every_s: float
+    burst: int = field(validator=_positive_whole)
+    every_s: float = field(validator=_positive)
 
 
 # Observed: 5 per 5 s and channel.  One less, and 5% slower, because their clock is not ours.
@@ -138,12 +151,21 @@ class Gate:
 
 
 class Pacer:
-    """The paces of one bot."""
+    """The paces of one bot; every route of `PACES` must have its own.
+
+    Raises:
+        BadSetting: a route has no pace, or one that is none.
+    """
 
     def __init__(
         self, paces: Mapping[str, tuple[Pace, ...]] = PACES, process: Pace = PROCESS
     ) -> None:
-        self._paces = paces
+        if missing := [route for route in PACES if route not in paces]:
+            raise BadSetting(f"a pacer needs a pace for {', '.join(missing)}; begin with PACES")
+        for route, meant in (*paces.items(), ("process", (process,))):
+            if not all(isinstance(one, Pace) for one in meant):
+                raise BadSetting(f"the paces of {route} must be a tuple of Pace(…), not {meant!r}")
+        self._paces = dict(paces)
         self._process = Meter(process)
         self._meters: dict[tuple[str, int], tuple[Meter, ...]] = {}
         self._gates: dict[str, Gate] = {}

@@ -98,9 +98,11 @@ class Typing:
             if self._over or self._held:
                 return
             self._calling = True
-            answer = await self._sender.typing(self._channel_id)
-            self._calling = False
-            self._change()
+            try:
+                answer = await self._sender.typing(self._channel_id)
+            finally:
+                self._calling = False
+                self._change()
             turn.hear(answer)
             if isinstance(answer, Rejected):
                 # No permission, no channel: it would be refused every eight seconds, and each

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -28,6 +29,11 @@ from minamo.shell.stopping.wishes import Wish
 
 _LOG = logging.getLogger("minamo.redis")
 
+# What changes something where it is heard.
+_ACTS = ("put", "forget")
+# Questions that were acted on, with their answers.  A question comes twice when Redis' answer to
+# its PUBLISH was lost, within a second; so many wishes do not come in one.
+_DONE_MAX = 1024
 # More processes than any bot has; whatever else answers is rubbish.
 _ANSWERS_MAX = 1024
 
@@ -78,6 +84,7 @@ class Asking:
         channels = (self._everybody, self._mailbox)
         self.link = Link(url, channels, self._hear, connected=connected)
         self._asked: dict[str, Asked] = {}
+        self._done: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
 
     async def ask(
         self,
@@ -137,14 +144,22 @@ class Asking:
     def _streams_for(self, question: Question) -> list[str]:
         if question.op == "find":
             return self._board.find(Address(None, question.channel, question.asker))
+        key = (question.sender, question.id)
+        if key in self._done:
+            return self._done[key]  # the same answer, and nothing is done twice
         meant = [
             found
             for one in question.streams
             for found in self._board.find(Address(one, None, question.asker))
         ]
         try:
-            return self._board.do(question.op, meant, question.wish)
+            done = self._board.do(question.op, meant, question.wish)
         # Somebody who heard the wish failed; that is no reason to hear no others.
         except Exception:  # noqa: BLE001
             _LOG.exception("a wish was put and failed")
-            return []
+            done = []
+        if question.op in _ACTS:
+            self._done[key] = done
+            if len(self._done) > _DONE_MAX:
+                self._done.popitem(last=False)
+        return done

@@ -186,7 +186,8 @@ async def asked(client: Redis, call: Callable[[], Awaitable[T]]) -> T:
     """Make a call, a second time if its connection was broken.
 
     A pool keeps connections that Redis has closed meanwhile, by a restart or for idling; what
-    was written to one of those was never heard.
+    was written to one of those was never heard.  But the connection may also have broken after
+    Redis had heard it, so a call must bear being made twice.
     """
     try:
         return await call()

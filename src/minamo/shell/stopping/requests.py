@@ -83,7 +83,7 @@ async def has_stop_request(
 async def clear_stop_request(
     self: Carries, *, stream_id: str | None = None, channel_id: int | None = None
 ) -> Reach:
-    """Take back a wish that nobody has heard yet; whether there was one."""
+    """Take back a wish that was not acted on yet; whether there was one."""
     return await self._do("forget", addressed(stream_id, channel_id))
 
 

@@ -76,10 +76,10 @@ class Stops(Protocol):
     async def clear_stop_request(
         self, *, stream_id: str | None = None, channel_id: int | None = None
     ) -> Reach:
-        """Take back a wish that nobody has heard yet; whether there was one.
+        """Take back a wish that was not acted on yet; whether there was one.
 
-        A stream hears a wish the moment it is put, and then it is too late.  Between two streams
-        of one turn, while a tool runs, nobody listens: such a wish waits, and can be taken back.
+        A stream acts on a wish the moment it is put, and then it is too late.  While the tools of a
+        turn run, a user's stop lets them finish for a moment, and so long it can be taken back.
         """
         ...
 

@@ -1,7 +1,8 @@
 """What people want of one turn: to stop, to make way for a newer message, or to die.
 
-A wish acts the moment it is put, whoever listens then.  One that comes while nobody listens, such
-as between two streams of a turn, is kept and heard by the next listener.
+A wish acts the moment it is put, whoever listens then.  One that comes while nobody listens is
+kept and heard by the next listener.  A listener may also only note a wish, as a turn does with a
+stop while its tools finish; until it acts, the wish can be taken back.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _RANK: Mapping[WishKind, int] = {"follow_up": 1, "user": 2, "kill": 3}
 INTERACTION = "interaction"
 
 Ear = Callable[["Wish"], object]
+"""Called with a wish.  Exactly False says that it is only noted, and may still be taken back."""
 
 
 @frozen(slots=True, kw_only=True)
@@ -48,9 +50,10 @@ class Wishes:
 
     strongest: Wish | None = field(default=None, init=False)
     _heard: Wish | None = field(default=None, init=False, repr=False)
-    """The strongest that somebody has heard; that one cannot be forgotten."""
+    """The strongest that was acted on; that one cannot be forgotten."""
     _pressed: object = field(default=None, init=False, repr=False)
     _ears: list[Ear] = field(factory=list, init=False, repr=False)
+    _told_back: list[Callable[[], object]] = field(factory=list, init=False, repr=False)
     _came: anyio.Event | None = field(default=None, init=False, repr=False)
 
     def put(self, wish: Wish) -> None:
@@ -61,24 +64,29 @@ class Wishes:
         self._pressed = pressed
         if wish.outranks(self.strongest):
             self.strongest = wish
-        if self._ears:
+        acted = [ear(wish) is not False for ear in tuple(self._ears)]
+        if any(acted):
             self._heard = self.strongest
-        for ear in tuple(self._ears):
-            ear(wish)
         if self._came is not None:
             self._came.set()
 
     @contextmanager
-    def heard_by(self, ear: Ear) -> Iterator[None]:
-        """Have *ear* called with each wish, and at once with the strongest that came before."""
+    def heard_by(self, ear: Ear, taken_back: Callable[[], object] | None = None) -> Iterator[None]:
+        """Have *ear* called with each wish, and at once with the strongest that came before.
+
+        *taken_back* is called when a wish is forgotten that was noted and not acted on.
+        """
         self._ears.append(ear)
+        if taken_back is not None:
+            self._told_back.append(taken_back)
         try:
-            self._heard = self.strongest
-            if self.strongest is not None:
-                ear(self.strongest)
+            if self.strongest is not None and ear(self.strongest) is not False:
+                self._heard = self.strongest
             yield
         finally:
             self._ears.remove(ear)
+            if taken_back is not None:
+                self._told_back.remove(taken_back)
 
     async def came(self) -> Wish:
         """Wait for a wish, unless one came before; the strongest."""
@@ -89,11 +97,18 @@ class Wishes:
         self._heard = self.strongest
         return self.strongest
 
+    def take_up(self) -> None:
+        """Act on what was only noted: from now on it cannot be taken back."""
+        self._heard = self.strongest
+
     def forget(self) -> bool:
-        """Take back a wish that nobody has heard yet; whether there was one."""
+        """Take back a wish that nobody has acted on yet; whether there was one."""
         if self.strongest is self._heard:
             return False
         self.strongest, self._pressed = self._heard, None
         if self.strongest is None:
-            self._came = None  # it rang for the forgotten one; who waits goes on to wait
+            # The event was set for the request just taken back; waiters need a new one.
+            self._came = None
+        for taken_back in tuple(self._told_back):
+            taken_back()
         return True

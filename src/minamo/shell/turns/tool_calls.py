@@ -1,23 +1,31 @@
 """Run the calls of one reply, all at the same time; whatever happens, each has one answer.
 
 A model that calls a tool which does not exist, with arguments that make no sense, or one that
-raises, hangs or returns a novel, is told so in a few words and can try something else.
+raises, hangs or returns a novel, is told so in a few words and can try something else.  A tool that
+cannot be stopped, because it runs in a thread, is left behind and answered for.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Literal
 
 import anyio
+import anyio.from_thread
 import msgspec
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from minamo.core.chunks import Call, as_length
+from minamo.shell.measuring.telemetry import Several
 from minamo.shell.raising import place_of
 from minamo.shell.stopping.wishes import Wishes
-from minamo.shell.turns.tool_context import Show, ToolContext, ToolError
+from minamo.shell.turns.tool_context import Progress, Show, ToolContext, ToolError
+from minamo.shell.turns.tool_job import ToolJob
 from minamo.shell.turns.tools import FunctionTool, Tools
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.limits import CALLS_MAX
@@ -29,8 +37,14 @@ Problem = Literal[
     "too_many",
 ]  # fmt: skip
 
+_STOPPED = "stopped before it was done"
+_STILL_RUNS = "it could not be ended and still runs"
+
 # A sentence or two, or a list of what would have been right.
 _PROBLEM_CHARS_MAX = 1_000
+# Calls of one tool that were left behind and still run.  Each may hold a thread, of which a program
+# has some 40; with more the tool is not called until one of them has ended.
+LEFT_BEHIND_MAX = 4
 # Up to here every whole number has a float of its own.
 _EXACT = 2**53
 
@@ -64,14 +78,16 @@ class Workshop:
     user_id: int | None = None
     channel_id: int | None = None
     show: Show | None = None
+    telemetry: Several = field(factory=Several)
 
     async def run(self, calls: Sequence[Call], scope: anyio.CancelScope) -> tuple[Answer, ...]:
         """Run *calls*; cancelling *scope* ends those that are not done yet."""
         answers: dict[int, Answer] = {}
+        left: set[int] = set()
         began = anyio.current_time()
 
         async def run_one(number: int, call: Call) -> None:
-            answers[number] = await self._answer(call)
+            answers[number] = await self._answer(call, lambda: left.add(number))
 
         with scope:
             async with anyio.create_task_group() as tasks:
@@ -81,12 +97,13 @@ class Workshop:
             if number >= CALLS_MAX:
                 answers[number] = failure(call, "too_many", f"more than {CALLS_MAX} calls at once")
             elif number not in answers:
-                # Cancelled by a wish, or by its own doing; in either case there is no result.
+                # Cancelled by a wish; there is no result.
                 since = anyio.current_time() - began
-                answers[number] = failure(call, "stopped", "stopped before it was done", since)
+                why = _STOPPED if number not in left else f"{_STOPPED}; {_STILL_RUNS}"
+                answers[number] = failure(call, "stopped", why, since)
         return tuple(answers[number] for number in range(len(calls)))
 
-    async def _answer(self, call: Call) -> Answer:
+    async def _answer(self, call: Call, left: Callable[[], object]) -> Answer:
         tool = self.tools.get(call.name)
         if tool is None:
             there = ", ".join(self.tools) or "none"
@@ -97,29 +114,49 @@ class Workshop:
             return failure(call, "refused", str(error), exception=error)
         except Exception as error:  # noqa: BLE001 - a type's own check may raise anything
             return failure(call, "bad_arguments", _problem(error), exception=error)
+        stuck = sum(not job.ended for job in tool.left_behind)
+        if stuck >= LEFT_BEHIND_MAX:
+            why = f"{stuck} earlier calls of it could not be stopped and still run"
+            return failure(call, "too_many", why)
+        line = _Line(self.show)
         context = ToolContext(
             call=call,
             user_id=self.user_id,
             channel_id=self.channel_id,
             wishes=self.wishes,
-            show=self._shown,
+            show=line,
         )
         given.update(dict.fromkeys(tool.described.contexts, context))
-        return await self._run(tool, call, given)
+        job = ToolJob(tool.name, partial(tool.function, **given))
+        told = self.telemetry.tool_started(tool.name, call.id)
+        problem: Problem = "stopped"
+        try:
+            answer = await self._run(tool, call, job)
+            problem = answer.problem
+            return answer
+        finally:
+            told.ended(problem)
+            line.show = None  # whatever it says now is about something that is over
+            if job.left_behind:
+                tool.left_behind[:] = [one for one in tool.left_behind if not one.ended]
+                tool.left_behind.append(job)
+                left()
 
-    async def _run(self, tool: FunctionTool, call: Call, given: dict[str, Any]) -> Answer:
+    async def _run(self, tool: FunctionTool, call: Call, job: ToolJob) -> Answer:
         limit = tool.timeout_ms or self.settings.tool_timeout_ms
         began = anyio.current_time()
-        result: Any = None
-        problem: Exception | None = None
-        with anyio.move_on_after(limit / 1000) as patience:
-            try:
-                result = await tool.function(**given)
-            except Exception as error:  # noqa: BLE001 - its failure is an answer, no crash
-                problem = error
+        job.start()
+        in_time = await job.wait(limit / 1000)
         seconds = anyio.current_time() - began
-        if patience.cancelled_caught:
-            return failure(call, "timeout", f"not done after {limit / 1000:g} seconds", seconds)
+        if not in_time:
+            why = f"not done after {limit / 1000:g} seconds"
+            why = f"{why}; {_STILL_RUNS}" if job.left_behind else why
+            return failure(call, "timeout", why, seconds)
+        problem = job.error
+        if problem is not None and not isinstance(problem, Exception):
+            raise problem
+        if problem is None and not job.returned:  # it has cancelled itself
+            return failure(call, "stopped", _STOPPED, seconds)
         if isinstance(problem, ToolError):
             return failure(call, "refused", str(problem), seconds, problem)
         if problem is not None:
@@ -128,21 +165,47 @@ class Workshop:
             _LOG.warning("tool %s raised %s at %s", tool.name, kind, place_of(problem))
             return failure(call, "raised", f"the tool failed ({kind})", seconds, problem)
         try:
-            text = _told(result)
+            text = _told(job.result)
         except (TypeError, ValueError, RecursionError):
-            what = type(result).__name__
+            what = type(job.result).__name__
             _LOG.warning("tool %s returned a %s that is not JSON", tool.name, what)
             return failure(call, "not_json", f"the result ({what}) is not JSON", seconds)
         most = self.settings.tool_result_chars_max
         return Answer(call=call, text=_cut(text, most), seconds=seconds, ends_turn=tool.ends_turn)
 
-    def _shown(self, progress: Any) -> None:
-        """Show progress, if anybody wants to see it; their failure is not the tool's."""
+
+def _loop_of_asyncio() -> asyncio.AbstractEventLoop | None:
+    """Return the running loop; None under trio, which has threads of its own."""
+    is_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
+    return asyncio.get_running_loop() if is_asyncio else None
+
+
+@define(eq=False)
+class _Line:
+    """The way of one call's progress to the people who wait; cut when the call is answered."""
+
+    show: Show | None
+    _thread: int = field(factory=threading.get_ident, init=False, repr=False)
+    _loop: asyncio.AbstractEventLoop | None = field(
+        factory=_loop_of_asyncio, init=False, repr=False
+    )
+
+    def __call__(self, progress: Progress) -> None:
+        """Show *progress*, also from a thread, which must not touch what belongs to the loop."""
+        if self._thread == threading.get_ident():
+            self._show(progress)
+        elif self._loop is None:
+            anyio.from_thread.run_sync(self._show, progress)
+        else:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._show, progress)
+
+    def _show(self, progress: Progress) -> None:
         if self.show is None:
             return
         try:
             self.show(progress)
-        except Exception as error:  # noqa: BLE001 - somebody else's callback
+        except Exception as error:  # noqa: BLE001 - a callback of the caller's, not of the tool's
             _LOG.warning("showing progress raised %s", type(error).__name__)
 
 

@@ -15,7 +15,9 @@ from typing import Any, TypeVar, overload
 
 from attrs import field, frozen
 
+from minamo.core.limits import MS_MAX
 from minamo.errors import BadRequest
+from minamo.shell.turns.tool_job import ToolJob
 from minamo.shell.turns.tool_schema import Described, describe
 from minamo.wire.tools import Tool
 
@@ -35,6 +37,8 @@ class FunctionTool:
     timeout_ms: int | None = None
     """None: the turn's own limit."""
     ends_turn: bool = False
+    left_behind: list[ToolJob] = field(factory=list, init=False, repr=False, eq=False)
+    """Calls that could not be stopped; those of them that have ended do not count."""
 
     @property
     def name(self) -> str:
@@ -55,7 +59,7 @@ def as_tool(
     A tool that *ends_turn* is the last word when it works: the model is not asked again.
     """
     whole = isinstance(timeout_ms, int) and not isinstance(timeout_ms, bool)
-    if timeout_ms is not None and (not whole or timeout_ms < 1):
+    if timeout_ms is not None and (not whole or not 1 <= timeout_ms <= MS_MAX):
         raise BadRequest(f"timeout_ms must be a whole number above zero; it is {timeout_ms!r}")
     return FunctionTool(function, describe(function, name, description), timeout_ms, ends_turn)
 

@@ -8,6 +8,7 @@ with it.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import AsyncIterable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, runtime_checkable
@@ -19,6 +20,9 @@ from minamo.core.result import Status, StreamResult
 from minamo.errors import BadRequest
 from minamo.machine import Machine
 from minamo.machine.machine import Observer
+from minamo.shell.measuring.looking import harmless
+from minamo.shell.measuring.telemetry import Several, Telemetry, safely
+from minamo.shell.raising import first_of
 from minamo.shell.stopping.wishes import Wish, Wishes
 from minamo.shell.turns.silence import Hearing
 from minamo.shell.turns.tool_calls import Workshop
@@ -83,10 +87,12 @@ async def run_turn(
     channel_id: int | None = None,
     progress: Show | None = None,
     watch: Observer | None = None,
+    telemetry: Telemetry | None = None,
 ) -> TurnResult:
     """Answer *messages*, with as many replies and rounds of tools as it takes.
 
-    *progress* is told what running tools say of themselves, *watch* every step of the machine.
+    *progress* is told what running tools say of themselves, *watch* every step of the machine,
+    *telemetry* of every tool that is run.
 
     Raises:
         BadRequest: something that is no provider, tools that are no `Tools`, or the like.
@@ -114,9 +120,10 @@ async def run_turn(
         user_id=user_id,
         channel_id=channel_id,
         show=progress,
+        telemetry=Several() if telemetry is None else safely(telemetry),
     )
     turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
-    with wishes.heard_by(turn.hear):
+    with wishes.heard_by(turn.hear, turn.take_back):
         await turn.run()
     return turn.result()
 
@@ -144,23 +151,75 @@ class _Turn:
         self._pass = stream_pass
         self._workshop = workshop
         self._specs = workshop.tools.specs
+        self._wishes = workshop.wishes
         self._books = TurnActions(
-            workshop.settings, len(providers), len(workshop.tools) > 0, messages
+            workshop.settings,
+            len(providers),
+            len(workshop.tools) > 0,
+            messages,
+            stop_reply=lambda: workshop.wishes.put(Wish()),
         )
         self._path: list[str] = []
         self._broken = False
         self._machine = Machine(TABLE, self._books, path=self._path)
+        self._over_at = math.inf
+        self._patient_until = math.inf
+        self._changed = anyio.Event()
         if watch is not None:
-            self._machine.subscribe(watch)
+            self._machine.subscribe(harmless(watch))
 
-    def hear(self, wish: Wish) -> None:
-        """Somebody wants something, now."""
-        self._machine.send(_WISHES[wish.kind], wish)
+    def hear(self, wish: Wish) -> bool:
+        """Take a wish; whether it is acted on, so that it cannot be taken back."""
+        self._send(_WISHES[wish.kind], wish)
+        if self._machine.state != "finishing_tools":
+            return True
+        now = anyio.current_time()
+        grace_s = self._workshop.settings.stop_grace_ms / 1000
+        self._patient_until = min(now + grace_s, wish.by)
+        self._changed.set()
+        if self._patient_until <= now:
+            self._send("patience_over")
+        return self._machine.ended
+
+    def take_back(self) -> None:
+        """Forget the stop that was noted."""
+        self._patient_until = math.inf
+        self._send("stop_withdrawn")
+
+    def _send(self, event: str, payload: object = None) -> None:
+        self._machine.send(event, payload)
+        if self._books.wish is not None and self._machine.state != "finishing_tools":
+            self._wishes.take_up()
 
     async def run(self) -> None:
+        """Run the turn to its outcome, or until its time is over."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep_time)
+                await self._go()
+                tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            # Only what nobody may catch comes here, `SystemExit` say; it stays what it is.
+            raise first_of(group) from None
+
+    async def _keep_time(self) -> None:
+        self._over_at = anyio.current_time() + self._workshop.settings.turn_deadline_ms / 1000
+        while True:
+            with anyio.CancelScope(deadline=min(self._over_at, self._patient_until)):
+                await self._changed.wait()
+                self._changed = anyio.Event()
+                continue
+            if anyio.current_time() >= self._over_at:
+                self._over_at = math.inf
+                self._send("deadline_reached")
+            else:
+                self._patient_until = math.inf
+                self._send("patience_over")
+
+    async def _go(self) -> None:
         """Do what the machine's state says, until it has an outcome."""
         try:
-            self._machine.send("begun")
+            self._send("begun")
             while not self._machine.ended:
                 if self._machine.state == "streaming":
                     await self._stream()
@@ -182,13 +241,15 @@ class _Turn:
                 result = await self._pass(
                     reply, first=not books.said, suppress_user_errors=not books.error_told
                 )
+            if not isinstance(result, StreamResult):
+                raise TypeError("a pass returns a StreamResult")  # noqa: TRY301 - caught below
         except Exception as error:  # noqa: BLE001 - a fault of ours is a failed reply, no crash
             _LOG.exception("a reply could not be shown")
             books.error_told = False
             problem = Error("api_error", f"the reply could not be shown ({type(error).__name__})")
             result = StreamResult(status="error", data=problem)
         books.take_reply(result, hearing.replay, silent=hearing.silent)
-        self._machine.send(_event(result, silent=hearing.silent), result)
+        self._send(_event(result, silent=hearing.silent), result)
 
     def _ask(self) -> AsyncIterable[str | Chunk]:
         """What the provider says; a request that cannot be made is a reply that is an error."""
@@ -212,7 +273,7 @@ class _Turn:
         answers = await self._workshop.run(calls_of(books.results[-1]), books.tools_scope)
         books.tools_scope = None
         books.take_answers(answers)
-        self._machine.send("answered")
+        self._send("answered")
 
     def result(self) -> TurnResult:
         """How it went."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
 from attrs import define, field
 
-from minamo.core.chunks import Error
+from minamo.core.chunks import Call, Error
 from minamo.core.result import StopReason, StreamResult
 from minamo.machine import compile, load
 from minamo.shell.stopping.wishes import Wish
@@ -27,6 +27,8 @@ class TurnActions:
     """How many there are to ask, fallbacks included."""
     tools_given: bool
     messages: list[Message]
+    stop_reply: Callable[[], object]
+    """Ends the reply that is on its way."""
     provider: int = 0
     iterations: int = 0
     empties: int = 0
@@ -35,6 +37,8 @@ class TurnActions:
     results: list[StreamResult] = field(factory=list)
     answers: list[Answer] = field(factory=list)
     round: Sequence[Answer] = ()
+    unanswered: Sequence[Call] = ()
+    """The calls of the last reply, until they have their answers."""
     tools_scope: anyio.CancelScope | None = None
     stop_reason: StopReason | None = None
     data: Any = None
@@ -49,6 +53,7 @@ class TurnActions:
         """Write down a reply; the next one is told what was shown of it and what it asked for."""
         self.results.append(result)
         text, calls = result.accumulated_text, calls_of(result)
+        self.unanswered = calls
         if silent and not text:
             text = self.settings.silence_marker
         if text.strip() or calls:
@@ -56,7 +61,7 @@ class TurnActions:
 
     def take_answers(self, answers: Sequence[Answer]) -> None:
         """Write down what became of the calls of the last reply."""
-        self.round = answers
+        self.round, self.unanswered = answers, ()
         self.answers += answers
         self.messages += [tool(one.call, one.text, failed=one.failed) for one in answers]
         works = any(not one.failed for one in answers)
@@ -87,10 +92,10 @@ class TurnActions:
         return self.iterations < self.settings.iterations_max
 
     def may_ask_again(self, _: object) -> bool:
-        return self.wish is None and self.empties < self.settings.empty_retries
+        return self.empties < self.settings.empty_retries
 
     def may_fall_back(self, result: StreamResult) -> bool:
-        if self.wish is not None or self.last_provider or result.accumulated_text:
+        if self.last_provider or result.accumulated_text:
             return False
         # What was blocked for what it says is not for another provider to say, and Discord
         # refuses a message whoever wrote it.
@@ -121,6 +126,17 @@ class TurnActions:
         if wish.outranks(self.wish):
             self.wish = wish
 
+    def forget_wish(self, _: object) -> None:
+        self.wish = None
+
+    def end_reply(self, _: object) -> None:
+        # The system's own stop: what was said so far is still shown.
+        self.stop_reply()
+
+    def end_with_deadline(self, _: object) -> None:
+        self.stop_reason = "deadline"
+        self._refuse("stopped", "not run: the time of the turn is over")
+
     def end_with_reply(self, result: StreamResult) -> None:
         self.stop_reason, self.data = result.stop_reason, result.data
 
@@ -144,9 +160,8 @@ class TurnActions:
 
     def _refuse(self, problem: Problem, why: str) -> None:
         """Answer the calls that will not be run, so that the conversation can go on later."""
-        if self.tools_scope is None:
-            calls = calls_of(self.results[-1]) if self.results else ()
-            self.take_answers([failure(call, problem, why) for call in calls])
+        if self.tools_scope is None and self.unanswered:
+            self.take_answers([failure(call, problem, why) for call in self.unanswered])
 
 
 def _reason(wish: Wish) -> StopReason:

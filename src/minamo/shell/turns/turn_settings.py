@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import Attribute, field, frozen
 
+from minamo.core.limits import MS_MAX
 from minamo.errors import BadSetting
 
 # No honest piece of work needs more; a model that goes round in circles is ended here.
@@ -17,6 +18,11 @@ FAILED_ROUNDS_MAX = 5
 EMPTY_RETRIES = 2
 # Searching and drawing take minutes; nobody waits longer than five.
 TOOL_TIMEOUT_MS = 300_000
+# Twice the time of one reply (`stream_deadline_ms`), so that a reply ends by its own clock first.
+# Whoever asks in a chat has gone after half an hour.
+TURN_DEADLINE_MS = 1_800_000
+# What a tool needs to finish what it has in hand; a person who pressed Stop hardly notices.
+STOP_GRACE_MS = 1_000
 # About 8,000 tokens.  More pushes what was said before out of the model's sight.
 TOOL_RESULT_CHARS_MAX = 32_768
 # Room for the note that something was cut off, and for every error we write ourselves.
@@ -54,7 +60,11 @@ class TurnSettings:
     failed_rounds_max: int = field(default=FAILED_ROUNDS_MAX, validator=_between(1))
     """So many rounds in a row in which not one call worked end the turn."""
     empty_retries: int = field(default=EMPTY_RETRIES, validator=_between(0, 10))
-    tool_timeout_ms: int = field(default=TOOL_TIMEOUT_MS, validator=_between(1))
+    turn_deadline_ms: int = field(default=TURN_DEADLINE_MS, validator=_between(1, MS_MAX))
+    """How long the whole turn may take, with all its replies and tools."""
+    tool_timeout_ms: int = field(default=TOOL_TIMEOUT_MS, validator=_between(1, MS_MAX))
+    stop_grace_ms: int = field(default=STOP_GRACE_MS, validator=_between(0, MS_MAX))
+    """How long running tools may go on after a user's stop, which can be taken back meanwhile."""
     tool_result_chars_max: int = field(
         default=TOOL_RESULT_CHARS_MAX, validator=_between(TOOL_RESULT_CHARS_MIN)
     )
