@@ -163,7 +163,7 @@ async def test_threads_are_changed_by_their_owner_or_a_moderator(twin: Twin, ask
     said = await twin.say("x", channel=thread)  # opens it
     assert not thread.archived
     thread.archived = True
-    react = f"{path}/messages/{said.id}/reactions/x/@me"
+    react = f"{path}/messages/{said.id}/reactions/👍/@me"
     assert code(await ask("PUT", react)) == 50083
     assert (await ask("POST", f"{path}/typing"))[0] == 204
     assert (await ask("DELETE", path))[0] == 200

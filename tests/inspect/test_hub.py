@@ -205,6 +205,7 @@ def test_the_gateway_feeds_everything():
     assert told[-1]["author"]["name"] == "bot"
     feed.gateway("MESSAGE_DELETE", {"id": "5", "channel_id": "3"})
     feed.gateway("PRESENCE_UPDATE", {})
+    feed.gateway("MESSAGE_CREATE", {**message, "flags": 1 << 6})  # only one person sees it
     assert [one["kind"] for one in told] == ["people", "message", "message", "typing", "deleted"]
     feed.gateway("MESSAGE_UPDATE", {"id": "5", "channel_id": "3", "embeds": []})  # a link unfolded
     assert feed.snapshot() == []

@@ -29,6 +29,8 @@ Json = dict[str, Any]
 Tell = Callable[[Json], object]
 
 
+# The flag of a message that one person sees.
+_EPHEMERAL = 1 << 6
 _NOBODY = Author(id="0", name="bot", is_app=True)
 
 
@@ -92,6 +94,8 @@ class Feed:
 
     def gateway(self, name: str, data: Mapping[str, Any]) -> None:
         """A dispatch of Discord's gateway, such as the local Discord's `watch` gives."""
+        if int(data.get("flags") or 0) & _EPHEMERAL and "author" in data:
+            return  # between the bot and one person, not in the channel
         if name in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and "author" in data:
             self._learn((data["author"], *(data.get("mentions") or [])))
             self.put(message_of(data))

@@ -37,15 +37,21 @@ class Discord:
     closing: asyncio.Event = field(factory=asyncio.Event)
 
     def announce(self, name: str, message: Message, data: dict[str, Any] | None = None) -> None:
-        """Tell the gateway about a message; nobody is told of one that only one person sees."""
-        if message.is_ephemeral:
-            return
+        """Tell the gateway about a message.
+
+        One that only one person sees comes as if it were a direct message: to sessions with
+        DIRECT_MESSAGES, and without server and member.
+        """
         channel = self.world.channels[message.channel_id]
         body = data
         if body is None:
             is_new = name == "MESSAGE_CREATE"
             body = shapes_message.message_event(self.world, message, is_new=is_new)
-        self.gateway.dispatch(name, body, guild_id=channel.guild_id)
+        guild_id = channel.guild_id
+        if message.is_ephemeral:
+            guild_id = None
+            body = {key: one for key, one in body.items() if key not in ("guild_id", "member")}
+        self.gateway.dispatch(name, body, guild_id=guild_id)
 
     def announce_channel(self, name: str, channel: Channel) -> None:
         """Tell the gateway about a channel or thread."""

@@ -10,6 +10,7 @@ from minamo.twin.calls import Route
 from minamo.twin.discord import Discord
 from minamo.twin.exchange import Exchange
 from minamo.twin.journal import Request
+from minamo.twin.responses import respond
 from minamo.twin.routes import ROUTES
 
 API = "/api/v10"
@@ -58,6 +59,6 @@ def _unknown(discord: Discord) -> Handler:
         discord.journal.request(entry)
         discord.journal.changed()
         words = f"the twin does not know this route: {name}"
-        return web.json_response({"message": words, "code": 0}, status=501)
+        return respond(501, {"message": words, "code": 0})
 
     return handle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minamo.twin.permissions import permissions
 from minamo.twin.shapes import Json, member, stamp, user
-from minamo.twin.world import Interaction, Message, Webhook, World
+from minamo.twin.world import PINNED, Interaction, Message, Webhook, World
 
 
 def message(world: World, one: Message, *, nested: bool = False) -> Json:
@@ -24,10 +24,12 @@ def message(world: World, one: Message, *, nested: bool = False) -> Json:
         "attachments": one.attachments,
         "embeds": one.embeds,
         "components": one.components,
-        "pinned": False,
+        "pinned": one.pinned_at is not None,
         "type": one.type,
         "flags": one.flags,
     }
+    if one.reactions:
+        body["reactions"] = [_reaction(world, *pair) for pair in one.reactions.items()]
     if one.webhook_id is not None:
         body["webhook_id"] = str(one.webhook_id)
         hook = world.webhooks.get(one.webhook_id)
@@ -38,10 +40,27 @@ def message(world: World, one: Message, *, nested: bool = False) -> Json:
         body["application_id"] = str(world.bot.id)
     if one.reply_to is not None:
         body["message_reference"] = _reference(world, one)
-        if not nested:
+        if not nested and one.type != PINNED:
             target = world.find_message(one.channel_id, one.reply_to)
             body["referenced_message"] = message(world, target, nested=True) if target else None
     return body
+
+
+def emoji(key: str) -> Json:
+    """An emoji: of Unicode, or of a server as `name:id`."""
+    name, _, emoji_id = key.partition(":")
+    return {"id": emoji_id or None, "name": name}
+
+
+def _reaction(world: World, key: str, users: list[int]) -> Json:
+    return {
+        "emoji": emoji(key),
+        "count": len(users),
+        "count_details": {"burst": 0, "normal": len(users)},
+        "burst_colors": [],
+        "me": world.bot.id in users,
+        "me_burst": False,
+    }
 
 
 def _reference(world: World, one: Message) -> Json:

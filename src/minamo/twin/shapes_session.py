@@ -11,7 +11,6 @@ _GRANTED = {1 << 1: 1 << 15, 1 << 8: 1 << 13, 1 << 15: 1 << 19}
 
 def application(world: World, privileged_intents: int, verify_key: str) -> Json:
     """The bot's application."""
-    granted = [flag for intent, flag in _GRANTED.items() if privileged_intents & intent]
     return {
         "id": str(world.bot.id),
         "name": world.bot.name,
@@ -22,11 +21,15 @@ def application(world: World, privileged_intents: int, verify_key: str) -> Json:
         "owner": user(next(iter(world.users.values()))),
         "team": None,
         "verify_key": verify_key,
-        "flags": sum(granted),
+        "flags": _flags(privileged_intents),
         "approximate_guild_count": len(world.guilds),
         "approximate_user_install_count": 0,
         "hook": True,
     }
+
+
+def _flags(privileged_intents: int) -> int:
+    return sum(flag for intent, flag in _GRANTED.items() if privileged_intents & intent)
 
 
 def gateway_bot(url: str) -> Json:
@@ -43,7 +46,9 @@ def gateway_bot(url: str) -> Json:
     }
 
 
-def ready(world: World, session_id: str, url: str, shard: tuple[int, int]) -> Json:
+def ready(
+    world: World, session_id: str, url: str, shard: tuple[int, int], privileged_intents: int
+) -> Json:
     """The first event of a session."""
     return {
         "v": 10,
@@ -52,7 +57,7 @@ def ready(world: World, session_id: str, url: str, shard: tuple[int, int]) -> Js
         "session_id": session_id,
         "resume_gateway_url": url,
         "shard": list(shard),
-        "application": {"id": str(world.bot.id), "flags": (1 << 15) | (1 << 19)},
+        "application": {"id": str(world.bot.id), "flags": _flags(privileged_intents)},
     }
 
 

@@ -9,13 +9,13 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from minamo.twin import actors, founding, server, shapes
+from minamo.twin import actors, founding, reacting, server, shapes
 from minamo.twin.endpoint import Endpoint, EndpointFailure
 from minamo.twin.faults import Faults
 from minamo.twin.permissions import Permission, combined, overwrite
 from minamo.twin.routes.interactions import answer
 from minamo.twin.rules import Rules
-from minamo.twin.world import PUBLIC_THREAD, Channel, Guild, Interaction, Message, User
+from minamo.twin.world import PINNED, PUBLIC_THREAD, Channel, Guild, Interaction, Message, User
 
 
 class TwinFailure(AssertionError):
@@ -105,6 +105,11 @@ class Twin:
         return f"{self._discord.origin}{server.API}"
 
     @property
+    def gateway_url(self) -> str:
+        """The address of the gateway, for clients that do not ask REST for it."""
+        return self._discord.gateway.url
+
+    @property
     def unknown(self) -> list[str]:
         """Calls to routes that do not exist here."""
         return self._discord.unknown
@@ -162,7 +167,7 @@ class Twin:
 
     def texts(self, channel: Channel | str = "general", *, bot: bool = True) -> list[str]:
         """What the bot (or, with `bot=False`, everybody) said there."""
-        every = self.messages(channel)
+        every = [one for one in self.messages(channel) if one.type != PINNED]
         return [one.content for one in every if not bot or one.author.is_bot]
 
     def is_typing(self, channel: Channel | str = "general") -> bool:
@@ -206,6 +211,14 @@ class Twin:
     async def delete(self, message: Message) -> None:
         """Somebody deletes a message."""
         actors.delete(self._discord, message)
+
+    async def react(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
+        """Somebody reacts; `name:id` is an emoji of a server."""
+        reacting.react(self._discord, message, self._user(user), emoji)
+
+    async def unreact(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
+        """Somebody takes a reaction back."""
+        reacting.unreact(self._discord, message, self._user(user), emoji)
 
     async def slash(
         self,

@@ -16,6 +16,8 @@ EPOCH_MS = 1_420_070_400_000  # the first millisecond of 2015, where Discord's i
 TEXT, DM, NEWS, PUBLIC_THREAD, PRIVATE_THREAD = 0, 1, 5, 11, 12
 _THREADS = (10, PUBLIC_THREAD, PRIVATE_THREAD)
 
+PINNED = 6  # the type of the line that tells of a pin
+
 EPHEMERAL = 1 << 6
 LOADING = 1 << 7
 SUPPRESS_EMBEDS = 1 << 2
@@ -133,6 +135,9 @@ class Message:
     pinged_everyone: bool = False
     edits: int = 0
     thread_id: int | None = None
+    #: Who reacted with each emoji, in the order of time; `name:id` for those of a server.
+    reactions: dict[str, list[int]] = field(factory=dict)
+    pinned_at: float | None = None
 
     @property
     def is_ephemeral(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from minamo.twin import shapes
 from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.intents import GUILD_MEMBERS
 from minamo.twin.permissions import Permission, permissions
 from minamo.twin.refusals import Refused, missing
 from minamo.twin.world import TEXT, Channel
@@ -52,6 +53,8 @@ def _member(call: Call) -> Answer:
 
 
 def _members(call: Call) -> Answer:
+    if not call.discord.rules.privileged_intents & GUILD_MEMBERS:
+        raise Refused(50001)
     after, limit = int(call.query.get("after", 0)), int(call.query.get("limit", 1))
     found = [one for one in call.guild().members.values() if one.user.id > after]
     found.sort(key=lambda one: one.user.id)
