@@ -58,7 +58,7 @@ def react(discord: Discord, message: Message, user: User, given: str) -> None:
 
 
 def unreact(discord: Discord, message: Message, user: User, given: str) -> None:
-    """Take one reaction back; 10014 if nobody reacted so."""
+    """Take a reaction back; 10014 if the message has none of this emoji."""
     key = emoji_key(given)
     users = message.reactions.get(key)
     if users is None:

@@ -213,11 +213,11 @@ class Twin:
         actors.delete(self._discord, message)
 
     async def react(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
-        """Somebody reacts; `name:id` is an emoji of a server."""
+        """A person reacts; `name:id` is an emoji of a server."""
         reacting.react(self._discord, message, self._user(user), emoji)
 
     async def unreact(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
-        """Somebody takes a reaction back."""
+        """A person takes a reaction back."""
         reacting.unreact(self._discord, message, self._user(user), emoji)
 
     async def slash(
