@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from minamo.twin import actors, founding, reacting, server, shapes
+from minamo.twin import actors, choosing, founding, reacting, server, shapes
 from minamo.twin.endpoint import Endpoint, EndpointFailure
 from minamo.twin.faults import Faults
 from minamo.twin.permissions import Permission, combined, overwrite
@@ -244,6 +244,50 @@ class Twin:
     ) -> Interaction:
         """Somebody presses a button."""
         return actors.click(self._discord, message, custom_id, self._user(user))
+
+    async def select(
+        self,
+        message: Message,
+        custom_id: str,
+        *chosen: str | User | Channel,
+        user: User | str = "ann",
+    ) -> Interaction:
+        """A person chooses from a menu: its values, or users or channels."""
+        return choosing.select(self._discord, message, custom_id, chosen, self._user(user))
+
+    async def submit(self, opened: Interaction, texts: Mapping[str, str]) -> Interaction:
+        """The person who used *opened* fills in the modal that the bot answered with."""
+        person = self.world.users[opened.user_id]
+        return choosing.submit(self._discord, opened, texts, person)
+
+    async def complete(
+        self,
+        name: str,
+        option: str,
+        text: str,
+        *,
+        channel: Channel | str = "general",
+        user: User | str = "ann",
+    ) -> Interaction:
+        """A person types an option that the bot completes; see the `choices` of the result."""
+        place, person = self._channel(channel), self._user(user)
+        return choosing.complete(self._discord, name, option, text, place, person)
+
+    async def menu(
+        self,
+        name: str,
+        target: Message | User,
+        *,
+        channel: Channel | str = "general",
+        user: User | str = "ann",
+    ) -> Interaction:
+        """A person uses a command of the context menu of a message or a user."""
+        place = channel
+        if isinstance(target, Message):
+            place = self.world.channels[target.channel_id]
+        return choosing.use_menu(
+            self._discord, name, target, self._channel(place), self._user(user)
+        )
 
     async def send_interactions_to(self, url: str) -> None:
         """Tell the bot of interactions by signed HTTP requests, as of `hikari.RESTBot`.

@@ -171,11 +171,18 @@ class Interaction:
     data: dict[str, Any]
     message_id: int | None = None
     callback_type: int | None = None
+    callback_data: dict[str, Any] = field(factory=dict, repr=False)
+    """What the first answer said: a message, a modal, or the choices of an autocompletion."""
     original_id: int | None = None
     follow_ups: list[int] = field(factory=list)
     user_installed: bool = False
     failed: str = ""
     """Why the person was told that the application did not respond; by an endpoint only."""
+
+    @property
+    def choices(self) -> list[dict[str, Any]]:
+        """What an autocompletion offers."""
+        return list(self.callback_data.get("choices") or [])
 
     @property
     def is_answered(self) -> bool:
