@@ -28,16 +28,21 @@ def _list(call: Call) -> Answer:
         raise bad_form("limit", "NUMBER_TYPE_MAX", "int value should be between 1 and 50.")
     found = _pinned(call)
     if "before" in call.query:
-        before = datetime.fromisoformat(call.query["before"]).timestamp()
-        found = [one for one in found if (one.pinned_at or 0.0) < before]
+        before = datetime.fromisoformat(call.query["before"])
+        # Compared as they are told: what is kept is finer than a microsecond.
+        found = [one for one in found if datetime.fromisoformat(_told(one)) < before]
     items = [
         {
-            "pinned_at": shapes.stamp(one.pinned_at or 0.0),
+            "pinned_at": _told(one),
             "message": shapes_message.message(call.discord.world, one),
         }
         for one in found[:limit]
     ]
     return 200, {"items": items, "has_more": len(found) > limit}
+
+
+def _told(one: Message) -> str:
+    return shapes.stamp(one.pinned_at or 0.0)
 
 
 def _old_list(call: Call) -> Answer:
