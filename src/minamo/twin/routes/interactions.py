@@ -43,7 +43,7 @@ def answer(
         raise bad_form("type", "INTERACTION_CALLBACK_TYPE_INVALID", "Only for components")
     _not_locked(discord, one)
     message = _first_answer(discord, one, kind, data, uploads)
-    one.callback_type, one.callback_data = kind, data
+    one.callback_type, one.callback_data = kind, fields.get("data") or {}
     one.original_id = message.id if message else None
     discord.journal.changed()
     return message
