@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -34,21 +35,18 @@ def _installed(wanted: Path) -> Path:
     home = cache / f"npm-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]}"
     if not home.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as made:
-            shutil.copy(wanted, made)
-            command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"]
-            subprocess.run(
-                command, cwd=made, check=True, capture_output=True, text=True, timeout=300
-            )
-            _keep(Path(made), home)
+        _install(npm, wanted, home)
     return home / "node_modules"
 
 
-def _keep(made: Path, home: Path) -> None:
-    """Put a finished installation in its place, unless another process was faster."""
-    ready = made.with_name(f"{made.name}.ready")
-    shutil.copytree(made, ready, symlinks=True)
+def _install(npm: str, wanted: Path, home: Path) -> None:
+    """Install beside *home* and put the whole there, unless another process was faster."""
+    made = Path(tempfile.mkdtemp(dir=home.parent))
+    command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"]
     try:
-        ready.rename(home)
-    except OSError:
-        shutil.rmtree(ready)
+        shutil.copy(wanted, made)
+        subprocess.run(command, cwd=made, check=True, capture_output=True, text=True, timeout=300)
+        with contextlib.suppress(OSError):
+            made.rename(home)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

@@ -342,6 +342,23 @@ async def test_without_message_content_nothing_else_of_a_message_is_read() -> No
         assert mine["content"] == "my own"
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "told"),
+    [
+        ("GUILD_CREATE", {"id": "1"}, {"id": "1", "members": []}),
+        ("MESSAGE_UPDATE", {"id": "1", "content": "x"}, {"id": "1", "content": "x"}),
+        ("SOMETHING_NEW", {"author": {}, "content": "x"}, {"author": {}, "content": "x"}),
+    ],
+)
+async def test_events_of_a_test_may_be_in_part(name: str, body: Any, told: Any) -> None:
+    async with lab() as one:
+        blind = await one.ready(GUILDS | MESSAGES)
+        one.twin.event(name, body)
+        await blind.until(lambda: told in blind.events(name))
+        one.twin.event("MESSAGE_CREATE", {"author": {"username": "a"}, "content": "x"})
+        assert (await blind.event("MESSAGE_CREATE"))["content"] == ""
+
+
 async def test_a_private_answer_comes_as_a_direct_message() -> None:
     async with lab() as one:
         friend, stranger = await one.ready(DM_MESSAGES), await one.ready(GUILDS | MESSAGES)

@@ -186,6 +186,7 @@ class Gateway:
         elif op == _MEMBERS:
             for chunk in member_requests.chunks(self.world, session.intents, body):
                 session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
+                self.journal.event("GUILD_MEMBERS_CHUNK", chunk)
         elif op not in (_PRESENCE, _VOICE):
             connection.queue.put_nowait(4001)
 

@@ -51,7 +51,7 @@ def for_intents(
 ) -> dict[str, Any]:
     """The event as that session may read it."""
     if name == "GUILD_CREATE" and not intents & GUILD_PRESENCES:
-        mine = [one for one in data["members"] if one["user"]["id"] == str(world.bot.id)]
+        mine = [x for x in data.get("members") or () if x["user"]["id"] == str(world.bot.id)]
         return {**data, "members": mine}
     if not name.startswith("MESSAGE_") or intents & MESSAGE_CONTENT or guild_id is None:
         return data
@@ -69,16 +69,15 @@ def without_content(world: World, value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     shown = {key: without_content(world, one) for key, one in value.items()}
-    if "author" in value and "content" in value and not _is_readable(world, value):
+    if "content" in value and "author" in value and not _is_readable(world, value):
         shown |= {"content": "", "embeds": [], "attachments": [], "components": []}
     return shown
 
 
 def _is_readable(world: World, message: dict[str, Any]) -> bool:
     mine = str(world.bot.id)
-    if mine in (message["author"]["id"], message.get("application_id")):
+    about = [message["author"], *message.get("mentions", ())]
+    if message.get("application_id") == mine or any(one.get("id") == mine for one in about):
         return True
-    if any(one["id"] == mine for one in message.get("mentions", ())):
-        return True
-    place = world.channels.get(int(message["channel_id"]))
+    place = world.channels.get(int(message.get("channel_id") or 0))
     return place is not None and place.guild_id is None
