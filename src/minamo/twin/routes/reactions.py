@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from minamo.twin import shapes
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
 from minamo.twin.refusals import Refused
+
+_CUSTOM = re.compile(r"\w{2,32}:\d{15,20}")
 
 
 def _react(call: Call) -> Answer:
@@ -23,6 +27,8 @@ def _tell(call: Call, event: str) -> Answer:
     if channel.archived:
         raise Refused(50083)
     message = call.message()
+    if not _is_emoji(call.params["emoji"]):
+        raise Refused(10014)
     name, _, emoji_id = call.params["emoji"].partition(":")
     bot = call.discord.world.bot
     body = {
@@ -44,6 +50,20 @@ def _tell(call: Call, event: str) -> Answer:
 def _member(call: Call, guild_id: int) -> dict[str, object]:
     world = call.discord.world
     return shapes.member(world.guilds[guild_id].members[world.bot.id])
+
+
+def _is_emoji(given: str) -> bool:
+    """Whether it is a custom emoji, ``name:id``, or looks like one of Unicode's.
+
+    The twin has no list of them: a symbol that is neither letter, digit nor ASCII may be one,
+    and so may a digit under a keycap.
+    """
+    if _CUSTOM.fullmatch(given):
+        return True
+    bare = given.removesuffix("\u20e3").rstrip("\ufe0f")
+    if bare != given and bare and bare in "0123456789#*":
+        return True
+    return bool(given) and not any(one.isalnum() or one.isascii() for one in given)
 
 
 _MINE = "/channels/{channel}/messages/{message}/reactions/{emoji}/@me"
