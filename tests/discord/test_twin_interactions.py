@@ -149,7 +149,9 @@ async def test_what_only_one_person_sees_is_not_in_the_channel(
     await bot.rest.create_interaction_response(used.id, used.token, SAY, "psst", flags=flags)
     assert twin.messages()[0].is_ephemeral
     assert [one async for one in bot.rest.fetch_messages(twin.channel().id)] == []
-    assert twin.journal.events("MESSAGE_CREATE") == []
+    (told,) = twin.journal.events("MESSAGE_CREATE")  # as if it were a direct message
+    assert told.data["flags"] == flags
+    assert not {"guild_id", "member"} & set(told.data)
 
 
 async def test_a_user_install_has_five_follow_ups(client: Any) -> None:
