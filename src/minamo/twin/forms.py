@@ -169,21 +169,6 @@ class OneOf(Kind):
 
 
 @frozen(kw_only=True)
-class Either(Kind):
-    """The first of several kinds that fits; the error of the last if none does."""
-
-    kinds: tuple[Kind, ...]
-
-    def _convert(self, value: Any, rules: Rules, /) -> Any:
-        for kind in self.kinds[:-1]:
-            try:
-                return kind.read(value, rules)
-            except Invalid:
-                continue
-        return self.kinds[-1].read(value, rules)
-
-
-@frozen(kw_only=True)
 class List(Kind):
     """A list of *items*."""
 

@@ -46,5 +46,5 @@ async def _read_multipart(request: web.Request) -> tuple[Any, Uploads]:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return HIDDEN  # not an object, so the route refuses it as bad JSON

@@ -306,10 +306,11 @@ def _kept_attachments(
     attachments: list[dict[str, Any]], listed: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     told = {one["id"]: one for one in listed}
-    kept = [one for one in attachments if one["id"] in told]
-    for one in kept:
-        if told[one["id"]].get("description") is not None:
-            one["description"] = told[one["id"]]["description"]
+    kept = []
+    for one in attachments:
+        if one["id"] in told:
+            description = told[one["id"]].get("description")
+            kept.append(one if description is None else {**one, "description": description})
     return kept
 
 

@@ -182,8 +182,9 @@ class Message:
     def keep(self, attachments: list[dict[str, Any]]) -> None:
         """Drop all other attachments and their files."""
         self.attachments = attachments
-        self.blobs = {one["id"]: self.blobs[one["id"]] for one in attachments}
-        self.files = {one["filename"]: self.blobs[one["id"]] for one in attachments}
+        names = {one["id"]: one["filename"] for one in attachments}
+        self.blobs = {key: data for key, data in self.blobs.items() if key in names}
+        self.files = {names[key]: data for key, data in self.blobs.items()}
 
 
 @define(eq=False)
