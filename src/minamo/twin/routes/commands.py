@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minamo.twin import shapes_session
-from minamo.twin.bodies import COMMAND, COMMANDS, EDIT_COMMAND
+from minamo.twin.bodies_commands import COMMAND, COMMANDS, EDIT_COMMAND
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.forms import read_form
 from minamo.twin.refusals import Refused
