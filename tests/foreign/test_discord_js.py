@@ -15,17 +15,6 @@ from minamo.twin import CREATE, Message, Rules, Twin, faster
 from node_packages import node_environment
 
 HERE = Path(__file__).parent / "discord_js"
-# Rules of requests and answers that the twin does not have yet.
-REST_HALF = frozenset(
-    {
-        "upload files of one name, described",
-        "delete in bulk",
-        "see the face of a webhook",
-        "know the thread of a message",
-        "answers are of their types",
-        "take a member as an option",
-    }
-)
 
 
 @define(eq=False)
@@ -126,5 +115,5 @@ async def test_discord_js_finds_nothing_amiss() -> None:
         finally:
             await process.wait()
     assert list(script.problems) == script.steps
-    wrong = {x: y for x, y in script.problems.items() if y is not None and x not in REST_HALF}
+    wrong = {x: y for x, y in script.problems.items() if y is not None}
     assert not wrong, "\n\n".join(f"{name}: {problem}" for name, problem in wrong.items())

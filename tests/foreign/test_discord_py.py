@@ -16,8 +16,6 @@ from minamo.twin import CREATE, Limit, Permission, Rules, Style, Twin
 
 pytestmark = pytest.mark.anyio
 Patch = pytest.MonkeyPatch
-# Rules of requests and answers that the twin does not have yet.
-REST_HALF = pytest.mark.xfail(strict=False, reason="the twin's REST rules")
 THUMB = "\N{THUMBS UP SIGN}"
 
 
@@ -83,7 +81,6 @@ async def test_a_file_is_uploaded_and_read(rig: Rig) -> None:
     assert (one.size, await one.read()) == (4, b"data")
 
 
-@REST_HALF
 async def test_files_keep_their_description_and_may_share_a_name(rig: Rig) -> None:
     files = [
         discord.File(io.BytesIO(data), "a.txt", description=data.decode())
@@ -94,7 +91,6 @@ async def test_files_keep_their_description_and_may_share_a_name(rig: Rig) -> No
     assert [one.description for one in sent.attachments] == ["one", "two"]
 
 
-@REST_HALF
 async def test_messages_are_deleted_in_bulk(rig: Rig) -> None:
     sent = [await rig.channel.send(str(number)) for number in range(3)]
     await rig.channel.delete_messages(sent)
@@ -216,7 +212,6 @@ async def test_a_webhook_speaks_under_another_name(rig: Rig) -> None:
     assert rig.twin.texts() == ["by its token alone"]
 
 
-@REST_HALF
 async def test_a_webhook_has_a_face_and_tells_its_token(rig: Rig) -> None:
     hook = await rig.channel.create_webhook(name="hook")
     face = "https://example.com/a.png"
@@ -227,7 +222,6 @@ async def test_a_webhook_has_a_face_and_tells_its_token(rig: Rig) -> None:
         assert (await by_token.fetch(prefer_auth=False)).token == hook.token
 
 
-@REST_HALF
 async def test_a_message_knows_its_thread(rig: Rig) -> None:
     start = await rig.channel.send("start")
     thread = await start.create_thread(name="talk")
@@ -318,7 +312,6 @@ async def test_a_private_answer_is_private(commands: Rig) -> None:
     assert heard.guild is None  # it comes as direct messages do
 
 
-@REST_HALF
 async def test_an_answer_is_of_the_type_of_commands(commands: Rig) -> None:
     await commands.twin.slash("ask", {"q": "why"})
     interaction = await commands.hears("asked")
@@ -328,7 +321,6 @@ async def test_an_answer_is_of_the_type_of_commands(commands: Rig) -> None:
     assert more.type is discord.MessageType.reply
 
 
-@REST_HALF
 async def test_a_member_is_an_option(commands: Rig) -> None:
     await commands.twin.slash("who", {"member": commands.twin.user("bob")})
     await commands.until(lambda: commands.twin.texts() == ["bob"], 2)

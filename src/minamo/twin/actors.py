@@ -9,9 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from minamo.twin import shapes, shapes_message
+from minamo.twin.bodies import CREATE_MESSAGE, EDIT_MESSAGE
 from minamo.twin.discord import Discord
+from minamo.twin.forms import read_form
+from minamo.twin.media import Upload
+from minamo.twin.permissions import permissions
 from minamo.twin.posting import change, draft, post, remove
-from minamo.twin.speaking import may_send
+from minamo.twin.speaking import may_send, moderate
 from minamo.twin.world import Channel, Interaction, Message, User, new_token
 
 _COMMAND, _COMPONENT = 2, 3
@@ -34,14 +38,18 @@ def say(
     body: dict[str, Any] = {"content": text}
     if reply_to is not None:
         body["message_reference"] = {"message_id": str(reply_to.id)}
-    one = draft(discord, body, list(files))
+    uploads = [Upload(str(number), name, data) for number, (name, data) in enumerate(files)]
+    one = draft(discord, read_form(CREATE_MESSAGE, body, discord.rules), uploads)
     may_send(discord, user, channel, one)
     return post(discord, channel, user, one)
 
 
 def edit(discord: Discord, message: Message, text: str) -> None:
     """Change one's own message."""
-    change(discord, message, {"content": text}, [])
+    form = read_form(EDIT_MESSAGE, {"content": text}, discord.rules)
+    home = discord.world.channels[message.channel_id]
+    moderate(discord, message.author, home, form["content"])
+    change(discord, message, form, [])
 
 
 def delete(discord: Discord, message: Message) -> None:
@@ -72,7 +80,7 @@ def slash(
         "options": nested(path, [_option(key, value) for key, value in options.items()]),
     }
     if people := [value for value in options.values() if isinstance(value, User)]:
-        data["resolved"] = {"users": {str(one.id): shapes.user(one) for one in people}}
+        data["resolved"] = resolved(discord, channel, people)
     return begin(discord, _COMMAND, channel, user, data, user_installed=user_installed)
 
 
@@ -106,6 +114,22 @@ def nested(path: Sequence[str], options: list[dict[str, Any]]) -> list[dict[str,
     for depth, name in enumerate(reversed(path)):
         options = [{"name": name, "type": _SUBCOMMANDS[depth], "options": options}]
     return options
+
+
+def resolved(discord: Discord, channel: Channel, people: Sequence[User]) -> dict[str, Any]:
+    """The users among the options, and their memberships if it is a server."""
+    found: dict[str, Any] = {"users": {str(one.id): shapes.user(one) for one in people}}
+    if channel.guild_id is not None:
+        members = discord.world.guilds[channel.guild_id].members
+        found["members"] = {
+            str(one.id): {
+                **shapes.partial_member(members[one.id]),
+                "permissions": str(int(permissions(discord.world, one.id, channel))),
+            }
+            for one in people
+            if one.id in members
+        }
+    return found
 
 
 def _option(name: str, value: object) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minamo.twin import shapes, shapes_message
-from minamo.twin.actors import begin, find_command, find_part, nested, parts_of
+from minamo.twin.actors import begin, find_command, find_part, nested, parts_of, resolved
 from minamo.twin.discord import Discord
 from minamo.twin.permissions import permissions
 from minamo.twin.world import Channel, Interaction, Message, User
@@ -39,7 +39,7 @@ def select(
         "values": [one if isinstance(one, str) else str(one.id) for one in chosen],
     }
     if menu["type"] == _USERS:
-        data["resolved"] = _people(discord, channel, [x for x in chosen if isinstance(x, User)])
+        data["resolved"] = resolved(discord, channel, [x for x in chosen if isinstance(x, User)])
     elif menu["type"] == _CHANNELS:
         places = [one for one in chosen if isinstance(one, Channel)]
         data["resolved"] = {"channels": {str(x.id): _place(discord, x, user) for x in places}}
@@ -56,21 +56,6 @@ def _check_choice(menu: Json, chosen: Sequence[str | User | Channel]) -> None:
     for one in chosen:
         if not isinstance(one, kind) or (kind is str and one not in offered):
             raise LookupError(f"the menu has no {one!r}; it has {', '.join(offered) or kind}")
-
-
-def _people(discord: Discord, channel: Channel, people: Sequence[User]) -> Json:
-    found: Json = {"users": {str(one.id): shapes.user(one) for one in people}}
-    if channel.guild_id is not None:
-        members = discord.world.guilds[channel.guild_id].members
-        found["members"] = {
-            str(one.id): {
-                **shapes.member(members[one.id], with_user=False),
-                "permissions": str(int(permissions(discord.world, one.id, channel))),
-            }
-            for one in people
-            if one.id in members
-        }
-    return found
 
 
 def _place(discord: Discord, channel: Channel, user: User) -> Json:
@@ -145,14 +130,14 @@ def use_menu(
     found = find_command(discord, name, kind)
     if isinstance(target, Message):
         shape = shapes_message.message(discord.world, target)
-        resolved: Json = {"messages": {str(target.id): shape}}
+        found_there: Json = {"messages": {str(target.id): shape}}
     else:
-        resolved = _people(discord, channel, [target])
+        found_there = resolved(discord, channel, [target])
     data = {
         "id": found["id"] if found else str(discord.world.new_id()),
         "name": name,
         "type": kind,
         "target_id": str(target.id),
-        "resolved": resolved,
+        "resolved": found_there,
     }
     return begin(discord, _COMMAND, channel, user, data)

@@ -7,21 +7,20 @@ request itself.  Faults happen around that, before or after the effect.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 from typing import Any
 
-from aiohttp import BodyPartReader, web
+from aiohttp import web
 from attrs import define
 
+from minamo.twin.bodies_components import ServerFault
 from minamo.twin.calls import Call, Route
-from minamo.twin.checks import ServerFault
 from minamo.twin.discord import Discord
 from minamo.twin.faults import CLOUDFLARE, Called, Fault, Kind
 from minamo.twin.intents import MESSAGE_CONTENT, without_content
 from minamo.twin.journal import HIDDEN, Request, redacted
-from minamo.twin.posting import Uploads
+from minamo.twin.payload import read_payload
 from minamo.twin.refusals import Refused, SlowedDown
 from minamo.twin.responses import respond
 from minamo.twin.world import EPOCH_MS
@@ -76,15 +75,16 @@ class Exchange:
         discord, route = self.discord, self.route
         if discord.buckets.banned:
             return web.Response(status=429, text=CLOUDFLARE, content_type="text/html")
-        body, uploads = await self._read()
-        entry.body, entry.files = redacted(body), [name for name, _ in uploads]
+        body, uploads = await read_payload(self.request)
+        entry.body, entry.files = redacted(body), [upload.name for upload in uploads]
         is_bot = self.request.headers.get("Authorization") == f"Bot {discord.token}"
         if route.auth and not is_bot:
             return self._refused(entry, Refused(0), {})
         limits = self._limited(entry, "bot" if is_bot else "address")
         if isinstance(limits, web.Response):
             return limits
-        call = Call(discord, dict(self.request.match_info), dict(self.request.query), body, uploads)
+        params, query = dict(self.request.match_info), dict(self.request.query)
+        call = Call(discord, params, query, body, uploads, route.body)
         try:
             status, answer = route.handle(call)
         except Refused as no:
@@ -103,21 +103,6 @@ class Exchange:
         if not discord.rules.privileged_intents & MESSAGE_CONTENT:
             answer = without_content(discord.world, answer)
         return self._json(entry, status, answer, limits)
-
-    async def _read(self) -> tuple[Any, Uploads]:
-        if not self.request.content_type.startswith("multipart/"):
-            text = await self.request.text()
-            return (_parsed(text) if text else None), []
-        body: Any = None
-        uploads: Uploads = []
-        async for part in await self.request.multipart():
-            if not isinstance(part, BodyPartReader):
-                continue
-            if part.name == "payload_json":
-                body = _parsed(await part.text())
-            else:
-                uploads.append((part.filename or "file", bytes(await part.read())))
-        return body, uploads
 
     def _limited(self, entry: Request, caller: str) -> dict[str, str] | web.Response:
         discord, route = self.discord, self.route
@@ -217,10 +202,3 @@ class Exchange:
     ) -> web.Response:
         entry.answer, entry.headers = redacted(body), headers
         return respond(status, body, headers)
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return HIDDEN  # not an object, so the route refuses it as bad JSON

@@ -14,6 +14,8 @@ _DM_MESSAGES, _DM_REACTIONS, _DM_TYPING = 1 << 12, 1 << 13, 1 << 14
 #: All that are documented: 0 to 16, two of AutoMod, two of polls.
 KNOWN = (1 << 17) - 1 | 1 << 20 | 1 << 21 | 1 << 24 | 1 << 25
 
+_NO_CONTENT: dict[str, Any] = {"content": "", "embeds": [], "attachments": [], "components": []}
+
 # Event to the intents that bring it: in a server, in a direct message.
 _NEEDED = {
     "MESSAGE_CREATE": (_MESSAGES, _DM_MESSAGES),
@@ -70,7 +72,10 @@ def without_content(world: World, value: Any) -> Any:
         return value
     shown = {key: without_content(world, one) for key, one in value.items()}
     if "content" in value and "author" in value and not _is_readable(world, value):
-        shown |= {"content": "", "embeds": [], "attachments": [], "components": []}
+        shown |= _NO_CONTENT
+        if "message_snapshots" in value:  # what it forwards
+            inner = [one["message"] | _NO_CONTENT for one in value["message_snapshots"]]
+            shown["message_snapshots"] = [{"message": one} for one in inner]
     return shown
 
 

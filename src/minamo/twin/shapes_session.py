@@ -21,10 +21,17 @@ def application(world: World, privileged_intents: int, verify_key: str) -> Json:
         "owner": user(next(iter(world.users.values()))),
         "team": None,
         "verify_key": verify_key,
+        "type": None,
         "flags": _flags(privileged_intents),
+        "flags_new": str(_flags(privileged_intents)),
         "approximate_guild_count": len(world.guilds),
         "approximate_user_install_count": 0,
-        "hook": True,
+        "approximate_user_authorization_count": 0,
+        "redirect_uris": [],
+        "interactions_endpoint_url": None,
+        "role_connections_verification_url": None,
+        "explicit_content_filter": 0,
+        "eligible_oauth2_scopes": [],
     }
 
 
@@ -63,18 +70,19 @@ def ready(
 
 def command(world: World, command_id: int, guild_id: int, given: Json) -> Json:
     """An application command, registered."""
+    needed = given.get("default_member_permissions")
     body: Json = {
         "id": str(command_id),
         "application_id": str(world.bot.id),
-        "type": given.get("type", 1),
+        "type": given.get("type") or 1,
         "name": given["name"],
         "name_localizations": given.get("name_localizations"),
-        "description": given.get("description", ""),
+        "description": given.get("description") or "",
         "description_localizations": given.get("description_localizations"),
         "options": given.get("options") or [],
         "version": str(command_id),
-        "default_member_permissions": given.get("default_member_permissions"),
-        "nsfw": given.get("nsfw", False),
+        "default_member_permissions": None if needed is None else str(needed),
+        "nsfw": bool(given.get("nsfw")),
         "contexts": given.get("contexts"),
         "integration_types": given.get("integration_types") or [0],
     }

@@ -7,7 +7,7 @@ from datetime import datetime
 from minamo.twin import shapes, shapes_message
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.refusals import Refused, bad_form
+from minamo.twin.refusals import Refused
 from minamo.twin.world import PINNED, Channel, Message
 
 _PAGE_MAX = 50
@@ -23,9 +23,7 @@ def _pinned(call: Call) -> list[Message]:
 
 
 def _list(call: Call) -> Answer:
-    limit = int(call.query.get("limit", _PAGE_MAX))
-    if not 1 <= limit <= _PAGE_MAX:
-        raise bad_form("limit", "NUMBER_TYPE_MAX", "int value should be between 1 and 50.")
+    limit = call.number("limit", _PAGE_MAX, 1, _PAGE_MAX)
     found = _pinned(call)
     if "before" in call.query:
         before = datetime.fromisoformat(call.query["before"])

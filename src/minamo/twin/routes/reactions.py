@@ -5,7 +5,7 @@ from __future__ import annotations
 from minamo.twin import reacting, shapes
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
-from minamo.twin.refusals import Refused, bad_form
+from minamo.twin.refusals import Refused
 
 _PAGE_MAX = 100
 
@@ -42,9 +42,7 @@ def _clear(call: Call) -> Answer:
 def _list(call: Call) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
     key = reacting.emoji_key(call.params["emoji"])
-    after, limit = int(call.query.get("after", 0)), int(call.query.get("limit", 25))
-    if not 1 <= limit <= _PAGE_MAX:
-        raise bad_form("limit", "NUMBER_TYPE_MAX", "int value should be between 1 and 100.")
+    after, limit = call.snowflake("after") or 0, call.number("limit", 25, 1, _PAGE_MAX)
     found = sorted(one for one in call.message().reactions.get(key, ()) if one > after)
     return 200, [shapes.user(call.discord.world.users[one]) for one in found[:limit]]
 
