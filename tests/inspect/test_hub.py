@@ -205,11 +205,16 @@ def test_the_gateway_feeds_everything():
     assert told[-1]["author"]["name"] == "bot"
     feed.gateway("MESSAGE_DELETE", {"id": "5", "channel_id": "3"})
     feed.gateway("PRESENCE_UPDATE", {})
-    feed.gateway("MESSAGE_CREATE", {**message, "flags": 1 << 6})  # only one person sees it
     assert [one["kind"] for one in told] == ["people", "message", "message", "typing", "deleted"]
     feed.gateway("MESSAGE_UPDATE", {"id": "5", "channel_id": "3", "embeds": []})  # a link unfolded
     assert feed.snapshot() == []
     assert feed.people == {"9": "Mira"}
+    feed.gateway("MESSAGE_CREATE", {**message, "flags": 64})  # only one person sees it
+    assert feed.snapshot() == []
+    for number in ("6", "7"):
+        feed.gateway("MESSAGE_CREATE", {**message, "id": number})
+    feed.gateway("MESSAGE_DELETE_BULK", {"ids": ["6", "7"], "channel_id": "3"})
+    assert feed.snapshot() == []
 
 
 def test_channels_are_called_by_their_names():
