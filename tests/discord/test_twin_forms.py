@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minamo.twin import Permission, Refused, Rules
-from minamo.twin.bodies import Image, Nonce
+from minamo.twin.bodies import ChoiceValue, Image, Nonce
 from minamo.twin.calls import Route
 from minamo.twin.forms import (
     Address,
@@ -37,6 +37,7 @@ TABLES = [route for route in ROUTES if route.body != Object()]
 WRONG: dict[type[Kind], Any] = {
     Address: "javascript:x",
     Boolean: "perhaps",
+    ChoiceValue: {},
     Image: "x",
     List: "x",
     Map: "x",

@@ -56,6 +56,16 @@ class Nonce(Kind):
 
 
 @frozen(kw_only=True)
+class ChoiceValue(Kind):
+    """The value of a choice of an autocompletion: text or a number, as the option has it."""
+
+    def _convert(self, value: Any, rules: Rules, /) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        return Text(most=6_000).read(value, rules)
+
+
+@frozen(kw_only=True)
 class Image(Kind):
     """Image data as a data URI; kept as the hash that stands for it."""
 
@@ -244,9 +254,8 @@ EXECUTE_WEBHOOK = Object(
         "applied_tags": List(items=Snowflake(), most=5),
     }
 )
-_AUTOCOMPLETE = Object(
-    fields={"choices": List(items=Object(fields={"name": CHOICE_NAME}), most=25)}, required=True
-)
+_CHOICE = Object(fields={"name": CHOICE_NAME, "value": ChoiceValue(required=True)})
+_AUTOCOMPLETE = Object(fields={"choices": List(items=_CHOICE, most=25)}, required=True)
 CALLBACK = Union(
     tables={
         1: Object(),
