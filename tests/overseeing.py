@@ -76,7 +76,9 @@ def wrongs(twin: Twin) -> list[str]:
     named.update(one.author.id for one in every if one.id in replied_to)
     for message in every:
         rung = {*message.pinged, *message.pinged_roles} - named
-        if message.author.is_bot and (rung or message.pinged_everyone):
+        rung |= {*message.mentions, *message.mention_roles} - named  # by an edit, in silence
+        everyone = message.pinged_everyone or message.mention_everyone
+        if message.author.is_bot and (rung or everyone):
             found.append(f"message {message.id} rang for {sorted(rung) or 'everyone'}")
     return found
 

@@ -44,9 +44,11 @@ async def test_a_body_that_nobody_foresaw_is_loud_too(client: Any) -> None:
     twin = await Twin().__aenter__()
     async with client(twin) as rest:
         route = hikari.internal.routes.POST_CHANNEL_MESSAGES.compile(channel=twin.channel().id)
+        answers = [{"poll_media": {"text": "yes"}}]
+        poll = {"question": {"text": "Shall we?"}, "answers": answers}
         with pytest.raises(hikari.InternalServerError, match="stumbled"):
-            await rest._request(route, json={"content": "x", "flags": "many"})
-    assert "ValueError" in await leaving(twin)
+            await rest._request(route, json={"content": "x", "poll": poll})
+    assert "the twin has no poll" in await leaving(twin)
 
 
 async def test_an_error_of_the_test_is_not_hidden_by_it() -> None:

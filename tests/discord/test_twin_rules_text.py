@@ -138,6 +138,44 @@ async def test_buttons_need_ids_of_their_own(twin: Twin, rest: Rest, refused: Re
     assert await refused(rest.create_message(twin.channel().id, component=row)) == (400, 50035)
 
 
+def _select() -> Any:
+    return hikari.impl.MessageActionRowBuilder().add_text_menu("s").add_option("l", "v").parent
+
+
+def _button() -> Any:
+    primary = hikari.ButtonStyle.PRIMARY
+    return hikari.impl.InteractiveButtonBuilder(style=primary, custom_id="b", label="b")
+
+
+def _section(accessory: Any) -> Any:
+    texts = [hikari.impl.TextDisplayComponentBuilder(content="x")]
+    return hikari.impl.SectionComponentBuilder(accessory=accessory, components=texts)
+
+
+_PICTURE = "https://example.invalid/a.png"
+_BUILDERS: dict[str, Callable[[], Any]] = {
+    "select": _select,
+    "separator": hikari.impl.SeparatorComponentBuilder,
+    "section": lambda: _section(_button()),
+    "thumbnail": lambda: _section(hikari.impl.ThumbnailComponentBuilder(media=_PICTURE)),
+    "gallery": lambda: hikari.impl.MediaGalleryComponentBuilder(
+        items=[hikari.impl.MediaGalleryItemBuilder(media=_PICTURE)]
+    ),
+    "file": lambda: hikari.impl.FileComponentBuilder(file=hikari.Bytes(b"hi", "a.txt")),
+    "container": lambda: hikari.impl.ContainerComponentBuilder(
+        components=[hikari.impl.SeparatorComponentBuilder()]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _BUILDERS)
+async def test_hikari_reads_back_each_of_its_components(twin: Twin, rest: Rest, name: str) -> None:
+    home, built = twin.channel().id, _BUILDERS[name]()
+    sent = await rest.create_message(home, components=[built])
+    again = await rest.fetch_message(home, sent)
+    assert [one.type for one in again.components] == [built.type] == [sent.components[0].type]
+
+
 # Nonce.
 
 
@@ -243,4 +281,4 @@ async def test_contradicting_allowed_mentions_are_refused(
 async def test_an_edit_without_allowed_mentions_reads_them_anew(twin: Twin) -> None:
     said = await twin.say("nobody")
     await twin.edit(said, f"<@{twin.bot.id}>")
-    assert said.pinged == [twin.bot.id]
+    assert (said.mentions, said.pinged) == ([twin.bot.id], [])  # an edit rings no bell

@@ -61,7 +61,7 @@ class Story:
             "interaction": lambda: shapes_message.interaction(world, self.slash),
             "component": lambda: shapes_message.interaction(world, self.click),
             "callback": lambda: {"interaction": {"id": "1", "type": 2}, "resource": {"type": 5}},
-            "ready": lambda: shapes_session.ready(world, "s", "ws://127.0.0.1/gw", (0, 1)),
+            "ready": lambda: shapes_session.ready(world, "s", "ws://127.0.0.1/gw", (0, 1), 0),
         }
         return makers[shape]()
 

@@ -30,7 +30,7 @@ sys.exit(options.run(options))
 
 
 def test_the_program_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    program, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(program, str(PAGE), "exec"), {"__name__": "__main__"})
     assert "'pong' -> 200" in capsys.readouterr().out
 

@@ -209,6 +209,12 @@ def test_the_gateway_feeds_everything():
     feed.gateway("MESSAGE_UPDATE", {"id": "5", "channel_id": "3", "embeds": []})  # a link unfolded
     assert feed.snapshot() == []
     assert feed.people == {"9": "Mira"}
+    feed.gateway("MESSAGE_CREATE", {**message, "flags": 64})  # only one person sees it
+    assert feed.snapshot() == []
+    for number in ("6", "7"):
+        feed.gateway("MESSAGE_CREATE", {**message, "id": number})
+    feed.gateway("MESSAGE_DELETE_BULK", {"ids": ["6", "7"], "channel_id": "3"})
+    assert feed.snapshot() == []
 
 
 def test_channels_are_called_by_their_names():

@@ -1,15 +1,13 @@
 """An independent parser of Discord's markdown judges what `fit` makes of it.
 
 Every character that can be seen must be under the same formatting in our messages as in the
-source.  The judge is an npm package; it is fetched when CI says so, else used if it is there.
+source.  The judge is an npm package; `node_packages` fetches it.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +18,7 @@ from hypothesis import strategies as st
 
 from books import run
 from minamo.core.fit import NOTHING, Fitted, fit
+from node_packages import node_environment
 
 HERE = Path(__file__).parent
 UNSEEN = {" ", "\n", "\r", "\t", "\u200b"}
@@ -28,30 +27,13 @@ Shown = list[tuple[str, tuple[str, ...]]]
 Judge = Callable[[list[str]], list[Shown]]
 
 
-def _missing() -> str:
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        return "node and npm are not installed"
-    if (HERE / "node_modules").exists():
-        return ""
-    if os.environ.get("CI") != "true":
-        return "run `npm install` in tests/judge"
-    subprocess.run(
-        [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=HERE, check=True
-    )
-    return ""
-
-
 @pytest.fixture(scope="module")
 def judge() -> Iterator[Judge]:
-    missing = _missing()
-    if missing and os.environ.get("CI") == "true":
-        pytest.fail(missing)
-    if missing:
-        pytest.skip(missing)
+    environment = node_environment(HERE)
     with subprocess.Popen(
         ["node", "judge.js"],
         cwd=HERE,
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

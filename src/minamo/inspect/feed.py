@@ -24,6 +24,8 @@ NAMES_MAX = 10_000
 PEOPLE_MAX = 1_000
 # How long Discord shows somebody typing after the last sign of it.
 TYPING_S = 10.0
+# The flag of a message that only the user of a command sees.
+_EPHEMERAL = 1 << 6
 
 Json = dict[str, Any]
 Tell = Callable[[Json], object]
@@ -92,6 +94,8 @@ class Feed:
 
     def gateway(self, name: str, data: Mapping[str, Any]) -> None:
         """A dispatch of Discord's gateway, such as the local Discord's `watch` gives."""
+        if name.startswith("MESSAGE_") and int(data.get("flags") or 0) & _EPHEMERAL:
+            return  # it stands in no channel
         if name in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and "author" in data:
             self._learn((data["author"], *(data.get("mentions") or [])))
             self.put(message_of(data))
@@ -101,6 +105,9 @@ class Feed:
             self._call([*(data.get("channels") or []), *(data.get("threads") or [])])
         elif name == "MESSAGE_DELETE":
             self.drop(str(data["channel_id"]), str(data["id"]))
+        elif name == "MESSAGE_DELETE_BULK":
+            for message_id in data["ids"]:
+                self.drop(str(data["channel_id"]), str(message_id))
         elif name == "TYPING_START":
             user = (data.get("member") or {}).get("user") or {}
             self.typing(

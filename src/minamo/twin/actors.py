@@ -9,12 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from minamo.twin import shapes, shapes_message
+from minamo.twin.bodies import CREATE_MESSAGE, EDIT_MESSAGE
 from minamo.twin.discord import Discord
+from minamo.twin.forms import read_form
+from minamo.twin.media import Upload
+from minamo.twin.permissions import permissions
 from minamo.twin.posting import change, draft, post, remove
-from minamo.twin.speaking import may_send
+from minamo.twin.speaking import may_send, moderate
 from minamo.twin.world import Channel, Interaction, Message, User, new_token
 
 _COMMAND, _COMPONENT = 2, 3
+_SLASH = 1
+_SUBCOMMANDS = (1, 2)  # types of options: a subcommand, a group of them
 _BUTTON = 2
 _TYPES: tuple[tuple[type, int], ...] = ((bool, 5), (int, 4), (float, 10), (str, 3), (User, 6))
 
@@ -32,14 +38,18 @@ def say(
     body: dict[str, Any] = {"content": text}
     if reply_to is not None:
         body["message_reference"] = {"message_id": str(reply_to.id)}
-    one = draft(discord, body, list(files))
+    uploads = [Upload(str(number), name, data) for number, (name, data) in enumerate(files)]
+    one = draft(discord, read_form(CREATE_MESSAGE, body, discord.rules), uploads)
     may_send(discord, user, channel, one)
     return post(discord, channel, user, one)
 
 
 def edit(discord: Discord, message: Message, text: str) -> None:
     """Change one's own message."""
-    change(discord, message, {"content": text}, [])
+    form = read_form(EDIT_MESSAGE, {"content": text}, discord.rules)
+    home = discord.world.channels[message.channel_id]
+    moderate(discord, message.author, home, form["content"])
+    change(discord, message, form, [])
 
 
 def delete(discord: Discord, message: Message) -> None:
@@ -56,25 +66,70 @@ def slash(
     *,
     user_installed: bool = False,
 ) -> Interaction:
-    """Use a slash command.
+    """Use a slash command; a subcommand is named with it, as in ``config set``.
 
     A bot that registered commands is only asked for one of them; one that registered none, as
     tests without a framework do, is asked for anything.
     """
-    known = [one for shelf in discord.world.commands.values() for one in shelf.values()]
-    found = next((one for one in known if one["name"] == name and one["type"] == 1), None)
-    if known and found is None:
-        names = ", ".join(sorted({one["name"] for one in known}))
-        raise LookupError(f"the bot has no command {name!r}; it has {names}")
+    top, *path = name.split()
+    found = find_command(discord, top, _SLASH, path)
     data: dict[str, Any] = {
         "id": found["id"] if found else str(discord.world.new_id()),
-        "name": name,
-        "type": 1,
-        "options": [_option(key, value) for key, value in options.items()],
+        "name": top,
+        "type": _SLASH,
+        "options": nested(path, [_option(key, value) for key, value in options.items()]),
     }
     if people := [value for value in options.values() if isinstance(value, User)]:
-        data["resolved"] = {"users": {str(one.id): shapes.user(one) for one in people}}
-    return _begin(discord, _COMMAND, channel, user, data, user_installed=user_installed)
+        data["resolved"] = resolved(discord, channel, people)
+    return begin(discord, _COMMAND, channel, user, data, user_installed=user_installed)
+
+
+def find_command(
+    discord: Discord, name: str, kind: int, path: Sequence[str] = ()
+) -> dict[str, Any] | None:
+    """A command that the bot registered; `None` if it registered none at all."""
+    known = [one for shelf in discord.world.commands.values() for one in shelf.values()]
+    found = next((one for one in known if one["name"] == name and one["type"] == kind), None)
+    if known and found is None:
+        names = ", ".join(sorted({one["name"] for one in known if one["type"] == kind}))
+        raise LookupError(f"the bot has no command {name!r}; it has {names or 'none of its kind'}")
+    inner = found or {}
+    for step in path if found else ():
+        below = _subcommands(inner)
+        if step not in below:
+            raise LookupError(f"{name!r} has no subcommand {step!r}; it has {', '.join(below)}")
+        inner = below[step]
+    if below := _subcommands(inner):
+        raise LookupError(f"{name!r} is used by its subcommands: {', '.join(below)}")
+    return found
+
+
+def _subcommands(command: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    every = command.get("options") or ()
+    return {one["name"]: one for one in every if one["type"] in _SUBCOMMANDS}
+
+
+def nested(path: Sequence[str], options: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The options of a subcommand, inside of it and of its group."""
+    for depth, name in enumerate(reversed(path)):
+        options = [{"name": name, "type": _SUBCOMMANDS[depth], "options": options}]
+    return options
+
+
+def resolved(discord: Discord, channel: Channel, people: Sequence[User]) -> dict[str, Any]:
+    """The users among the options, and their memberships if it is a server."""
+    found: dict[str, Any] = {"users": {str(one.id): shapes.user(one) for one in people}}
+    if channel.guild_id is not None:
+        members = discord.world.guilds[channel.guild_id].members
+        found["members"] = {
+            str(one.id): {
+                **shapes.partial_member(members[one.id]),
+                "permissions": str(int(permissions(discord.world, one.id, channel))),
+            }
+            for one in people
+            if one.id in members
+        }
+    return found
 
 
 def _option(name: str, value: object) -> dict[str, Any]:
@@ -90,27 +145,37 @@ def click(discord: Discord, message: Message, custom_id: str, user: User) -> Int
     now = discord.world.find_message(message.channel_id, message.id)
     if now is None:
         raise LookupError("the message is gone, and its buttons with it")
-    buttons = {one["custom_id"]: one for one in _pressable(now.components)}
-    if custom_id not in buttons:
-        shown = ", ".join(map(repr, buttons)) or "none"
-        raise LookupError(f"no button {custom_id!r} on this message; it has {shown}")
-    if buttons[custom_id].get("disabled"):
-        raise LookupError(f"the button {custom_id!r} is disabled")
-    data = {"custom_id": custom_id, "component_type": buttons[custom_id]["type"]}
+    button = find_part(now.components, custom_id, (_BUTTON,), "button")
+    data = {"custom_id": custom_id, "component_type": button["type"]}
     channel = discord.world.channels[now.channel_id]
-    return _begin(discord, _COMPONENT, channel, user, data, message_id=now.id)
+    return begin(discord, _COMPONENT, channel, user, data, message_id=now.id)
 
 
-def _pressable(components: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def find_part(
+    components: list[dict[str, Any]], custom_id: str, types: Sequence[int], name: str
+) -> dict[str, Any]:
+    """A component that is there and not greyed out."""
+    parts = {one["custom_id"]: one for one in parts_of(components) if one["type"] in types}
+    if custom_id not in parts:
+        shown = ", ".join(map(repr, parts)) or "none"
+        raise LookupError(f"no {name} {custom_id!r} on this message; it has {shown}")
+    if parts[custom_id].get("disabled"):
+        raise LookupError(f"the {name} {custom_id!r} is disabled")
+    return parts[custom_id]
+
+
+def parts_of(components: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The components that a person can use, wherever they are nested."""
     for one in components:
-        if one.get("type") == _BUTTON and one.get("custom_id"):
+        if one.get("custom_id"):
             yield one
-        yield from _pressable(one.get("components") or [])
-        if isinstance(one.get("accessory"), dict):
-            yield from _pressable([one["accessory"]])
+        yield from parts_of(one.get("components") or [])
+        for key in ("accessory", "component"):
+            if isinstance(one.get(key), dict):
+                yield from parts_of([one[key]])
 
 
-def _begin(
+def begin(
     discord: Discord,
     kind: int,
     channel: Channel,
@@ -120,6 +185,7 @@ def _begin(
     message_id: int | None = None,
     user_installed: bool = False,
 ) -> Interaction:
+    """Tell the bot of an interaction, over the gateway or by HTTP."""
     made = Interaction(
         discord.world.new_id(),
         kind,

@@ -38,7 +38,7 @@ class Bucket:
 
     def take(self, now: float) -> float:
         """Let one request in, or say in how many seconds there is room for it."""
-        self._drain(now)
+        self.drain(now)
         slide = self.limit.per_s / self.limit.count
         if self.level + 1 <= self.limit.count + _GRACE_S / slide:
             if self.level == 0:
@@ -54,7 +54,8 @@ class Bucket:
         """All comes back at once."""
         return self.limit.style is Style.FIXED
 
-    def _drain(self, now: float) -> None:
+    def drain(self, now: float) -> None:
+        """Forget what is over by *now*."""
         if self.is_fixed:
             if now - self.at >= self.limit.per_s - _GRACE_S:
                 self.level = 0.0
@@ -90,15 +91,14 @@ class Buckets:
         bucket = self._get(family, caller, major, self.rules.limit(family))
         now = self.now()
         wait = bucket.take(now)
-        after = bucket.reset_after(now)
-        headers = {
-            "X-RateLimit-Limit": str(bucket.limit.count),
-            "X-RateLimit-Remaining": "0" if wait else str(bucket.remaining()),
-            "X-RateLimit-Reset": f"{now + skew_s + after:.3f}",
-            "X-RateLimit-Reset-After": f"{after:.3f}",
-            "X-RateLimit-Bucket": bucket_name(family),
-        }
-        return Verdict(not wait, wait, headers)
+        return Verdict(not wait, wait, _headers(family, bucket, now, skew_s, full=bool(wait)))
+
+    def look(self, family: str, caller: str, major: str, *, skew_s: float = 0.0) -> dict[str, str]:
+        """The headers of a bucket that is asked for nothing."""
+        bucket = self._get(family, caller, major, self.rules.limit(family))
+        now = self.now()
+        bucket.drain(now)
+        return _headers(family, bucket, now, skew_s, full=False)
 
     def take_global(self, caller: str) -> Verdict:
         """Ask the limit over all routes of one bot."""
@@ -132,6 +132,19 @@ class Buckets:
     def invalid(self) -> int:
         """Invalid requests in the window that ends now."""
         return len(self._invalid)
+
+
+def _headers(
+    family: str, bucket: Bucket, now: float, skew_s: float, *, full: bool
+) -> dict[str, str]:
+    after = bucket.reset_after(now)
+    return {
+        "X-RateLimit-Limit": str(bucket.limit.count),
+        "X-RateLimit-Remaining": "0" if full else str(bucket.remaining()),
+        "X-RateLimit-Reset": f"{now + skew_s + after:.3f}",
+        "X-RateLimit-Reset-After": f"{after:.3f}",
+        "X-RateLimit-Bucket": bucket_name(family),
+    }
 
 
 def bucket_name(family: str) -> str:

@@ -7,11 +7,15 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from minamo.twin import shapes_message
 from minamo.twin.discord import Discord
+from minamo.twin.forms import Kind, List, Object, Snowflake, Whole, read_form
+from minamo.twin.media import Uploads
 from minamo.twin.permissions import Permission, require
-from minamo.twin.posting import Uploads
 from minamo.twin.refusals import Refused
 from minamo.twin.world import Channel, Guild, Message
+
+_NO_BODY = Object()
 
 #: Status and body; a body of `None` means an empty answer.
 Answer = tuple[int, Any]
@@ -26,20 +30,46 @@ class Call:
     query: dict[str, str]
     body: Any = None
     uploads: Uploads = field(factory=list)
+    table: Kind = _NO_BODY
+    _form: Any = None
+
+    @property
+    def form(self) -> Any:
+        """The body, read by the table of the route."""
+        if self._form is None:
+            self._form = read_form(self.table, self.raw, self.discord.rules)
+        return self._form
+
+    @property
+    def raw(self) -> Any:
+        """The body as it was sent, if it is an object, or a list where one is wanted."""
+        given = {} if self.body is None else self.body
+        if not isinstance(given, list if isinstance(self.table, List) else dict):
+            raise Refused(50109)
+        return given
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The JSON object of the body."""
-        if self.body is None:
-            return {}
-        if not isinstance(self.body, dict):
-            raise Refused(50109)
-        return self.body
+        """The fields of a body that is an object."""
+        return dict(self.form)
+
+    def number(self, name: str, default: int, least: int, most: int) -> int:
+        """A number of the query."""
+        table = Object(fields={name: Whole(least=least, most=most, default=default)})
+        return int(read_form(table, self.query, self.discord.rules)[name])
+
+    def snowflake(self, name: str) -> int | None:
+        """An id of the query, if it is there."""
+        found = read_form(Object(fields={name: Snowflake()}), self.query, self.discord.rules)
+        return int(found[name]) if name in found else None
+
+    def is_set(self, name: str) -> bool:
+        """Whether the query says yes to *name*."""
+        return self.query.get(name, "false").lower() in ("true", "1")
 
     def id(self, name: str) -> int:
-        """An id of the path; anything that is none is 0, which nothing has."""
-        given = self.params[name]
-        return int(given) if given.isdigit() else 0
+        """An id of the path."""
+        return int(self.params[name])
 
     def channel(self, *needed: Permission) -> Channel:
         """The channel of the path, if the bot may see it and do *needed* there."""
@@ -47,6 +77,7 @@ class Call:
         if found is None:
             raise Refused(10003)
         require(self.discord.world, self.discord.world.bot.id, found, *needed)
+        self.discord.archive_if_idle(found)
         return found
 
     def message(self) -> Message:
@@ -55,6 +86,10 @@ class Call:
         if found is None or found.is_ephemeral:
             raise Refused(10008)
         return found
+
+    def shown(self, message: Message) -> dict[str, Any]:
+        """The message as REST shows it."""
+        return shapes_message.message(self.discord.world, message)
 
     def guild(self) -> Guild:
         """The server of the path, if the bot is in it."""
@@ -72,6 +107,8 @@ class Route:
     path: str
     handle: Callable[[Call], Answer]
     family: str = "other"
+    #: The table of the body; without one the body is not looked at.
+    body: Kind = _NO_BODY
     #: Whether the bot's token is needed; webhooks and interactions carry theirs in the path.
     auth: bool = True
     #: Interaction callbacks know no per-route limit and send no headers.

@@ -11,14 +11,16 @@ Squeeze = Callable[[bytes], bytes]
 
 
 def squeezer(name: str | None) -> Squeeze | None:
-    """The compressor a client asked for in its URL; `None` means text frames."""
-    if name is None:
-        return None
+    """The compressor a client asked for in its URL; `None` means text frames.
+
+    A compression that is not known, or that this Python has no module for, is left out: every
+    client reads text frames as well.
+    """
     if name == "zlib-stream":
         return _zlib()
     if name == "zstd-stream":
-        return _zstd(_zstd_module())
-    raise ValueError(f"the gateway knows no compression {name!r}")
+        return next((made for module in _ZSTD if (made := _zstd(module))), None)
+    return None
 
 
 def _zlib() -> Squeeze:
@@ -26,17 +28,18 @@ def _zlib() -> Squeeze:
     return lambda data: stream.compress(data) + stream.flush(zlib.Z_SYNC_FLUSH)
 
 
-def _zstd(module: Any) -> Squeeze:
-    stream = module.ZstdCompressor()
-    flush = module.ZstdCompressor.FLUSH_BLOCK
+# In the standard library since 3.14, before that one of two packages.
+_ZSTD = ("compression.zstd", "backports.zstd", "zstandard")
+
+
+def _zstd(name: str) -> Squeeze | None:
+    try:
+        module: Any = import_module(name)
+    except ModuleNotFoundError:
+        return None
+    if name == "zstandard":
+        older = module.ZstdCompressor().compressobj()
+        block = module.COMPRESSOBJ_FLUSH_BLOCK
+        return lambda data: bytes(older.compress(data) + older.flush(block))
+    stream, flush = module.ZstdCompressor(), module.ZstdCompressor.FLUSH_BLOCK
     return lambda data: bytes(stream.compress(data, flush))
-
-
-def _zstd_module() -> Any:
-    # In the standard library since 3.14, before that a package of its own.
-    for name in ("compression.zstd", "backports.zstd"):
-        try:
-            return import_module(name)
-        except ModuleNotFoundError:
-            continue
-    raise ValueError("this Python has no zstd; `backports.zstd` brings it")

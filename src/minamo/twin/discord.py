@@ -37,15 +37,28 @@ class Discord:
     closing: asyncio.Event = field(factory=asyncio.Event)
 
     def announce(self, name: str, message: Message, data: dict[str, Any] | None = None) -> None:
-        """Tell the gateway about a message; nobody is told of one that only one person sees."""
-        if message.is_ephemeral:
-            return
-        channel = self.world.channels[message.channel_id]
+        """Tell the gateway about a message.
+
+        Discord sends an ephemeral one as if it were a direct message: to its bot, without
+        server and member, under the intent for direct messages.
+        """
+        guild_id = self.world.channels[message.channel_id].guild_id
         body = data
         if body is None:
             is_new = name == "MESSAGE_CREATE"
             body = shapes_message.message_event(self.world, message, is_new=is_new)
-        self.gateway.dispatch(name, body, guild_id=channel.guild_id)
+        elif guild_id is not None:
+            body = {**body, "guild_id": str(guild_id)}
+        if message.is_ephemeral:
+            guild_id = None
+            body = {key: one for key, one in body.items() if key not in ("guild_id", "member")}
+        self.gateway.dispatch(name, body, guild_id=guild_id)
+
+    def archive_if_idle(self, channel: Channel) -> None:
+        """Archive a thread in which nobody spoke for the time that it was given."""
+        if channel.is_idle(self.now()):
+            channel.archive(True, self.now())
+            self.announce_channel("THREAD_UPDATE", channel)
 
     def announce_channel(self, name: str, channel: Channel) -> None:
         """Tell the gateway about a channel or thread."""

@@ -7,21 +7,22 @@ request itself.  Faults happen around that, before or after the effect.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 from typing import Any
 
-from aiohttp import BodyPartReader, web
+from aiohttp import web
 from attrs import define
 
+from minamo.twin.bodies_components import ServerFault
 from minamo.twin.calls import Call, Route
-from minamo.twin.checks import ServerFault
 from minamo.twin.discord import Discord
 from minamo.twin.faults import CLOUDFLARE, Called, Fault, Kind
+from minamo.twin.intents import MESSAGE_CONTENT, without_content
 from minamo.twin.journal import HIDDEN, Request, redacted
-from minamo.twin.posting import Uploads
+from minamo.twin.payload import read_payload
 from minamo.twin.refusals import Refused, SlowedDown
+from minamo.twin.responses import respond
 from minamo.twin.world import EPOCH_MS
 
 _LOG = logging.getLogger(__name__)
@@ -74,15 +75,16 @@ class Exchange:
         discord, route = self.discord, self.route
         if discord.buckets.banned:
             return web.Response(status=429, text=CLOUDFLARE, content_type="text/html")
-        body, uploads = await self._read()
-        entry.body, entry.files = redacted(body), [name for name, _ in uploads]
+        body, uploads = await read_payload(self.request)
+        entry.body, entry.files = redacted(body), [upload.name for upload in uploads]
         is_bot = self.request.headers.get("Authorization") == f"Bot {discord.token}"
         if route.auth and not is_bot:
             return self._refused(entry, Refused(0), {})
         limits = self._limited(entry, "bot" if is_bot else "address")
         if isinstance(limits, web.Response):
             return limits
-        call = Call(discord, dict(self.request.match_info), dict(self.request.query), body, uploads)
+        params, query = dict(self.request.match_info), dict(self.request.query)
+        call = Call(discord, params, query, body, uploads, route.body)
         try:
             status, answer = route.handle(call)
         except Refused as no:
@@ -91,31 +93,16 @@ class Exchange:
             headers = {} if slow.scope == "hidden" else {**limits, "X-RateLimit-Scope": slow.scope}
             return self._too_many(entry, slow.retry_after_s, headers, slow.message, slow.code)
         except ServerFault:
-            return web.json_response(
-                {"message": "500: Internal Server Error", "code": 0}, status=500
-            )
+            return respond(500, {"message": "500: Internal Server Error", "code": 0})
         except Exception as error:  # noqa: BLE001 - unforeseen body or our mistake: be loud
             _LOG.exception("the twin stumbled over %s", route.name)
             discord.unknown.append(f"{route.name} ({error!r})")
             return self._json(
                 entry, 501, {"message": f"the twin stumbled: {error!r}", "code": 0}, {}
             )
+        if not discord.rules.privileged_intents & MESSAGE_CONTENT:
+            answer = without_content(discord.world, answer)
         return self._json(entry, status, answer, limits)
-
-    async def _read(self) -> tuple[Any, Uploads]:
-        if not self.request.content_type.startswith("multipart/"):
-            text = await self.request.text()
-            return (_parsed(text) if text else None), []
-        body: Any = None
-        uploads: Uploads = []
-        async for part in await self.request.multipart():
-            if not isinstance(part, BodyPartReader):
-                continue
-            if part.name == "payload_json":
-                body = _parsed(await part.text())
-            else:
-                uploads.append((part.filename or "file", bytes(await part.read())))
-        return body, uploads
 
     def _limited(self, entry: Request, caller: str) -> dict[str, str] | web.Response:
         discord, route = self.discord, self.route
@@ -127,14 +114,17 @@ class Exchange:
             return self._globally(entry, verdict.retry_after_s)
         if not route.limited:
             return {}
-        info = self.request.match_info
-        major = "/".join(info.get(x, "") for x in ("channel", "guild", "webhook", "token"))
         skew = discord.faults.clock_skew_s
-        verdict = discord.buckets.take(self._family(), caller, major, skew_s=skew)
+        verdict = discord.buckets.take(self._family(), caller, self._major(), skew_s=skew)
         if verdict.ok:
             return verdict.headers
         headers = {**verdict.headers, "X-RateLimit-Scope": "user"}
         return self._too_many(entry, verdict.retry_after_s, headers)
+
+    def _major(self) -> str:
+        """The parts of the path that have buckets of their own."""
+        info = self.request.match_info
+        return "/".join(info.get(x, "") for x in ("channel", "guild", "webhook", "token"))
 
     def _family(self) -> str:
         """The bucket of the route; deleting has three, by the age of the message."""
@@ -163,21 +153,21 @@ class Exchange:
                 return web.Response(status=429, text=CLOUDFLARE, content_type="text/html")
             case Kind.STATUS:
                 words = f"{fault.status}: planned by the test"
-                return web.json_response({"message": words, "code": 0}, status=fault.status)
+                return respond(fault.status, {"message": words, "code": 0})
             case Kind.LIMITED:
                 return self._planned_429(entry, fault)
 
     def _planned_429(self, entry: Request, fault: Fault) -> web.Response:
         if fault.scope == "global":
             return self._globally(entry, fault.seconds)
-        headers = {"X-RateLimit-Scope": fault.scope}
-        if fault.scope == "user":
-            caller = "bot" if self.route.auth else "address"
-            taken = self.discord.buckets.take(self._family(), caller, "planned").headers
-            reset = self.discord.now() + self.discord.faults.clock_skew_s + fault.seconds
-            headers |= taken | {
+        caller = "bot" if self.route.auth else "address"
+        skew = self.discord.faults.clock_skew_s
+        headers = self.discord.buckets.look(self._family(), caller, self._major(), skew_s=skew)
+        headers["X-RateLimit-Scope"] = fault.scope
+        if fault.scope == "user":  # a shared limit leaves the bucket as it is
+            headers |= {
                 "X-RateLimit-Remaining": "0",
-                "X-RateLimit-Reset": f"{reset:.3f}",
+                "X-RateLimit-Reset": f"{self.discord.now() + skew + fault.seconds:.3f}",
                 "X-RateLimit-Reset-After": f"{fault.seconds:.3f}",
             }
         words = "The resource is being rate limited." if fault.scope == "shared" else None
@@ -211,13 +201,4 @@ class Exchange:
         self, entry: Request, status: int, body: Any, headers: dict[str, str]
     ) -> web.Response:
         entry.answer, entry.headers = redacted(body), headers
-        if body is None:
-            return web.Response(status=status, headers=headers)
-        return web.json_response(body, status=status, headers=headers)
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return HIDDEN  # not an object, so the route refuses it as bad JSON
+        return respond(status, body, headers)

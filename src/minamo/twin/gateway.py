@@ -18,16 +18,24 @@ from typing import Any
 from aiohttp import WSCloseCode, WSMsgType, web
 from attrs import define, field
 
-from minamo.twin import shapes, shapes_session
+from minamo.twin import member_requests, shapes, shapes_session
+from minamo.twin.buckets import Bucket
 from minamo.twin.compression import Squeeze, squeezer
 from minamo.twin.faults import Faults
-from minamo.twin.intents import for_intents, wants
+from minamo.twin.intents import KNOWN, PRIVILEGED, for_intents, wants
 from minamo.twin.journal import Journal, redacted
 from minamo.twin.rules import Rules
 from minamo.twin.world import World
 
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE, _RESUME = 0, 1, 2, 3, 4, 6
 _RECONNECT, _MEMBERS, _INVALID, _HELLO, _ACK = 7, 8, 9, 10, 11
+_VERSION = "10"
+# How long after a heartbeat that did not come the connection is closed, beside half an interval:
+# the time a busy computer may take.
+_PATIENCE_S = 0.5
+_PAYLOAD_BYTES_MAX = 4_096
+# What reading a payload raises if it is not what it should be.
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _NAMES = {1: "HEARTBEAT", 2: "IDENTIFY", 3: "PRESENCE", 4: "VOICE_STATE", 6: "RESUME", 8: "MEMBERS"}
 
 
@@ -37,6 +45,9 @@ class Connection:
 
     socket: web.WebSocketResponse
     squeeze: Squeeze | None
+    payloads: Bucket
+    #: Closes the connection unless a heartbeat comes before.
+    deadline: asyncio.TimerHandle | None = field(default=None, repr=False)
     queue: asyncio.Queue[dict[str, Any] | int] = field(factory=asyncio.Queue, repr=False)
 
     async def write(self) -> None:
@@ -86,6 +97,7 @@ class Gateway:
     token: str = field(repr=False)
     url: str = ""
     sessions: dict[str, Session] = field(factory=dict)
+    _identified_at: float = float("-inf")
     connections: set[Connection] = field(factory=set)
     watchers: list[Callable[[str, Any], object]] = field(factory=list, repr=False)
 
@@ -99,7 +111,7 @@ class Gateway:
         for session in self.sessions.values():
             number, count = session.shard
             if ((guild_id or 0) >> 22) % count == number and wants(session.intents, name, guild_id):
-                seen = for_intents(session.intents, name, data, self.world.bot.id, guild_id)
+                seen = for_intents(self.world, session.intents, name, data, guild_id)
                 session.dispatch(name, seen)
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
@@ -107,67 +119,114 @@ class Gateway:
         squeeze = squeezer(request.query.get("compress"))
         socket = web.WebSocketResponse(compress=False)
         await socket.prepare(request)
-        connection = Connection(socket, squeeze)
+        connection = Connection(socket, squeeze, Bucket(self.rules.gateway_payloads))
         self.connections.add(connection)
         writer = asyncio.create_task(connection.write())
         hello = {"heartbeat_interval": self.rules.heartbeat_interval_ms}
         connection.queue.put_nowait({"op": _HELLO, "d": hello})
+        self._await_heartbeat(connection)
+        if request.query.get("v", _VERSION) != _VERSION:
+            connection.queue.put_nowait(4012)
         try:
             async for frame in socket:
                 if frame.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                     self._hear(connection, frame.data)
         finally:
             writer.cancel()
+            if connection.deadline is not None:
+                connection.deadline.cancel()
             self.connections.discard(connection)
-            for session in self.sessions.values():
-                if session.connection is connection:
-                    session.connection = None
+            if session := self._session(connection):
+                session.connection = None
             self.journal.event("DISCONNECTED")
         return socket
 
+    def _session(self, connection: Connection) -> Session | None:
+        return next((x for x in self.sessions.values() if x.connection is connection), None)
+
+    def _await_heartbeat(self, connection: Connection) -> None:
+        if connection.deadline is not None:
+            connection.deadline.cancel()
+        wait_s = self.rules.heartbeat_interval_ms * 1.5 / 1_000 + _PATIENCE_S
+        loop = asyncio.get_running_loop()
+        connection.deadline = loop.call_later(wait_s, self._time_out, connection)
+
+    def _time_out(self, connection: Connection) -> None:
+        """End a session whose heart stopped."""
+        if session := self._session(connection):
+            del self.sessions[session.id]
+        connection.queue.put_nowait(4009)
+
     def _hear(self, connection: Connection, data: str | bytes) -> None:
-        try:
-            payload = json.loads(data)
-            op, body = payload["op"], payload.get("d")
-        except (ValueError, KeyError, TypeError):
-            connection.queue.put_nowait(4002)
+        if connection.payloads.take(self.world.now()):
+            connection.queue.put_nowait(4008)
             return
-        self.journal.event(_NAMES.get(op, f"OP {op}"), body, sent=False)
-        known = any(one.connection is connection for one in self.sessions.values())
+        try:
+            payload = _read(data)
+            op, body = payload["op"], payload.get("d")
+            self.journal.event(_NAMES.get(op, f"OP {op}"), body, sent=False)
+            self._obey(connection, op, body)
+        except _MALFORMED:  # no payload, or not what its opcode takes
+            connection.queue.put_nowait(4002)
+
+    def _obey(self, connection: Connection, op: Any, body: Any) -> None:
+        session = self._session(connection)
         if op == _HEARTBEAT:
+            self._await_heartbeat(connection)
             if not self.faults.gateway_deaf:
                 connection.queue.put_nowait({"op": _ACK})
+        elif op in (_IDENTIFY, _RESUME) and session is not None:
+            connection.queue.put_nowait(4005)
         elif op == _IDENTIFY:
-            connection.queue.put_nowait(4005) if known else self._identify(connection, body)
+            self._identify(connection, body)
         elif op == _RESUME:
             self._resume(connection, body)
-        elif not known:
+        elif session is None:
             connection.queue.put_nowait(4003)
         elif op == _MEMBERS:
-            self._members(connection, body)
+            for chunk in member_requests.chunks(self.world, session.intents, body):
+                session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
+                self.journal.event("GUILD_MEMBERS_CHUNK", chunk)
         elif op not in (_PRESENCE, _VOICE):
             connection.queue.put_nowait(4001)
 
     def _identify(self, connection: Connection, body: dict[str, Any]) -> None:
         intents = int(body.get("intents", 0))
-        privileged = (1 << 1) | (1 << 8) | (1 << 15)
+        number, count = (int(one) for one in body.get("shard") or (0, 1))
         if body.get("token") != self.token:
             connection.queue.put_nowait(4004)
-        elif intents & privileged & ~self.rules.privileged_intents:
+        elif not 0 <= number < count:
+            connection.queue.put_nowait(4010)
+        elif intents < 0 or intents & ~KNOWN:
+            connection.queue.put_nowait(4013)
+        elif intents & PRIVILEGED & ~self.rules.privileged_intents:
             connection.queue.put_nowait(4014)
+        elif self._is_too_soon():
+            connection.queue.put_nowait({"op": _INVALID, "d": False})
         else:
-            number, count = body.get("shard") or (0, 1)
-            kept: deque[dict[str, Any]] = deque(maxlen=self.rules.resume_window_events)
-            session = Session(secrets.token_hex(16), intents, (number, count), kept)
-            session.connection = connection
-            self.sessions[session.id] = session
-            shape = shapes_session.ready(self.world, session.id, self.url, session.shard)
-            session.dispatch("READY", shape)
-            self.journal.event("READY", shape)
-            for guild in self.world.guilds.values():
-                if (guild.id >> 22) % count == number:
-                    session.dispatch("GUILD_CREATE", shapes.guild_event(self.world, guild))
-                    self.journal.event("GUILD_CREATE", {"id": str(guild.id)})
+            self._begin(connection, intents, (number, count))
+
+    def _is_too_soon(self) -> bool:
+        """Whether sessions begin faster than `max_concurrency`, which is 1, lets them."""
+        last, self._identified_at = self._identified_at, self.world.now()
+        return self._identified_at - last < self.rules.identify_every_s
+
+    def _begin(self, connection: Connection, intents: int, shard: tuple[int, int]) -> None:
+        number, count = shard
+        kept: deque[dict[str, Any]] = deque(maxlen=self.rules.resume_window_events)
+        session = Session(secrets.token_hex(16), intents, shard, kept)
+        session.connection = connection
+        self.sessions[session.id] = session
+        granted = self.rules.privileged_intents
+        shape = shapes_session.ready(self.world, session.id, self.url, shard, granted)
+        session.dispatch("READY", shape)
+        self.journal.event("READY", shape)
+        for guild in self.world.guilds.values():
+            if (guild.id >> 22) % count == number and wants(intents, "GUILD_CREATE", guild.id):
+                whole = shapes.guild_event(self.world, guild)
+                seen = for_intents(self.world, intents, "GUILD_CREATE", whole, guild.id)
+                session.dispatch("GUILD_CREATE", seen)
+                self.journal.event("GUILD_CREATE", {"id": str(guild.id)})
 
     def _resume(self, connection: Connection, body: dict[str, Any]) -> None:
         session = self.sessions.get(body.get("session_id", ""))
@@ -176,7 +235,10 @@ class Gateway:
             return
         seq = int(body.get("seq") or 0)
         first = session.kept[0]["s"] if session and session.kept else 0
-        if session is None or seq > session.seq or seq + 1 < first:
+        if session is not None and seq > session.seq:
+            connection.queue.put_nowait(4007)
+            return
+        if session is None or seq + 1 < first:
             connection.queue.put_nowait({"op": _INVALID, "d": False})
             return
         session.connection = connection
@@ -184,20 +246,6 @@ class Gateway:
             connection.queue.put_nowait(payload)
         session.dispatch("RESUMED", {})
         self.journal.event("RESUMED")
-
-    def _members(self, connection: Connection, body: dict[str, Any]) -> None:
-        guild = self.world.guilds.get(int(body.get("guild_id", 0)))
-        for session in self.sessions.values():
-            if session.connection is connection and guild is not None:
-                members = [shapes.member(one) for one in guild.members.values()]
-                chunk = {
-                    "guild_id": str(guild.id),
-                    "members": members,
-                    "chunk_index": 0,
-                    "chunk_count": 1,
-                    "nonce": body.get("nonce"),
-                }
-                session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
 
     def reconnect(self) -> None:
         """Ask every client to connect again and resume (op 7)."""
@@ -221,3 +269,10 @@ class Gateway:
         for connection in self.connections:
             connection.queue.put_nowait(payload)
         self.journal.event(f"OP {payload['op']}")
+
+
+def _read(data: str | bytes) -> Any:
+    sent = data.encode() if isinstance(data, str) else data
+    if len(sent) > _PAYLOAD_BYTES_MAX:
+        raise ValueError("a payload has at most 4096 bytes")
+    return json.loads(sent)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-_GUILDS, _GUILD_MEMBERS, _WEBHOOKS = 1 << 0, 1 << 1, 1 << 5
+from minamo.twin.world import World
+
+GUILDS, GUILD_MEMBERS, GUILD_PRESENCES, MESSAGE_CONTENT = 1 << 0, 1 << 1, 1 << 8, 1 << 15
+PRIVILEGED = GUILD_MEMBERS | GUILD_PRESENCES | MESSAGE_CONTENT
+_WEBHOOKS = 1 << 5
 _MESSAGES, _REACTIONS, _TYPING = 1 << 9, 1 << 10, 1 << 11
 _DM_MESSAGES, _DM_REACTIONS, _DM_TYPING = 1 << 12, 1 << 13, 1 << 14
-_CONTENT = 1 << 15
+#: All that are documented: 0 to 16, two of AutoMod, two of polls.
+KNOWN = (1 << 17) - 1 | 1 << 20 | 1 << 21 | 1 << 24 | 1 << 25
+
+_NO_CONTENT: dict[str, Any] = {"content": "", "embeds": [], "attachments": [], "components": []}
 
 # Event to the intents that bring it: in a server, in a direct message.
 _NEEDED = {
@@ -17,14 +24,18 @@ _NEEDED = {
     "MESSAGE_DELETE_BULK": (_MESSAGES, _DM_MESSAGES),
     "MESSAGE_REACTION_ADD": (_REACTIONS, _DM_REACTIONS),
     "MESSAGE_REACTION_REMOVE": (_REACTIONS, _DM_REACTIONS),
+    "MESSAGE_REACTION_REMOVE_ALL": (_REACTIONS, _DM_REACTIONS),
+    "MESSAGE_REACTION_REMOVE_EMOJI": (_REACTIONS, _DM_REACTIONS),
     "TYPING_START": (_TYPING, _DM_TYPING),
-    "CHANNEL_CREATE": (_GUILDS, 0),
-    "CHANNEL_UPDATE": (_GUILDS, 0),
-    "CHANNEL_DELETE": (_GUILDS, 0),
-    "THREAD_CREATE": (_GUILDS, 0),
-    "THREAD_UPDATE": (_GUILDS, 0),
-    "THREAD_DELETE": (_GUILDS, 0),
-    "GUILD_MEMBER_ADD": (_GUILD_MEMBERS, 0),
+    "GUILD_CREATE": (GUILDS, 0),
+    "CHANNEL_CREATE": (GUILDS, 0),
+    "CHANNEL_UPDATE": (GUILDS, 0),
+    "CHANNEL_DELETE": (GUILDS, 0),
+    "CHANNEL_PINS_UPDATE": (GUILDS, _DM_MESSAGES),
+    "THREAD_CREATE": (GUILDS, 0),
+    "THREAD_UPDATE": (GUILDS, 0),
+    "THREAD_DELETE": (GUILDS, 0),
+    "GUILD_MEMBER_ADD": (GUILD_MEMBERS, 0),
     "WEBHOOKS_UPDATE": (_WEBHOOKS, 0),
 }
 
@@ -38,16 +49,40 @@ def wants(intents: int, name: str, guild_id: int | None) -> bool:
 
 
 def for_intents(
-    intents: int, name: str, data: dict[str, Any], bot_id: int, guild_id: int | None
+    world: World, intents: int, name: str, data: dict[str, Any], guild_id: int | None
 ) -> dict[str, Any]:
-    """The event as that session may read it.
+    """The event as that session may read it."""
+    if name == "GUILD_CREATE" and not intents & GUILD_PRESENCES:
+        mine = [x for x in data.get("members") or () if x["user"]["id"] == str(world.bot.id)]
+        return {**data, "members": mine}
+    if not name.startswith("MESSAGE_") or intents & MESSAGE_CONTENT or guild_id is None:
+        return data
+    return dict(without_content(world, data))
 
-    Without MESSAGE_CONTENT a message comes empty, unless it is the bot's own, was sent to it
-    directly, or mentions it.
+
+def without_content(world: World, value: Any) -> Any:
+    """A copy of an answer or event in which messages have lost what MESSAGE_CONTENT would show.
+
+    That is any message, also one that another refers to, unless it is the bot's own, was sent
+    to it directly, or mentions it.
     """
-    if name not in ("MESSAGE_CREATE", "MESSAGE_UPDATE") or intents & _CONTENT or guild_id is None:
-        return data
-    mentioned = any(one["id"] == str(bot_id) for one in data.get("mentions", ()))
-    if mentioned or data.get("author", {}).get("id") == str(bot_id):
-        return data
-    return {**data, "content": "", "embeds": [], "attachments": [], "components": []}
+    if isinstance(value, list):
+        return [without_content(world, one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    shown = {key: without_content(world, one) for key, one in value.items()}
+    if "content" in value and "author" in value and not _is_readable(world, value):
+        shown |= _NO_CONTENT
+        if "message_snapshots" in value:  # what it forwards
+            inner = [one["message"] | _NO_CONTENT for one in value["message_snapshots"]]
+            shown["message_snapshots"] = [{"message": one} for one in inner]
+    return shown
+
+
+def _is_readable(world: World, message: dict[str, Any]) -> bool:
+    mine = str(world.bot.id)
+    about = [message["author"], *message.get("mentions", ())]
+    if message.get("application_id") == mine or any(one.get("id") == mine for one in about):
+        return True
+    place = world.channels.get(int(message.get("channel_id") or 0))
+    return place is not None and place.guild_id is None

@@ -7,13 +7,12 @@ from typing import Any
 
 from attrs import frozen
 
-from minamo.twin.refusals import bad_form
-
 _CODE = re.compile(r"```.*?```|``.*?``|`[^`\n]*`", re.DOTALL)  # mentions in code ring no bell
 _USER = re.compile(r"<@!?(\d{1,20})>")
 _ROLE = re.compile(r"<@&(\d{1,20})>")
 _EVERYONE = re.compile(r"@(?:everyone|here)\b")
-_LISTED_MAX = 100
+#: What holds without `allowed_mentions` for webhooks and interactions; for others all ring.
+USERS_ONLY = {"parse": ["users"]}
 
 
 @frozen
@@ -23,21 +22,6 @@ class Pings:
     users: tuple[int, ...] = ()
     roles: tuple[int, ...] = ()
     everyone: bool = False
-
-
-def check(allowed: Any) -> None:
-    """Refuse an `allowed_mentions` that contradicts itself."""
-    if not isinstance(allowed, dict):
-        return
-    parse = allowed.get("parse") or ()
-    for kind in ("users", "roles"):
-        listed = allowed.get(kind) or ()
-        if kind in parse and listed:
-            words = f'parse:["{kind}"] and {kind}: [ids...] are mutually exclusive.'
-            raise bad_form("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", words)
-        if len(listed) > _LISTED_MAX:
-            words = f"Must be {_LISTED_MAX} or fewer in length."
-            raise bad_form(f"allowed_mentions.{kind}", "BASE_TYPE_MAX_LENGTH", words)
 
 
 def pings(

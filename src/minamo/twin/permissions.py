@@ -18,6 +18,7 @@ class Permission(IntFlag):
     ADD_REACTIONS = 1 << 6
     VIEW_CHANNEL = 1 << 10
     SEND_MESSAGES = 1 << 11
+    SEND_TTS_MESSAGES = 1 << 12
     MANAGE_MESSAGES = 1 << 13
     EMBED_LINKS = 1 << 14
     ATTACH_FILES = 1 << 15
@@ -30,6 +31,7 @@ class Permission(IntFlag):
     CREATE_PUBLIC_THREADS = 1 << 35
     CREATE_PRIVATE_THREADS = 1 << 36
     SEND_MESSAGES_IN_THREADS = 1 << 38
+    PIN_MESSAGES = 1 << 51
 
 
 #: What `@everyone` has in a new server, as far as it matters here.
@@ -47,9 +49,15 @@ MEMBER = (
 )
 #: What the bot under test is invited with.  It may ping everyone, so that a bot which does so
 #: by accident is seen doing it.
-BOT = MEMBER | Permission.MANAGE_WEBHOOKS | Permission.MANAGE_MESSAGES | Permission.MENTION_EVERYONE
+BOT = (
+    MEMBER
+    | Permission.MANAGE_WEBHOOKS
+    | Permission.MANAGE_MESSAGES
+    | Permission.MENTION_EVERYONE
+    | Permission.PIN_MESSAGES
+)
 
-ALL = Permission((1 << 50) - 1)
+ALL = Permission((1 << 53) - 1)
 
 
 def permissions(world: World, user_id: int, channel: Channel) -> Permission:

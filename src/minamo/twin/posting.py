@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from mimetypes import guess_type
 from typing import Any
 
 from attrs import define, field
 
-from minamo.twin import checks, mentions
+from minamo.twin import mentions, shapes_message
+from minamo.twin.bodies_components import finish_components, shown_text
 from minamo.twin.discord import Discord
+from minamo.twin.media import Uploads, attach, check_references, described
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.refusals import Refused, bad_form
+from minamo.twin.refusals import Invalid, Refused, bad_form
 from minamo.twin.world import (
     COMPONENTS_V2,
     EPHEMERAL,
+    HAS_SNAPSHOT,
     LOADING,
     SUPPRESS_EMBEDS,
+    SUPPRESS_NOTIFICATIONS,
     Channel,
+    Forward,
     Message,
     User,
 )
 
-Uploads = list[tuple[str, bytes]]
-_SETTABLE = SUPPRESS_EMBEDS | EPHEMERAL | COMPONENTS_V2 | (1 << 12)
-_REPLY = 19
+#: The flags that the sender of a message may set; an answer to an interaction may be ephemeral.
+_SETTABLE = SUPPRESS_EMBEDS | SUPPRESS_NOTIFICATIONS | COMPONENTS_V2
+_SETTABLE_BY_EDIT = SUPPRESS_EMBEDS | COMPONENTS_V2
+_DEFAULT, _REPLY, SLASH_ANSWER = 0, 19, 20
+_FORWARDABLE = (_DEFAULT, _REPLY, SLASH_ANSWER)
+_FORWARD = 1
+# The parts of an embed, each with what it must have to be shown.
+_NEEDED = (("footer", "text"), ("author", "name"), ("image", "url"), ("thumbnail", "url"))
 _NONCES_MAX = 50_000  # far more than are sent while one is remembered
+# What Discord has and the twin has not: loudly refused, never ignored.
+_MISSING_FEATURES = ("poll", "sticker_ids", "shared_client_theme")
 
 
 @define(eq=False)
 class Draft:
-    """A message as somebody wants to send it, checked."""
+    """A message as its author wants to send it, checked."""
 
     content: str = ""
     embeds: list[dict[str, Any]] = field(factory=list)
@@ -42,30 +53,71 @@ class Draft:
     allowed: Any = None
     reference: dict[str, Any] = field(factory=dict)
 
+    @property
+    def text(self) -> str:
+        """The text that AutoMod and mentions look at."""
+        return self.content or shown_text(self.components)
 
-def draft(discord: Discord, body: dict[str, Any], uploads: Uploads) -> Draft:
-    """Read the body of a request, refusing what Discord refuses."""
-    rules = discord.rules
-    for name in ("poll", "sticker_ids"):
-        if body.get(name):
-            raise NotImplementedError(f"the twin has no {name}")
-    flags = int(body.get("flags") or 0) & _SETTABLE
-    mentions.check(body.get("allowed_mentions"))
-    checks.files(rules, uploads)
+    @property
+    def is_forward(self) -> bool:
+        """Whether it carries another message instead of content."""
+        return self.reference.get("type") == _FORWARD
+
+
+def draft(
+    discord: Discord, body: dict[str, Any], uploads: Uploads, *, may_be_ephemeral: bool = False
+) -> Draft:
+    """Check what the table of the body cannot: the parts of a message together."""
+    _refuse_missing(body)
+    settable = _SETTABLE | (EPHEMERAL if may_be_ephemeral else 0)
     one = Draft(
-        content=checks.content(rules, body.get("content")),
-        embeds=checks.embeds(rules, body.get("embeds")),
-        components=checks.components(rules, body.get("components"), flags),
-        flags=flags,
+        content=body.get("content") or "",
+        embeds=[_shown_embed(embed) for embed in body.get("embeds") or ()],
+        components=body.get("components") or [],
+        flags=(body.get("flags") or 0) & settable,
         tts=bool(body.get("tts")),
-        nonce=checks.nonce(rules, body.get("nonce")),
+        nonce=body.get("nonce"),
         enforce_nonce=bool(body.get("enforce_nonce")),
-        uploads=uploads,
+        uploads=described(discord.rules, uploads, body.get("attachments") or ()),
         allowed=body.get("allowed_mentions"),
         reference=body.get("message_reference") or {},
     )
-    _whole(one.content, one.embeds, one.components, bool(uploads), flags)
+    _finish(discord, one.components, one.flags, {upload.name for upload in one.uploads})
+    if one.is_forward:
+        if one.content or one.embeds or one.components or one.uploads:
+            raise Refused(160011)
+    else:
+        _whole(one.content, one.embeds, one.components, bool(one.uploads), one.flags)
     return one
+
+
+def _refuse_missing(body: dict[str, Any]) -> None:
+    for name in _MISSING_FEATURES:
+        if body.get(name):
+            raise NotImplementedError(f"the twin has no {name}")
+
+
+def _shown_embed(embed: dict[str, Any]) -> dict[str, Any]:
+    """Return the embed without what only Discord sets, and without parts that show nothing."""
+    shown = {key: one for key, one in embed.items() if key not in ("provider", "video")}
+    for part, needed in _NEEDED:
+        if part in shown and not shown[part].get(needed):
+            del shown[part]
+    for part in ("image", "thumbnail"):
+        if part in shown:
+            shown[part] = {"url": shown[part]["url"]}
+    return {**shown, "type": "rich"}
+
+
+def _finish(
+    discord: Discord, components: list[dict[str, Any]], flags: int, names: set[str]
+) -> None:
+    try:
+        is_v2 = bool(flags & COMPONENTS_V2)
+        finish_components(discord.rules, components, is_v2=is_v2)
+    except Invalid as problems:
+        raise Refused(50035, errors={"components": problems.errors}) from None
+    check_references(components, names)
 
 
 def _whole(text: str, embeds: list[Any], parts: list[Any], files: bool, flags: int) -> None:
@@ -86,18 +138,26 @@ def post(
     *,
     webhook_id: int | None = None,
     interaction_id: int | None = None,
+    type_: int = _DEFAULT,
+    reply_to: int | None = None,
 ) -> Message:
     """Put a checked message into the channel and tell everybody."""
     if repeated := _repeated(discord, channel, author, one):
         return repeated
     message = _written(discord, channel, author, one, webhook_id)
     message.webhook_id, message.interaction_id = webhook_id, interaction_id
+    if reply_to is not None:
+        message.type, message.reply_to = _REPLY, reply_to
+    elif type_ != _DEFAULT:
+        message.type = type_
     attach(discord, message, one.uploads)
     discord.world.messages.setdefault(channel.id, {})[message.id] = message
+    channel.sent += 1
+    channel.active_at = discord.now()
     if one.nonce is not None and webhook_id is None:
         _remember(discord, (author.id, channel.id, str(one.nonce)), message.id)
     if channel.archived:  # speaking in an archived thread opens it again
-        channel.archived = False
+        channel.archive(False, discord.now())
         discord.announce_channel("THREAD_UPDATE", channel)
     channel.typing_until.pop(author.id, None)
     discord.announce("MESSAGE_CREATE", message)
@@ -115,33 +175,53 @@ def _written(
     discord: Discord, channel: Channel, author: User, one: Draft, webhook_id: int | None
 ) -> Message:
     world = discord.world
-    replied = _replied(discord, channel, author, one)
-    granted = Permission.MENTION_EVERYONE
-    if webhook_id is None:
-        granted = permissions(world, author.id, channel)
-    rings = mentions.pings(
-        one.content,
-        one.allowed,
-        replied=replied.author.id if replied else None,
-        may_everyone=bool(granted & Permission.MENTION_EVERYONE),
-    )
-    return Message(
+    forward = _forwarded(discord, author, one) if one.is_forward else None
+    replied = None if one.is_forward else _replied(discord, channel, author, one)
+    message = Message(
         id=world.new_id(),
         channel_id=channel.id,
         author=author,
         content=one.content,
         created_at=discord.now(),
         nonce=one.nonce if webhook_id is None else None,
-        type=_REPLY if replied else 0,
-        flags=one.flags,
+        type=_REPLY if replied else _DEFAULT,
+        flags=one.flags | (HAS_SNAPSHOT if forward else 0),
         tts=one.tts,
         embeds=one.embeds,
         components=one.components,
         reply_to=replied.id if replied else None,
-        pinged=list(rings.users),
-        pinged_roles=list(rings.roles),
-        pinged_everyone=rings.everyone,
+        forward=forward,
+        webhook_id=webhook_id,
     )
+    _mention(discord, message, one.allowed, replied=replied)
+    _ring(message)
+    return message
+
+
+def _mention(
+    discord: Discord, message: Message, allowed: Any, *, replied: Message | None = None
+) -> None:
+    """Set whom the message mentions, from scratch."""
+    may_everyone = True
+    if message.webhook_id is None:
+        channel = discord.world.channels[message.channel_id]
+        granted = permissions(discord.world, message.author.id, channel)
+        may_everyone = bool(granted & Permission.MENTION_EVERYONE)
+    elif allowed is None:
+        allowed = mentions.USERS_ONLY
+    found = mentions.pings(
+        message.content or shown_text(message.components),
+        allowed,
+        replied=replied.author.id if replied else None,
+        may_everyone=may_everyone,
+    )
+    message.mentions, message.mention_roles = list(found.users), list(found.roles)
+    message.mention_everyone = found.everyone
+
+
+def _ring(message: Message) -> None:
+    message.pinged, message.pinged_roles = list(message.mentions), list(message.mention_roles)
+    message.pinged_everyone = message.mention_everyone
 
 
 def _repeated(discord: Discord, channel: Channel, author: User, one: Draft) -> Message | None:
@@ -164,65 +244,91 @@ def _replied(discord: Discord, channel: Channel, author: User, one: Draft) -> Me
     if not granted & Permission.READ_MESSAGE_HISTORY:
         raise Refused(160002)
     found = discord.world.find_message(channel.id, int(one.reference["message_id"]))
-    if found is None and one.reference.get("fail_if_not_exists", True):
+    must_exist = one.reference.get("fail_if_not_exists")
+    if found is None and (must_exist is None or must_exist):
         raise bad_form("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
     return found
 
 
-def attach(discord: Discord, message: Message, uploads: Uploads) -> None:
-    """Keep the files; they can be fetched from the URLs given."""
-    for name, data in uploads:
-        place = f"{discord.origin}/cdn/attachments/{message.channel_id}/{message.id}/{name}"
-        message.files[name] = data
-        message.attachments.append(
-            {
-                "id": str(discord.world.new_id()),
-                "filename": name,
-                "size": len(data),
-                # Discord goes by the name too; what it does not know it leaves out.
-                **({"content_type": kind} if (kind := guess_type(name)[0]) else {}),
-                "url": place,
-                "proxy_url": place,
-            }
-        )
+def _forwarded(discord: Discord, author: User, one: Draft) -> Forward:
+    """The message that a forward carries, as it stands now."""
+    if one.reference.get("channel_id") is None:
+        path = "message_reference.channel_id"
+        raise bad_form(path, "BASE_TYPE_REQUIRED", "This field is required")
+    home = discord.world.channels.get(int(one.reference["channel_id"]))
+    needed = Permission.VIEW_CHANNEL | Permission.READ_MESSAGE_HISTORY
+    if home is None or permissions(discord.world, author.id, home) & needed != needed:
+        raise Refused(160014)
+    found = discord.world.find_message(home.id, int(one.reference["message_id"]))
+    if found is None or found.is_ephemeral or found.type not in _FORWARDABLE:
+        raise Refused(160008)
+    snapshot = shapes_message.snapshot(discord.world, found)
+    return Forward(found.id, home.id, home.guild_id, snapshot)
 
 
 def change(discord: Discord, message: Message, body: dict[str, Any], uploads: Uploads) -> None:
     """Edit a message: what the body does not name stays."""
-    rules = discord.rules
+    _refuse_missing(body)
     flags = message.flags
     if body.get("flags") is not None:
-        flags = (flags & ~SUPPRESS_EMBEDS) | (int(body["flags"]) & (_SETTABLE & ~EPHEMERAL))
-    mentions.check(body.get("allowed_mentions"))
-    checks.files(rules, uploads)
-    text = checks.content(rules, body["content"]) if "content" in body else message.content
-    embeds = checks.embeds(rules, body["embeds"]) if "embeds" in body else message.embeds
-    parts = message.components
+        flags = (flags & ~SUPPRESS_EMBEDS) | (body["flags"] & _SETTABLE_BY_EDIT)
+    text = (body["content"] or "") if "content" in body else message.content
+    embeds, parts, kept = message.embeds, message.components, message.attachments
+    if "embeds" in body:
+        embeds = [_shown_embed(embed) for embed in body["embeds"] or ()]
+    listed = body.get("attachments")
+    added = described(discord.rules, uploads, listed or ())
+    if listed is not None:
+        kept = _kept_attachments(kept, listed)
     if "components" in body:
-        parts = checks.components(rules, body["components"], flags)
-    kept = message.attachments
-    if body.get("attachments") is not None:
-        wanted = {str(one.get("id")) for one in body["attachments"]}
-        kept = [one for one in kept if one["id"] in wanted]
-    _whole(text, embeds, parts, bool(uploads or kept), flags)
-    # Mentions are read again, with the defaults if the edit says nothing; no bell rings twice.
-    rings = mentions.pings(text, body.get("allowed_mentions"))
-    message.pinged = list(dict.fromkeys([*message.pinged, *rings.users]))
-    message.pinged_roles = list(dict.fromkeys([*message.pinged_roles, *rings.roles]))
-    message.pinged_everyone = message.pinged_everyone or rings.everyone
+        parts = body["components"] or []
+        names = {upload.name for upload in added} | {one["filename"] for one in kept}
+        _finish(discord, parts, flags, names)
+    _whole(text, embeds, parts, bool(added or kept), flags)
     message.content, message.embeds, message.components = text, embeds, parts
-    message.attachments, message.flags = kept, flags & ~LOADING
-    attach(discord, message, uploads)
+    message.keep(kept)
+    was_loading = bool(message.flags & LOADING)
+    message.flags = flags & ~LOADING
+    # Mentions are made anew only if the text changes, and with the defaults if the edit names
+    # none.  An edit rings no bell, but the first text of a deferred answer does.
+    if "content" in body or ("components" in body and flags & COMPONENTS_V2):
+        replied = discord.world.find_message(message.channel_id, message.reply_to or 0)
+        _mention(discord, message, body.get("allowed_mentions"), replied=replied)
+        if was_loading:
+            _ring(message)
+    attach(discord, message, added)
     message.edited_at = discord.now()
     message.edits += 1
     discord.announce("MESSAGE_UPDATE", message)
 
 
+def _kept_attachments(
+    attachments: list[dict[str, Any]], listed: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    told = {one["id"]: one for one in listed}
+    kept = []
+    for one in attachments:
+        if one["id"] in told:
+            description = told[one["id"]].get("description")
+            kept.append(one if description is None else {**one, "description": description})
+    return kept
+
+
 def remove(discord: Discord, message: Message) -> None:
     """Delete a message and tell everybody."""
     discord.world.messages.get(message.channel_id, {}).pop(message.id, None)
-    guild_id = discord.world.channels[message.channel_id].guild_id
     body = {"id": str(message.id), "channel_id": str(message.channel_id)}
-    if guild_id is not None:
-        body["guild_id"] = str(guild_id)
     discord.announce("MESSAGE_DELETE", message, body)
+
+
+def remove_many(discord: Discord, channel: Channel, messages: list[Message]) -> None:
+    """Delete messages of one channel and tell everybody once."""
+    for message in messages:
+        discord.world.messages.get(channel.id, {}).pop(message.id, None)
+    body: dict[str, Any] = {
+        "ids": [str(message.id) for message in messages],
+        "channel_id": str(channel.id),
+    }
+    if channel.guild_id is not None:
+        body["guild_id"] = str(channel.guild_id)
+    discord.gateway.dispatch("MESSAGE_DELETE_BULK", body, guild_id=channel.guild_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _CODES: dict[int, tuple[int, str]] = {
@@ -13,31 +15,42 @@ _CODES: dict[int, tuple[int, str]] = {
     10008: (404, "Unknown Message"),
     10011: (404, "Unknown Role"),
     10013: (404, "Unknown User"),
+    10014: (400, "Unknown Emoji"),
     10015: (404, "Unknown Webhook"),
     10062: (404, "Unknown interaction"),
     10063: (404, "Unknown application command"),
     20016: (429, "This action cannot be performed due to slowmode rate limit"),
     20028: (429, "The write action you are performing on the channel has hit the write rate limit"),
+    30003: (400, "Maximum number of pins reached (250)"),
     30007: (400, "Maximum number of webhooks reached (15)"),
+    30010: (400, "Maximum number of reactions reached (20)"),
+    30032: (400, "Maximum number of application commands reached (100)"),
     30046: (429, "Maximum number of edits to messages older than 1 hour reached. Try again later"),
     40005: (413, "Request entity too large"),
     40060: (400, "Interaction has already been acknowledged."),
     40094: (400, "This interaction has hit the maximum number of follow up messages"),
     50001: (403, "Missing Access"),
+    50003: (403, "Cannot execute action on a DM channel"),
     50005: (403, "Cannot edit a message authored by another user"),
     50006: (400, "Cannot send an empty message"),
     50007: (403, "Cannot send messages to this user"),
     50008: (400, "Cannot send messages in a non-text channel"),
     50013: (403, "Missing Permissions"),
+    50021: (403, "Cannot execute action on a system message"),
     50024: (400, "Cannot execute action on this channel type"),
     50027: (401, "Invalid Webhook Token"),
+    50034: (400, "A message provided was too old to bulk delete"),
     50035: (400, "Invalid Form Body"),
     50083: (400, "Thread is archived"),
     50109: (400, "The request body contains invalid JSON."),
     160002: (403, "Cannot reply without permission to read message history"),
     160004: (400, "A thread has already been created for this message"),
     160005: (403, "Thread is locked"),
+    160008: (400, "Message could not be found"),
+    160011: (400, "Forward messages cannot have additional content"),
+    160014: (403, "Cannot forward a message whose content you cannot read"),
     200000: (400, "Message was blocked by automatic moderation"),
+    220003: (400, "Webhooks can only create threads in forum channels"),
     240000: (400, "Message blocked by harmful links filter"),
 }
 
@@ -62,6 +75,30 @@ class Refused(Exception):
         return body
 
 
+class Invalid(Exception):
+    """What is wrong with a body or a part of it, in the nested form of error 50035."""
+
+    def __init__(self, code: str = "", message: str = "", *, at: str = "") -> None:
+        super().__init__(code)
+        self.errors: dict[str, Any] = {}
+        if code:
+            leaf = {"_errors": [{"code": code, "message": message}]}
+            self.errors = _nested(at, leaf)
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Collect the problems found inside under *name*."""
+        try:
+            yield
+        except Invalid as found:
+            self.errors[name] = found.errors
+
+    def raise_if_any(self) -> None:
+        """Raise it if problems were collected."""
+        if self.errors:
+            raise self
+
+
 class SlowedDown(Exception):
     """A 429 that a rule below the buckets gives: slow mode, edits of old messages, webhooks."""
 
@@ -81,17 +118,10 @@ def locked(*, archived: bool) -> Refused:
 
 def bad_form(path: str, code: str, message: str) -> Refused:
     """A 50035 that names the field; *path* is dotted, as in ``embeds.0.title``."""
-    inner: dict[str, Any] = {"_errors": [{"code": code, "message": message}]}
-    for key in reversed(path.split(".")):
-        inner = {key: inner}
-    return Refused(50035, errors=inner)
+    return Refused(50035, errors=Invalid(code, message, at=path).errors)
 
 
-def too_long(path: str, limit: int) -> Refused:
-    """The answer to a text of more than *limit* characters."""
-    return bad_form(path, "BASE_TYPE_MAX_LENGTH", f"Must be {limit} or fewer in length.")
-
-
-def missing(path: str) -> Refused:
-    """The answer to a field that must be there."""
-    return bad_form(path, "BASE_TYPE_REQUIRED", "This field is required")
+def _nested(path: str, leaf: dict[str, Any]) -> dict[str, Any]:
+    for key in reversed(path.split(".") if path else []):
+        leaf = {key: leaf}
+    return leaf

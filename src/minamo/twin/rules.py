@@ -71,6 +71,8 @@ class Rules:
     components_max: int = 40  # Components V2, nested ones counted
     components_text_max: int = 4_000
     components_bytes_max: int = 10_170  # beyond it the real one answers HTTP 500
+    reactions_max: int = 20  # different emoji on a message
+    pins_max: int = 250
     typing_s: float = 10.0
 
     # Rate limits.
@@ -100,6 +102,9 @@ class Rules:
 
     # Gateway.
     heartbeat_interval_ms: int = 41_250
+    gateway_payloads: Limit = Limit(120, 60.0, Style.FIXED)  # per connection; beyond it 4008
+    #: Seconds between two IDENTIFYs, else op 9.  Discord's are 5; tests begin sessions faster.
+    identify_every_s: float = 0.0
     resume_window_events: int = 1_000
     #: MESSAGE_CONTENT, GUILD_MEMBERS, GUILD_PRESENCES as switched on in the developer portal.
     privileged_intents: int = (1 << 15) | (1 << 1) | (1 << 8)

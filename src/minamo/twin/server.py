@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
@@ -10,12 +11,15 @@ from minamo.twin.calls import Route
 from minamo.twin.discord import Discord
 from minamo.twin.exchange import Exchange
 from minamo.twin.journal import Request
+from minamo.twin.responses import respond
 from minamo.twin.routes import ROUTES
 
 API = "/api/v10"
 #: Every route by the name that faults and the journal use.
 NAMES = frozenset(route.name for route in ROUTES)
 _BODY_BYTES_MAX = 64 * 1024 * 1024
+_NAMED = re.compile(r"{(\w+)}")
+_WORDS = ("token", "emoji")  # what a path holds besides ids
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -24,11 +28,18 @@ def application(discord: Discord) -> web.Application:
     """The whole of it as an aiohttp application."""
     app = web.Application(client_max_size=_BODY_BYTES_MAX)
     for route in ROUTES:
-        app.router.add_route(route.method, API + route.path, _handler(discord, route))
+        app.router.add_route(route.method, API + _pattern(route), _handler(discord, route))
     app.router.add_get("/gw", discord.gateway.serve)
-    app.router.add_get("/cdn/attachments/{channel}/{message}/{name}", _file(discord))
+    app.router.add_get("/cdn/attachments/{channel}/{attachment}/{name}", _file(discord))
     app.router.add_route("*", "/{path:.*}", _unknown(discord))
     return app
+
+
+def _pattern(route: Route) -> str:
+    """The path with ids that are digits, so that no id swallows a word of another route."""
+    return _NAMED.sub(
+        lambda name: name[0] if name[1] in _WORDS else f"{{{name[1]}:\\d+}}", route.path
+    )
 
 
 def _handler(discord: Discord, route: Route) -> Handler:
@@ -40,11 +51,12 @@ def _handler(discord: Discord, route: Route) -> Handler:
 
 def _file(discord: Discord) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
-        channel, message, name = (request.match_info[x] for x in ("channel", "message", "name"))
-        found = discord.world.find_message(int(channel), int(message))
-        if found is None or name not in found.files:
-            return web.Response(status=404)
-        return web.Response(body=found.files[name])
+        info = request.match_info
+        channel = int(info["channel"]) if info["channel"].isdigit() else 0
+        for message in discord.world.messages.get(channel, {}).values():
+            if info["attachment"] in message.blobs:
+                return web.Response(body=message.blobs[info["attachment"]])
+        return web.Response(status=404)
 
     return handle
 
@@ -58,6 +70,6 @@ def _unknown(discord: Discord) -> Handler:
         discord.journal.request(entry)
         discord.journal.changed()
         words = f"the twin does not know this route: {name}"
-        return web.json_response({"message": words, "code": 0}, status=501)
+        return respond(501, {"message": words, "code": 0})
 
     return handle

@@ -28,13 +28,16 @@ def user(one: User) -> Json:
         "discriminator": "0000" if one.is_bot else "0",
         "avatar": one.avatar,
         "bot": one.is_bot,
+        "flags": 0,
         "public_flags": 0,
+        "primary_guild": None,
     }
 
 
 def me(one: User) -> Json:
     """The bot's own user, as it sees itself."""
-    return {**user(one), "mfa_enabled": False, "verified": True, "email": None, "flags": 0}
+    about = {"mfa_enabled": False, "verified": True, "email": None, "locale": one.locale}
+    return {**user(one), **about}
 
 
 def member(one: Member, *, with_user: bool = True) -> Json:
@@ -44,12 +47,21 @@ def member(one: Member, *, with_user: bool = True) -> Json:
         "joined_at": stamp(one.joined_at),
         "nick": one.nick,
         "avatar": None,
+        "banner": None,
+        "communication_disabled_until": None,
+        "premium_since": None,
         "deaf": False,
         "mute": False,
         "flags": 0,
         "pending": False,
     }
     return {**body, "user": user(one.user)} if with_user else body
+
+
+def partial_member(one: Member) -> Json:
+    """A member as an interaction tells of it: without the user and what belongs to voice."""
+    body = member(one, with_user=False)
+    return {key: body[key] for key in body if key not in ("deaf", "mute")}
 
 
 def role(one: Role) -> Json:
@@ -74,7 +86,8 @@ def channel(world: World, one: Channel) -> Json:
     """A channel of any kind."""
     if one.type == DM:
         others = [user(world.users[x]) for x in one.recipients if x != world.bot.id]
-        return {"id": str(one.id), "type": DM, "recipients": others, "last_message_id": None}
+        body: Json = {"id": str(one.id), "type": DM, "recipients": others}
+        return {**body, "last_message_id": None, "flags": 0}
     if one.is_thread:
         return thread(world, one)
     overwrites = [
@@ -113,13 +126,14 @@ def thread(world: World, one: Channel) -> Json:
         "name": one.name,
         "last_message_id": None,
         "message_count": len(world.messages.get(one.id, ())),
+        "total_message_sent": one.sent,
         "member_count": len(one.members),
         "rate_limit_per_user": one.slowmode_s,
         "flags": 0,
         "thread_metadata": {
             "archived": one.archived,
             "auto_archive_duration": one.auto_archive_min,
-            "archive_timestamp": stamp(one.created_at),
+            "archive_timestamp": stamp(one.archived_at or one.created_at),
             "locked": one.locked,
             "create_timestamp": stamp(one.created_at),
         },
@@ -137,6 +151,25 @@ def thread_member(one: Channel, user_id: int) -> Json:
         "join_timestamp": stamp(one.created_at),
         "flags": 0,
     }
+
+
+def my_guild(one: Guild, granted: int, *, counted: bool) -> Json:
+    """A server in the list of those that the bot is in."""
+    body: Json = {
+        "id": str(one.id),
+        "name": one.name,
+        "icon": None,
+        "banner": None,
+        "owner": False,
+        "permissions": str(int(granted)),
+        "features": [],
+    }
+    return {**body, **_counts(one)} if counted else body
+
+
+def _counts(one: Guild) -> Json:
+    count = len(one.members)
+    return {"approximate_member_count": count, "approximate_presence_count": count}
 
 
 def guild(one: Guild) -> Json:
@@ -171,8 +204,18 @@ def guild(one: Guild) -> Json:
         "nsfw_level": 0,
         "max_members": 500_000,
         "max_presences": None,
-        "approximate_member_count": len(one.members),
-        "approximate_presence_count": len(one.members),
+        "region": "deprecated",
+        "nsfw": False,
+        "home_header": None,
+        "incidents_data": None,
+        "safety_alerts_channel_id": None,
+        "widget_enabled": False,
+        "widget_channel_id": None,
+        "premium_subscription_count": 0,
+        "premium_progress_bar_enabled": False,
+        "max_video_channel_users": 25,
+        "max_stage_video_channel_users": 50,
+        **_counts(one),
     }
 
 

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from minamo.twin.permissions import permissions
-from minamo.twin.shapes import Json, member, stamp, user
-from minamo.twin.world import Interaction, Message, Webhook, World
+from minamo.twin.shapes import Json, member, stamp, thread, user
+from minamo.twin.world import PINNED, Interaction, Message, Webhook, World
+
+_SNAPSHOT_KEYS = (
+    "type",
+    "content",
+    "embeds",
+    "attachments",
+    "timestamp",
+    "edited_timestamp",
+    "flags",
+    "mentions",
+    "mention_roles",
+    "components",
+)
 
 
 def message(world: World, one: Message, *, nested: bool = False) -> Json:
     """A message as REST returns it; the nonce is only in the answer to its creation."""
-    mentioned = [world.users[x] for x in one.pinged if x in world.users]
+    mentioned = [world.users[x] for x in one.mentions if x in world.users]
     body: Json = {
         "id": str(one.id),
         "channel_id": str(one.channel_id),
@@ -18,16 +31,18 @@ def message(world: World, one: Message, *, nested: bool = False) -> Json:
         "timestamp": stamp(one.created_at),
         "edited_timestamp": stamp(one.edited_at) if one.edited_at is not None else None,
         "tts": one.tts,
-        "mention_everyone": one.pinged_everyone,
+        "mention_everyone": one.mention_everyone,
         "mentions": [user(x) for x in mentioned],
-        "mention_roles": [str(x) for x in one.pinged_roles],
+        "mention_roles": [str(x) for x in one.mention_roles],
         "attachments": one.attachments,
         "embeds": one.embeds,
         "components": one.components,
-        "pinned": False,
+        "pinned": one.pinned_at is not None,
         "type": one.type,
         "flags": one.flags,
     }
+    if one.reactions:
+        body["reactions"] = [_reaction(world, *pair) for pair in one.reactions.items()]
     if one.webhook_id is not None:
         body["webhook_id"] = str(one.webhook_id)
         hook = world.webhooks.get(one.webhook_id)
@@ -36,20 +51,51 @@ def message(world: World, one: Message, *, nested: bool = False) -> Json:
     if one.interaction_id in world.interactions:
         body["interaction_metadata"] = _origin(world, world.interactions[one.interaction_id])
         body["application_id"] = str(world.bot.id)
+    if one.thread_id in world.channels:
+        body["thread"] = thread(world, world.channels[one.thread_id])
+    if one.forward is not None:
+        body["message_reference"] = _reference(
+            1, one.forward.message_id, one.forward.channel_id, one.forward.guild_id
+        )
+        body["message_snapshots"] = [{"message": one.forward.snapshot}]
     if one.reply_to is not None:
-        body["message_reference"] = _reference(world, one)
-        if not nested:
+        body["message_reference"] = _reference(
+            0, one.reply_to, one.channel_id, world.channels[one.channel_id].guild_id
+        )
+        if not nested and one.type != PINNED:
             target = world.find_message(one.channel_id, one.reply_to)
             body["referenced_message"] = message(world, target, nested=True) if target else None
     return body
 
 
-def _reference(world: World, one: Message) -> Json:
-    guild_id = world.channels[one.channel_id].guild_id
+def emoji(key: str) -> Json:
+    """An emoji: of Unicode, or of a server as `name:id`."""
+    name, _, emoji_id = key.partition(":")
+    return {"id": emoji_id or None, "name": name}
+
+
+def _reaction(world: World, key: str, users: list[int]) -> Json:
+    return {
+        "emoji": emoji(key),
+        "count": len(users),
+        "count_details": {"burst": 0, "normal": len(users)},
+        "burst_colors": [],
+        "me": world.bot.id in users,
+        "me_burst": False,
+    }
+
+
+def snapshot(world: World, one: Message) -> Json:
+    """The part of a message that a forward carries."""
+    body = message(world, one)
+    return {key: body[key] for key in _SNAPSHOT_KEYS}
+
+
+def _reference(kind: int, message_id: int, channel_id: int, guild_id: int | None) -> Json:
     body: Json = {
-        "type": 0,
-        "message_id": str(one.reply_to),
-        "channel_id": str(one.channel_id),
+        "type": kind,
+        "message_id": str(message_id),
+        "channel_id": str(channel_id),
     }
     return {**body, "guild_id": str(guild_id)} if guild_id is not None else body
 
@@ -59,11 +105,19 @@ def _origin(world: World, one: Interaction) -> Json:
         "id": str(one.id),
         "type": one.type,
         "user": user(world.users[one.user_id]),
-        "authorizing_integration_owners": {"0": "0"},
+        "authorizing_integration_owners": _owners(world, one),
     }
     if one.message_id is not None:
         body["interacted_message_id"] = str(one.message_id)
     return body
+
+
+def _owners(world: World, one: Interaction) -> Json:
+    """Who installed the application: the server, or the user for themselves."""
+    if one.user_installed:
+        return {"1": str(one.user_id)}
+    home = world.channels.get(one.channel_id)
+    return {"0": str(home.guild_id or 0) if home else "0"}
 
 
 def message_event(world: World, one: Message, *, is_new: bool) -> Json:
@@ -115,12 +169,10 @@ def interaction(world: World, one: Interaction) -> Json:
         "app_permissions": mine,
         "locale": world.users[one.user_id].locale,
         "entitlements": [],
-        "authorizing_integration_owners": {"0": str(place.guild_id or 0)},
+        "authorizing_integration_owners": _owners(world, one),
         "context": 0 if place.guild_id else 1,
         "attachment_size_limit": 10 * 1024 * 1024,
     }
-    if one.user_installed:
-        body["authorizing_integration_owners"] = {"1": str(one.user_id)}
     if one.message_id is not None:
         found = world.find_message(one.channel_id, one.message_id)
         body["message"] = message(world, found) if found else None
@@ -132,6 +184,7 @@ def interaction(world: World, one: Interaction) -> Json:
     return {
         **body,
         "guild_id": str(place.guild_id),
+        "guild": {"id": str(place.guild_id), "locale": "en-US", "features": []},
         "guild_locale": "en-US",
         "member": {**member(owner), "permissions": theirs},
     }

@@ -11,7 +11,6 @@ _GRANTED = {1 << 1: 1 << 15, 1 << 8: 1 << 13, 1 << 15: 1 << 19}
 
 def application(world: World, privileged_intents: int, verify_key: str) -> Json:
     """The bot's application."""
-    granted = [flag for intent, flag in _GRANTED.items() if privileged_intents & intent]
     return {
         "id": str(world.bot.id),
         "name": world.bot.name,
@@ -22,11 +21,22 @@ def application(world: World, privileged_intents: int, verify_key: str) -> Json:
         "owner": user(next(iter(world.users.values()))),
         "team": None,
         "verify_key": verify_key,
-        "flags": sum(granted),
+        "type": None,
+        "flags": _flags(privileged_intents),
+        "flags_new": str(_flags(privileged_intents)),
         "approximate_guild_count": len(world.guilds),
         "approximate_user_install_count": 0,
-        "hook": True,
+        "approximate_user_authorization_count": 0,
+        "redirect_uris": [],
+        "interactions_endpoint_url": None,
+        "role_connections_verification_url": None,
+        "explicit_content_filter": 0,
+        "eligible_oauth2_scopes": [],
     }
+
+
+def _flags(privileged_intents: int) -> int:
+    return sum(flag for intent, flag in _GRANTED.items() if privileged_intents & intent)
 
 
 def gateway_bot(url: str) -> Json:
@@ -43,7 +53,9 @@ def gateway_bot(url: str) -> Json:
     }
 
 
-def ready(world: World, session_id: str, url: str, shard: tuple[int, int]) -> Json:
+def ready(
+    world: World, session_id: str, url: str, shard: tuple[int, int], privileged_intents: int
+) -> Json:
     """The first event of a session."""
     return {
         "v": 10,
@@ -52,24 +64,25 @@ def ready(world: World, session_id: str, url: str, shard: tuple[int, int]) -> Js
         "session_id": session_id,
         "resume_gateway_url": url,
         "shard": list(shard),
-        "application": {"id": str(world.bot.id), "flags": (1 << 15) | (1 << 19)},
+        "application": {"id": str(world.bot.id), "flags": _flags(privileged_intents)},
     }
 
 
 def command(world: World, command_id: int, guild_id: int, given: Json) -> Json:
     """An application command, registered."""
+    needed = given.get("default_member_permissions")
     body: Json = {
         "id": str(command_id),
         "application_id": str(world.bot.id),
-        "type": given.get("type", 1),
+        "type": given.get("type") or 1,
         "name": given["name"],
         "name_localizations": given.get("name_localizations"),
-        "description": given.get("description", ""),
+        "description": given.get("description") or "",
         "description_localizations": given.get("description_localizations"),
         "options": given.get("options") or [],
         "version": str(command_id),
-        "default_member_permissions": given.get("default_member_permissions"),
-        "nsfw": given.get("nsfw", False),
+        "default_member_permissions": None if needed is None else str(needed),
+        "nsfw": bool(given.get("nsfw")),
         "contexts": given.get("contexts"),
         "integration_types": given.get("integration_types") or [0],
     }

@@ -26,13 +26,15 @@ def may_send(discord: Discord, author: User, channel: Channel, one: Draft) -> No
     require(discord.world, author.id, channel, speak)
     if one.embeds:
         require(discord.world, author.id, channel, Permission.EMBED_LINKS)
+    if one.tts:
+        require(discord.world, author.id, channel, Permission.SEND_TTS_MESSAGES)
     if one.uploads:
         require(discord.world, author.id, channel, Permission.ATTACH_FILES)
     granted = permissions(discord.world, author.id, channel)
     if channel.locked and not granted & Permission.MANAGE_THREADS:
         raise locked(archived=channel.archived)
     _slow_mode(discord, author, channel, granted)
-    _moderate(discord, one.content, granted)
+    moderate(discord, author, channel, one.text)
 
 
 def _slow_mode(discord: Discord, author: User, channel: Channel, granted: Permission) -> None:
@@ -49,8 +51,12 @@ def _slow_mode(discord: Discord, author: User, channel: Channel, granted: Permis
         channel.last_said[author.id] = now
 
 
-def _moderate(discord: Discord, text: str, granted: Permission) -> None:
+def moderate(discord: Discord, author: User, channel: Channel, text: str) -> None:
+    """Refuse words that AutoMod or the filter of links blocks, in new messages and in edits."""
+    if channel.guild_id is None:
+        return
     lowered = text.lower()
+    granted = permissions(discord.world, author.id, channel)
     # Those who manage a server are exempt from its own filter, bots included.
     bound = not granted & Permission.MANAGE_GUILD
     if bound and any(word.lower() in lowered for word in discord.rules.automod_words):

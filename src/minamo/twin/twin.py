@@ -9,13 +9,13 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from minamo.twin import actors, founding, server, shapes
+from minamo.twin import actors, choosing, founding, reacting, server, shapes
 from minamo.twin.endpoint import Endpoint, EndpointFailure
 from minamo.twin.faults import Faults
 from minamo.twin.permissions import Permission, combined, overwrite
 from minamo.twin.routes.interactions import answer
 from minamo.twin.rules import Rules
-from minamo.twin.world import PUBLIC_THREAD, Channel, Guild, Interaction, Message, User
+from minamo.twin.world import PINNED, PUBLIC_THREAD, Channel, Guild, Interaction, Message, User
 
 
 class TwinFailure(AssertionError):
@@ -105,6 +105,11 @@ class Twin:
         return f"{self._discord.origin}{server.API}"
 
     @property
+    def gateway_url(self) -> str:
+        """The address of the gateway, for clients that do not ask REST for it."""
+        return self._discord.gateway.url
+
+    @property
     def unknown(self) -> list[str]:
         """Calls to routes that do not exist here."""
         return self._discord.unknown
@@ -162,7 +167,7 @@ class Twin:
 
     def texts(self, channel: Channel | str = "general", *, bot: bool = True) -> list[str]:
         """What the bot (or, with `bot=False`, everybody) said there."""
-        every = self.messages(channel)
+        every = [one for one in self.messages(channel) if one.type != PINNED]
         return [one.content for one in every if not bot or one.author.is_bot]
 
     def is_typing(self, channel: Channel | str = "general") -> bool:
@@ -207,6 +212,14 @@ class Twin:
         """Somebody deletes a message."""
         actors.delete(self._discord, message)
 
+    async def react(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
+        """A person reacts; `name:id` is an emoji of a server."""
+        reacting.react(self._discord, message, self._user(user), emoji)
+
+    async def unreact(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
+        """A person takes a reaction back."""
+        reacting.unreact(self._discord, message, self._user(user), emoji)
+
     async def slash(
         self,
         name: str,
@@ -231,6 +244,50 @@ class Twin:
     ) -> Interaction:
         """Somebody presses a button."""
         return actors.click(self._discord, message, custom_id, self._user(user))
+
+    async def select(
+        self,
+        message: Message,
+        custom_id: str,
+        *chosen: str | User | Channel,
+        user: User | str = "ann",
+    ) -> Interaction:
+        """A person chooses from a menu: its values, or users or channels."""
+        return choosing.select(self._discord, message, custom_id, chosen, self._user(user))
+
+    async def submit(self, opened: Interaction, texts: Mapping[str, str]) -> Interaction:
+        """The person who used *opened* fills in the modal that the bot answered with."""
+        person = self.world.users[opened.user_id]
+        return choosing.submit(self._discord, opened, texts, person)
+
+    async def complete(
+        self,
+        name: str,
+        option: str,
+        text: str,
+        *,
+        channel: Channel | str = "general",
+        user: User | str = "ann",
+    ) -> Interaction:
+        """A person types an option that the bot completes; see the `choices` of the result."""
+        place, person = self._channel(channel), self._user(user)
+        return choosing.complete(self._discord, name, option, text, place, person)
+
+    async def menu(
+        self,
+        name: str,
+        target: Message | User,
+        *,
+        channel: Channel | str = "general",
+        user: User | str = "ann",
+    ) -> Interaction:
+        """A person uses a command of the context menu of a message or a user."""
+        place = channel
+        if isinstance(target, Message):
+            place = self.world.channels[target.channel_id]
+        return choosing.use_menu(
+            self._discord, name, target, self._channel(place), self._user(user)
+        )
 
     async def send_interactions_to(self, url: str) -> None:
         """Tell the bot of interactions by signed HTTP requests, as of `hikari.RESTBot`.

@@ -9,16 +9,21 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 EPOCH_MS = 1_420_070_400_000  # the first millisecond of 2015, where Discord's ids begin
 
 TEXT, DM, NEWS, PUBLIC_THREAD, PRIVATE_THREAD = 0, 1, 5, 11, 12
 _THREADS = (10, PUBLIC_THREAD, PRIVATE_THREAD)
 
+PINNED = 6  # the type of the line that tells of a pin
+
+SUPPRESS_EMBEDS = 1 << 2
+HAS_THREAD = 1 << 5
 EPHEMERAL = 1 << 6
 LOADING = 1 << 7
-SUPPRESS_EMBEDS = 1 << 2
+SUPPRESS_NOTIFICATIONS = 1 << 12
+HAS_SNAPSHOT = 1 << 14
 COMPONENTS_V2 = 1 << 15
 
 
@@ -30,6 +35,8 @@ class User:
     name: str
     is_bot: bool = False
     avatar: str | None = None
+    avatar_url: str | None = None
+    """The address that a webhook was given for the face of this message."""
     takes_dms: bool = True
     locale: str = "en-US"
     """The language of their Discord, which a bot learns with their commands and clicks."""
@@ -83,6 +90,12 @@ class Channel:
     owner_id: int = 0
     created_at: float = 0.0
     archived: bool = False
+    archived_at: float | None = None
+    """When it was archived or opened again the last time."""
+    active_at: float | None = None
+    """When the last message was sent."""
+    sent: int = 0
+    """Messages ever sent, deleted ones included."""
     locked: bool = False
     auto_archive_min: int = 1_440
     members: set[int] = field(factory=set)
@@ -94,6 +107,18 @@ class Channel:
         """Whether it hangs on another channel."""
         return self.type in _THREADS
 
+    def archive(self, archived: bool, now: float) -> None:
+        """Archive a thread, or open it again."""
+        if archived is not self.archived:
+            self.archived, self.archived_at = archived, now
+
+    def is_idle(self, now: float) -> bool:
+        """Whether a thread has been silent for so long that Discord archives it."""
+        if not self.is_thread or self.archived or not self.created_at:
+            return False
+        last = max(self.created_at, self.active_at or 0.0, self.archived_at or 0.0)
+        return now - last > self.auto_archive_min * 60
+
 
 @define(eq=False)
 class Guild:
@@ -104,6 +129,16 @@ class Guild:
     owner_id: int
     roles: dict[int, Role] = field(factory=dict)
     members: dict[int, Member] = field(factory=dict)
+
+
+@frozen
+class Forward:
+    """What a forwarded message carries: another one, as it stood then."""
+
+    message_id: int
+    channel_id: int
+    guild_id: int | None
+    snapshot: dict[str, Any] = field(repr=False)
 
 
 @define(eq=False)
@@ -123,21 +158,38 @@ class Message:
     embeds: list[dict[str, Any]] = field(factory=list)
     components: list[dict[str, Any]] = field(factory=list)
     attachments: list[dict[str, Any]] = field(factory=list)
+    #: The files by name, and by the id of the attachment; two files may have one name.
     files: dict[str, bytes] = field(factory=dict, repr=False)
+    blobs: dict[str, bytes] = field(factory=dict, repr=False)
     reply_to: int | None = None
+    forward: Forward | None = None
     webhook_id: int | None = None
     interaction_id: int | None = None
-    #: Whose bell rang: users by mention or reply, roles, and everyone.
+    #: Whom the message mentions as it stands now, as its JSON tells.
+    mentions: list[int] = field(factory=list)
+    mention_roles: list[int] = field(factory=list)
+    mention_everyone: bool = False
+    #: Whose bell rang when it was written: users by mention or reply, roles, and everyone.
     pinged: list[int] = field(factory=list)
     pinged_roles: list[int] = field(factory=list)
     pinged_everyone: bool = False
     edits: int = 0
     thread_id: int | None = None
+    #: Who reacted with each emoji, in the order of time; `name:id` for those of a server.
+    reactions: dict[str, list[int]] = field(factory=dict)
+    pinned_at: float | None = None
 
     @property
     def is_ephemeral(self) -> bool:
         """Only the person who used the command sees it."""
         return bool(self.flags & EPHEMERAL)
+
+    def keep(self, attachments: list[dict[str, Any]]) -> None:
+        """Drop all other attachments and their files."""
+        self.attachments = attachments
+        names = {one["id"]: one["filename"] for one in attachments}
+        self.blobs = {key: data for key, data in self.blobs.items() if key in names}
+        self.files = {names[key]: data for key, data in self.blobs.items()}
 
 
 @define(eq=False)
@@ -166,11 +218,18 @@ class Interaction:
     data: dict[str, Any]
     message_id: int | None = None
     callback_type: int | None = None
+    callback_data: dict[str, Any] = field(factory=dict, repr=False)
+    """What the first answer said: a message, a modal, or the choices of an autocompletion."""
     original_id: int | None = None
     follow_ups: list[int] = field(factory=list)
     user_installed: bool = False
     failed: str = ""
     """Why the person was told that the application did not respond; by an endpoint only."""
+
+    @property
+    def choices(self) -> list[dict[str, Any]]:
+        """What an autocompletion offers."""
+        return list(self.callback_data.get("choices") or [])
 
     @property
     def is_answered(self) -> bool:
@@ -224,6 +283,11 @@ class World:
         self.messages.pop(channel_id, None)
         for webhook in [w for w in self.webhooks.values() if w.channel_id == channel_id]:
             del self.webhooks[webhook.id]
+
+
+def sent_at(snowflake: int) -> float:
+    """Return when a thing with that id was made."""
+    return ((snowflake >> 22) + EPOCH_MS) / 1_000
 
 
 def new_token() -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from minamo.twin.calls import Route
 from minamo.twin.routes import (
+    archives,
     channels,
     commands,
     guilds,
     interactions,
     messages,
+    pins,
     reactions,
     session,
     threads,
@@ -20,8 +22,10 @@ ROUTES: tuple[Route, ...] = (
     *session.ROUTES,
     *commands.ROUTES,
     *reactions.ROUTES,
+    *pins.ROUTES,
     *messages.ROUTES,
     *threads.ROUTES,
+    *archives.ROUTES,
     *channels.ROUTES,
     *guilds.ROUTES,
     *interactions.ROUTES,

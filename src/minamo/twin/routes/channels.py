@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minamo.twin import shapes
+from minamo.twin.bodies import EDIT_CHANNEL, PUT_OVERWRITE
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
 from minamo.twin.refusals import Refused
@@ -16,13 +17,16 @@ def _get(call: Call) -> Answer:
 def _edit(call: Call) -> Answer:
     channel = call.channel()
     body = call.fields
+    if channel.guild_id is None:
+        raise Refused(50024)
     if channel.is_thread:
         _edit_thread(call)
     else:
         call.channel(Permission.MANAGE_CHANNELS)
-    channel.name = body.get("name", channel.name)
+    channel.name = body.get("name") or channel.name
     channel.topic = body.get("topic", channel.topic)
-    channel.slowmode_s = int(body.get("rate_limit_per_user") or channel.slowmode_s)
+    if "rate_limit_per_user" in body:
+        channel.slowmode_s = body["rate_limit_per_user"] or 0
     event = "THREAD_UPDATE" if channel.is_thread else "CHANNEL_UPDATE"
     call.discord.announce_channel(event, channel)
     return 200, shapes.channel(call.discord.world, channel)
@@ -36,8 +40,9 @@ def _edit_thread(call: Call) -> None:
         call.channel(Permission.MANAGE_THREADS)
     if channel.archived and body.get("archived", True):
         raise Refused(50083)
-    channel.archived = bool(body.get("archived", channel.archived))
+    channel.archive(bool(body.get("archived", channel.archived)), call.discord.now())
     channel.locked = bool(body.get("locked", channel.locked))
+    channel.auto_archive_min = body.get("auto_archive_duration") or channel.auto_archive_min
 
 
 def _delete(call: Call) -> Answer:
@@ -76,7 +81,7 @@ def _put_overwrite(call: Call) -> Answer:
     channel = call.channel(Permission.MANAGE_ROLES)
     body = call.fields
     target = call.id("overwrite")
-    allow, deny = int(body.get("allow") or 0), int(body.get("deny") or 0)
+    allow, deny = body.get("allow") or 0, body.get("deny") or 0
     channel.overwrites[target] = Overwrite(target, bool(body.get("type")), allow, deny)
     call.discord.announce_channel("CHANNEL_UPDATE", channel)
     return 204, None
@@ -91,9 +96,9 @@ def _delete_overwrite(call: Call) -> Answer:
 
 ROUTES = (
     Route("GET", "/channels/{channel}", _get),
-    Route("PATCH", "/channels/{channel}", _edit),
+    Route("PATCH", "/channels/{channel}", _edit, body=EDIT_CHANNEL),
     Route("DELETE", "/channels/{channel}", _delete),
     Route("POST", "/channels/{channel}/typing", _typing, "typing"),
-    Route("PUT", "/channels/{channel}/permissions/{overwrite}", _put_overwrite),
+    Route("PUT", "/channels/{channel}/permissions/{overwrite}", _put_overwrite, body=PUT_OVERWRITE),
     Route("DELETE", "/channels/{channel}/permissions/{overwrite}", _delete_overwrite),
 )

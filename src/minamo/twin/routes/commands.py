@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from minamo.twin import shapes_session
+from minamo.twin.bodies_commands import COMMAND, COMMANDS, EDIT_COMMAND
 from minamo.twin.calls import Answer, Call, Route
-from minamo.twin.refusals import Refused, bad_form
+from minamo.twin.forms import read_form
+from minamo.twin.refusals import Refused
 
-_NAME = re.compile(r"[-_'\w]{1,32}$")
+_SLASH = 1
+# How many commands of a type an application has globally, and in each server.
+_MOST = {_SLASH: 100, 2: 15, 3: 15, 4: 1}
+
+Shelf = dict[int, dict[str, Any]]
 
 
-def _shelf(call: Call) -> dict[int, dict[str, Any]]:
+def _shelf(call: Call) -> Shelf:
     if call.id("application") != call.discord.world.bot.id:
         raise Refused(10002)
     guild_id = call.guild().id if "guild" in call.params else 0
     return call.discord.world.commands.setdefault(guild_id, {})
 
 
-def _register(call: Call, shelf: dict[int, dict[str, Any]], given: Any) -> dict[str, Any]:
-    name = str(given.get("name", ""))
-    is_slash = given.get("type", 1) == 1
-    if is_slash and (not _NAME.match(name) or name != name.lower()):
-        raise bad_form("name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
-    if is_slash and not 1 <= len(given.get("description", "")) <= 100:
-        words = "Must be between 1 and 100 in length."
-        raise bad_form("description", "BASE_TYPE_BAD_LENGTH", words)
-    kind = given.get("type", 1)
-    same = [key for key, one in shelf.items() if (one["name"], one["type"]) == (name, kind)]
-    command_id = same[0] if same else call.discord.world.new_id()
+def _register(call: Call, shelf: Shelf, given: dict[str, Any], command_id: int) -> dict[str, Any]:
     guild_id = call.id("guild") if "guild" in call.params else 0
     made = shapes_session.command(call.discord.world, command_id, guild_id, given)
+    count = sum(one["type"] == made["type"] for key, one in shelf.items() if key != command_id)
+    if count >= _MOST[made["type"]]:
+        raise Refused(30032)
     shelf[command_id] = made
     return made
+
+
+def _same(shelf: Shelf, given: dict[str, Any]) -> int | None:
+    """The id of the command with the same name and type."""
+    wanted = (given["name"], given.get("type") or _SLASH)
+    return next((key for key, one in shelf.items() if (one["name"], one["type"]) == wanted), None)
 
 
 def _list(call: Call) -> Answer:
@@ -41,18 +45,19 @@ def _list(call: Call) -> Answer:
 
 
 def _create(call: Call) -> Answer:
-    return 201, _register(call, _shelf(call), call.fields)
+    shelf, given = _shelf(call), call.fields
+    same = _same(shelf, given)
+    return 200 if same else 201, _register(call, shelf, given, same or call.discord.world.new_id())
 
 
 def _replace(call: Call) -> Answer:
-    if not isinstance(call.body, list):
-        raise Refused(50109)
     shelf = _shelf(call)
-    before = dict(shelf)
-    kept = [_register(call, before, one) for one in call.body]
+    kept: Shelf = {}
+    for given in call.form:
+        _register(call, kept, given, _same(shelf, given) or call.discord.world.new_id())
     shelf.clear()
-    shelf.update({int(one["id"]): one for one in kept})
-    return 200, kept
+    shelf.update(kept)
+    return 200, list(kept.values())
 
 
 def _find(call: Call) -> dict[str, Any]:
@@ -67,8 +72,9 @@ def _get(call: Call) -> Answer:
 
 
 def _edit(call: Call) -> Answer:
-    found = _find(call)
-    return 200, _register(call, _shelf(call), {**found, **call.fields})
+    changed = {**_find(call), **call.fields}
+    read_form(COMMAND, changed, call.discord.rules)
+    return 200, _register(call, _shelf(call), changed, call.id("command"))
 
 
 def _delete(call: Call) -> Answer:
@@ -80,10 +86,10 @@ def _delete(call: Call) -> Answer:
 def _routes(home: str) -> tuple[Route, ...]:
     return (
         Route("GET", home, _list),
-        Route("POST", home, _create),
-        Route("PUT", home, _replace),
+        Route("POST", home, _create, body=COMMAND),
+        Route("PUT", home, _replace, body=COMMANDS),
         Route("GET", f"{home}/{{command}}", _get),
-        Route("PATCH", f"{home}/{{command}}", _edit),
+        Route("PATCH", f"{home}/{{command}}", _edit, body=EDIT_COMMAND),
         Route("DELETE", f"{home}/{{command}}", _delete),
     )
 

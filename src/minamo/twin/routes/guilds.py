@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from minamo.twin import shapes
+from minamo.twin.bodies import CREATE_CHANNEL
 from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.intents import GUILD_MEMBERS
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.refusals import Refused, missing
-from minamo.twin.world import TEXT, Channel
+from minamo.twin.refusals import Refused
+from minamo.twin.world import NEWS, TEXT, Channel
+
+_PAGE_MAX = 1_000
 
 
 def _get(call: Call) -> Answer:
@@ -24,10 +28,11 @@ def _create_channel(call: Call) -> Answer:
     home = next(one for one in world.channels.values() if one.guild_id == guild.id)
     if not permissions(world, world.bot.id, home) & Permission.MANAGE_CHANNELS:
         raise Refused(50013)
-    if not call.fields.get("name"):
-        raise missing("name")
-    made = Channel(world.new_id(), TEXT, str(call.fields["name"]), guild_id=guild.id)
-    made.topic = call.fields.get("topic")
+    body = call.fields
+    if (body.get("type") or TEXT) not in (TEXT, NEWS):
+        raise NotImplementedError(f"the twin has no channels of type {body['type']}")
+    made = Channel(world.new_id(), body.get("type") or TEXT, body["name"], guild_id=guild.id)
+    made.topic, made.slowmode_s = body.get("topic"), body.get("rate_limit_per_user") or 0
     world.channels[made.id] = made
     call.discord.announce_channel("CHANNEL_CREATE", made)
     return 201, shapes.channel(world, made)
@@ -52,14 +57,16 @@ def _member(call: Call) -> Answer:
 
 
 def _members(call: Call) -> Answer:
-    after, limit = int(call.query.get("after", 0)), int(call.query.get("limit", 1))
+    if not call.discord.rules.privileged_intents & GUILD_MEMBERS:
+        raise Refused(50001)
+    after, limit = call.snowflake("after") or 0, call.number("limit", 1, 1, _PAGE_MAX)
     found = [one for one in call.guild().members.values() if one.user.id > after]
     found.sort(key=lambda one: one.user.id)
     return 200, [shapes.member(one) for one in found[:limit]]
 
 
 def _search(call: Call) -> Answer:
-    start, limit = call.query.get("query", "").lower(), int(call.query.get("limit", 1))
+    start, limit = call.query.get("query", "").lower(), call.number("limit", 1, 1, _PAGE_MAX)
     found = [
         one
         for one in call.guild().members.values()
@@ -71,7 +78,7 @@ def _search(call: Call) -> Answer:
 ROUTES = (
     Route("GET", "/guilds/{guild}", _get),
     Route("GET", "/guilds/{guild}/channels", _channels),
-    Route("POST", "/guilds/{guild}/channels", _create_channel),
+    Route("POST", "/guilds/{guild}/channels", _create_channel, body=CREATE_CHANNEL),
     Route("GET", "/guilds/{guild}/roles", _roles),
     Route("GET", "/guilds/{guild}/roles/{role}", _role),
     Route("GET", "/guilds/{guild}/members", _members),

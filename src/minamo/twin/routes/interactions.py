@@ -5,15 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from minamo.twin import shapes_message
+from minamo.twin.bodies import CALLBACK, EDIT_MESSAGE
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.discord import Discord
+from minamo.twin.forms import read_form
+from minamo.twin.media import Uploads
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.posting import Draft, Uploads, change, draft, post, remove
+from minamo.twin.posting import SLASH_ANSWER, Draft, change, draft, post, remove
 from minamo.twin.refusals import Refused, bad_form, locked
 from minamo.twin.world import EPHEMERAL, LOADING, Channel, Interaction, Message
 
-_PONG, _SAY, _DEFER, _DEFER_UPDATE, _UPDATE, _COMPLETE, _MODAL = 1, 4, 5, 6, 7, 8, 9
-_COMPONENT = 3
+_PONG, _SAY, _DEFER, _DEFER_UPDATE, _UPDATE, _COMPLETE, _MODAL, _LAUNCH = 1, 4, 5, 6, 7, 8, 9, 12
+_PING, _COMMAND, _COMPONENT, _AUTOCOMPLETE, _SUBMIT = 1, 2, 3, 4, 5
+# The types of interactions that each type of answer fits.
+_FITTING = {
+    _PONG: (_PING,),
+    _SAY: (_COMMAND, _COMPONENT, _SUBMIT),
+    _DEFER: (_COMMAND, _COMPONENT, _SUBMIT),
+    _DEFER_UPDATE: (_COMPONENT, _SUBMIT),
+    _UPDATE: (_COMPONENT, _SUBMIT),
+    _COMPLETE: (_AUTOCOMPLETE,),
+    _MODAL: (_COMMAND, _COMPONENT),
+    _LAUNCH: (),  # the twin has no activities, as most applications
+}
 
 
 def _callback(call: Call) -> Answer:
@@ -21,8 +35,8 @@ def _callback(call: Call) -> Answer:
     one = discord.world.interactions.get(call.id("interaction"))
     if one is None or one.token != call.params["token"]:
         raise Refused(10062)
-    message = answer(discord, one, call.fields, call.uploads)
-    if call.query.get("with_response", "false").lower() not in ("true", "1"):
+    message = answer(discord, one, call.raw, call.uploads)
+    if not call.is_set("with_response"):
         return 204, None
     return 200, _response(call, one, message)
 
@@ -35,15 +49,14 @@ def answer(
         raise Refused(40060)
     if discord.now() - one.created_at > discord.rules.interaction_answer_s:
         raise Refused(10062)
-    kind = int(fields.get("type", 0))
-    data = fields.get("data") or {}
-    if kind not in (_SAY, _DEFER, _DEFER_UPDATE, _UPDATE, _COMPLETE, _MODAL):
-        raise bad_form("type", "BASE_TYPE_CHOICES", "Value must be one of {4, 5, 6, 7, 8, 9}.")
-    if kind in (_DEFER_UPDATE, _UPDATE) and one.type != _COMPONENT:
-        raise bad_form("type", "INTERACTION_CALLBACK_TYPE_INVALID", "Only for components")
+    form = read_form(CALLBACK, fields, discord.rules)
+    kind, data = form["type"], form.get("data") or {}
+    if one.type not in _FITTING[kind]:
+        words = "This answer does not fit the type of the interaction"
+        raise bad_form("type", "INTERACTION_CALLBACK_TYPE_INVALID", words)
     _not_locked(discord, one)
     message = _first_answer(discord, one, kind, data, uploads)
-    one.callback_type = kind
+    one.callback_type, one.callback_data = kind, fields.get("data") or {}
     one.original_id = message.id if message else None
     discord.journal.changed()
     return message
@@ -54,12 +67,19 @@ def _first_answer(
 ) -> Message | None:
     channel = _home(discord, one)
     bot = discord.world.bot
-    if kind == _SAY:
-        wanted = draft(discord, data, uploads)
-        return post(discord, channel, bot, wanted, webhook_id=bot.id, interaction_id=one.id)
-    if kind == _DEFER:
-        wanted = Draft(flags=LOADING | (int(data.get("flags") or 0) & EPHEMERAL))
-        return post(discord, channel, bot, wanted, webhook_id=bot.id, interaction_id=one.id)
+    if kind in (_SAY, _DEFER):
+        wanted = Draft(flags=LOADING | ((data.get("flags") or 0) & EPHEMERAL))
+        if kind == _SAY:
+            wanted = draft(discord, data, uploads, may_be_ephemeral=True)
+        return post(
+            discord,
+            channel,
+            bot,
+            wanted,
+            webhook_id=bot.id,
+            interaction_id=one.id,
+            type_=SLASH_ANSWER if one.type == _COMMAND else 0,
+        )
     if kind in (_DEFER_UPDATE, _UPDATE):
         pressed = discord.world.find_message(one.channel_id, one.message_id or 0)
         if kind == _UPDATE and pressed is not None:
@@ -126,8 +146,16 @@ def follow_up(call: Call) -> Answer:
         change(discord, original, call.fields, call.uploads)
         return 200, shapes_message.message(discord.world, original)
     channel, bot = _home(discord, one), discord.world.bot
-    wanted = draft(discord, call.fields, call.uploads)
-    message = post(discord, channel, bot, wanted, webhook_id=bot.id, interaction_id=one.id)
+    wanted = draft(discord, call.fields, call.uploads, may_be_ephemeral=True)
+    message = post(
+        discord,
+        channel,
+        bot,
+        wanted,
+        webhook_id=bot.id,
+        interaction_id=one.id,
+        reply_to=original.id if original else None,
+    )
     one.follow_ups.append(message.id)
     return 200, shapes_message.message(discord.world, message)
 
@@ -168,10 +196,11 @@ ROUTES = (
         "/interactions/{interaction}/{token}/callback",
         _callback,
         "interaction",
+        CALLBACK,
         auth=False,
         limited=False,
     ),
     Route("GET", _ORIGINAL, get_message, "webhook.message", auth=False),
-    Route("PATCH", _ORIGINAL, edit_message, "webhook.message", auth=False),
+    Route("PATCH", _ORIGINAL, edit_message, "webhook.message", EDIT_MESSAGE, auth=False),
     Route("DELETE", _ORIGINAL, delete_message, "webhook.message", auth=False),
 )

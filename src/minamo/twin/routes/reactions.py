@@ -1,53 +1,59 @@
-"""Reactions of the bot: enough for bots that show progress with them."""
+"""Reactions: add, take back, list, clear."""
 
 from __future__ import annotations
 
-from minamo.twin import shapes
+from minamo.twin import reacting, shapes
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
 from minamo.twin.refusals import Refused
 
+_PAGE_MAX = 100
+
 
 def _react(call: Call) -> Answer:
-    return _tell(call, "MESSAGE_REACTION_ADD")
-
-
-def _unreact(call: Call) -> Answer:
-    return _tell(call, "MESSAGE_REACTION_REMOVE")
-
-
-def _tell(call: Call, event: str) -> Answer:
-    channel = call.channel(Permission.READ_MESSAGE_HISTORY)
-    if event == "MESSAGE_REACTION_ADD":
-        call.channel(Permission.ADD_REACTIONS)
-    if channel.archived:
-        raise Refused(50083)
-    message = call.message()
-    name, _, emoji_id = call.params["emoji"].partition(":")
-    bot = call.discord.world.bot
-    body = {
-        "user_id": str(bot.id),
-        "channel_id": str(channel.id),
-        "message_id": str(message.id),
-        "emoji": {"id": emoji_id or None, "name": name},
-        "burst": False,
-        "type": 0,
-    }
-    if channel.guild_id is not None:
-        body["guild_id"] = str(channel.guild_id)
-        if event == "MESSAGE_REACTION_ADD":
-            body["member"] = _member(call, channel.guild_id)
-    call.discord.gateway.dispatch(event, body, guild_id=channel.guild_id)
+    call.channel(Permission.READ_MESSAGE_HISTORY)
+    reacting.react(call.discord, call.message(), call.discord.world.bot, call.params["emoji"])
     return 204, None
 
 
-def _member(call: Call, guild_id: int) -> dict[str, object]:
-    world = call.discord.world
-    return shapes.member(world.guilds[guild_id].members[world.bot.id])
+def _unreact(call: Call) -> Answer:
+    call.channel(Permission.READ_MESSAGE_HISTORY)
+    reacting.unreact(call.discord, call.message(), call.discord.world.bot, call.params["emoji"])
+    return 204, None
 
 
-_MINE = "/channels/{channel}/messages/{message}/reactions/{emoji}/@me"
+def _unreact_other(call: Call) -> Answer:
+    call.channel(Permission.READ_MESSAGE_HISTORY)
+    user = call.discord.world.users.get(call.id("user"))
+    if user is None:
+        raise Refused(10013)
+    if user.id != call.discord.world.bot.id:
+        call.channel(Permission.MANAGE_MESSAGES)
+    reacting.unreact(call.discord, call.message(), user, call.params["emoji"])
+    return 204, None
+
+
+def _clear(call: Call) -> Answer:
+    call.channel(Permission.READ_MESSAGE_HISTORY, Permission.MANAGE_MESSAGES)
+    reacting.clear(call.discord, call.message(), call.params.get("emoji"))
+    return 204, None
+
+
+def _list(call: Call) -> Answer:
+    call.channel(Permission.READ_MESSAGE_HISTORY)
+    key = reacting.emoji_key(call.params["emoji"])
+    after, limit = call.snowflake("after") or 0, call.number("limit", 25, 1, _PAGE_MAX)
+    found = sorted(one for one in call.message().reactions.get(key, ()) if one > after)
+    return 200, [shapes.user(call.discord.world.users[one]) for one in found[:limit]]
+
+
+_ALL = "/channels/{channel}/messages/{message}/reactions"
+_EMOJI = f"{_ALL}/{{emoji}}"
 ROUTES = (
-    Route("PUT", _MINE, _react),
-    Route("DELETE", _MINE, _unreact),
+    Route("PUT", f"{_EMOJI}/@me", _react),
+    Route("DELETE", f"{_EMOJI}/@me", _unreact),
+    Route("DELETE", f"{_EMOJI}/{{user}}", _unreact_other),
+    Route("GET", _EMOJI, _list),
+    Route("DELETE", _EMOJI, _clear),
+    Route("DELETE", _ALL, _clear),
 )

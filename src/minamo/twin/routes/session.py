@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minamo.twin import shapes, shapes_session
+from minamo.twin.bodies import OPEN_DM
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import base
 from minamo.twin.refusals import Refused
@@ -36,16 +37,15 @@ def _user(call: Call) -> Answer:
 def _my_guilds(call: Call) -> Answer:
     world = call.discord.world
     shown = [
-        {**shapes.guild(one), "owner": False, "permissions": str(int(base(one, world.bot.id)))}
+        shapes.my_guild(one, base(one, world.bot.id), counted=call.is_set("with_counts"))
         for one in world.guilds.values()
     ]
-    after = int(call.query.get("after", 0))
+    after = call.snowflake("after") or 0
     return 200, [one for one in shown if int(one["id"]) > after]
 
 
 def _open_dm(call: Call) -> Answer:
-    given = str(call.fields.get("recipient_id", ""))
-    user_id = int(given) if given.isdigit() else 0
+    user_id = int(call.fields.get("recipient_id") or 0)
     if user_id not in call.discord.world.users:
         raise Refused(10013)
     if user_id == call.discord.world.bot.id:
@@ -60,6 +60,6 @@ ROUTES = (
     Route("GET", "/applications/@me", _application),
     Route("GET", "/users/@me", _me),
     Route("GET", "/users/@me/guilds", _my_guilds),
-    Route("POST", "/users/@me/channels", _open_dm),
+    Route("POST", "/users/@me/channels", _open_dm, body=OPEN_DM),
     Route("GET", "/users/{user}", _user),
 )

@@ -3,48 +3,57 @@
 from __future__ import annotations
 
 from minamo.twin import shapes
+from minamo.twin.bodies import THREAD, THREAD_FROM_MESSAGE
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
-from minamo.twin.refusals import Refused, bad_form
-from minamo.twin.world import PRIVATE_THREAD, PUBLIC_THREAD, Channel
+from minamo.twin.refusals import Refused
+from minamo.twin.world import HAS_THREAD, PRIVATE_THREAD, PUBLIC_THREAD, Channel
+
+_MEMBERS_PAGE_MAX = 100
 
 
 def _from_message(call: Call) -> Answer:
-    parent = call.channel(Permission.CREATE_PUBLIC_THREADS)
-    if parent.guild_id is None or parent.is_thread:
-        raise Refused(50024)
+    parent = _parent(call, Permission.CREATE_PUBLIC_THREADS)
     message = call.message()
     if message.thread_id is not None:
         raise Refused(160004)
     made = _start(call, parent, PUBLIC_THREAD, message.id)  # thread and message share their id
     message.thread_id = made.id
+    message.flags |= HAS_THREAD
+    call.discord.announce("MESSAGE_UPDATE", message)
     return 201, shapes.thread(call.discord.world, made)
 
 
 def _without_message(call: Call) -> Answer:
-    kind = int(call.fields.get("type", PRIVATE_THREAD))
+    kind = call.fields.get("type") or PRIVATE_THREAD
     needed = Permission.CREATE_PUBLIC_THREADS
     if kind == PRIVATE_THREAD:
         needed = Permission.CREATE_PRIVATE_THREADS
-    parent = call.channel(needed)
+    parent = _parent(call, needed)
     made = _start(call, parent, kind, call.discord.world.new_id())
     return 201, shapes.thread(call.discord.world, made)
 
 
+def _parent(call: Call, needed: Permission) -> Channel:
+    """The channel of the path, if threads can hang on it."""
+    found = call.channel()
+    if found.guild_id is None or found.is_thread:
+        raise Refused(50024)
+    return call.channel(needed)
+
+
 def _start(call: Call, parent: Channel, kind: int, thread_id: int) -> Channel:
     world, body = call.discord.world, call.fields
-    name = str(body.get("name", "")).strip()
-    if not 1 <= len(name) <= 100:
-        raise bad_form("name", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
     made = Channel(
         thread_id,
         kind,
-        name,
+        body["name"],
         guild_id=parent.guild_id,
         parent_id=parent.id,
         owner_id=world.bot.id,
         created_at=call.discord.now(),
-        auto_archive_min=int(body.get("auto_archive_duration") or 1_440),
+        auto_archive_min=body.get("auto_archive_duration") or 1_440,
+        slowmode_s=body.get("rate_limit_per_user") or 0,
         members={world.bot.id},
     )
     world.channels[made.id] = made
@@ -73,13 +82,16 @@ def _whom(call: Call) -> int:
 
 def _members(call: Call) -> Answer:
     thread = call.channel()
-    after, limit = int(call.query.get("after", 0)), int(call.query.get("limit", 100))
+    after = call.snowflake("after") or 0
+    limit = call.number("limit", _MEMBERS_PAGE_MAX, 1, _MEMBERS_PAGE_MAX)
     found = sorted(one for one in thread.members if one > after)[:limit]
     return 200, [shapes.thread_member(thread, one) for one in found]
 
 
 def _active(call: Call) -> Answer:
     guild = call.guild()
+    for one in tuple(call.discord.world.channels.values()):
+        call.discord.archive_if_idle(one)
     found = [
         one
         for one in call.discord.world.channels.values()
@@ -95,8 +107,13 @@ def _active(call: Call) -> Answer:
 
 _MEMBERS = "/channels/{channel}/thread-members"
 ROUTES = (
-    Route("POST", "/channels/{channel}/messages/{message}/threads", _from_message),
-    Route("POST", "/channels/{channel}/threads", _without_message),
+    Route(
+        "POST",
+        "/channels/{channel}/messages/{message}/threads",
+        _from_message,
+        body=THREAD_FROM_MESSAGE,
+    ),
+    Route("POST", "/channels/{channel}/threads", _without_message, body=THREAD),
     Route("PUT", f"{_MEMBERS}/@me", _join),
     Route("DELETE", f"{_MEMBERS}/@me", _leave),
     Route("PUT", f"{_MEMBERS}/{{user}}", _join),

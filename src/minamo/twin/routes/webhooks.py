@@ -6,19 +6,27 @@ id goes to `interactions`.
 
 from __future__ import annotations
 
-from minamo.twin import checks, shapes_message
+from typing import Any
+
+from minamo.twin import shapes_message
+from minamo.twin.bodies import (
+    CREATE_WEBHOOK,
+    EDIT_MESSAGE,
+    EDIT_WEBHOOK,
+    EXECUTE_WEBHOOK,
+    image_hash,
+)
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission, require
 from minamo.twin.posting import change, draft, post, remove
 from minamo.twin.refusals import Refused, SlowedDown, locked
 from minamo.twin.routes import interactions
-from minamo.twin.world import EPHEMERAL, Channel, Message, User, Webhook, new_token
+from minamo.twin.world import Channel, Message, User, Webhook, new_token
 
 
 def _create(call: Call) -> Answer:
-    channel, discord = call.channel(Permission.MANAGE_WEBHOOKS), call.discord
-    name = checks.webhook_name(discord.rules, call.fields.get("name"))
-    avatar = checks.image(call.fields.get("avatar"))
+    channel, discord = _home(call, call.channel()), call.discord
+    body = call.fields
     here = [one for one in discord.world.webhooks.values() if one.channel_id == channel.id]
     if len(here) >= discord.rules.webhooks_max:
         raise Refused(30007)
@@ -26,14 +34,23 @@ def _create(call: Call) -> Answer:
         discord.world.new_id(),
         channel.id,
         channel.guild_id or 0,
-        name,
+        body["name"],
         new_token(),
-        avatar,
+        body.get("avatar"),
         application_id=discord.world.bot.id,
     )
     discord.world.webhooks[made.id] = made
     _updated(call, made)
     return 200, shapes_message.webhook(discord.world, made, secret=True)
+
+
+def _home(call: Call, channel: Channel) -> Channel:
+    """A channel that takes webhooks, if the bot may manage them there."""
+    if channel.guild_id is None or channel.is_thread:
+        raise Refused(50024)
+    world = call.discord.world
+    require(world, world.bot.id, channel, Permission.MANAGE_WEBHOOKS)
+    return channel
 
 
 def _updated(call: Call, one: Webhook) -> None:
@@ -68,21 +85,28 @@ def find(call: Call) -> Webhook:
 
 
 def _get(call: Call) -> Answer:
-    return 200, shapes_message.webhook(
-        call.discord.world, find(call), secret="token" not in call.params
-    )
+    return 200, _shown(call, find(call))
+
+
+def _shown(call: Call, found: Webhook) -> dict[str, Any]:
+    """The webhook; who comes by its token is not told who made it."""
+    shape = shapes_message.webhook(call.discord.world, found, secret=True)
+    if "token" in call.params:
+        del shape["user"]
+    return shape
 
 
 def _edit(call: Call) -> Answer:
     found, body = find(call), call.fields
-    if "name" in body:
-        found.name = checks.webhook_name(call.discord.rules, body["name"])
-    if "avatar" in body:
-        found.avatar = checks.image(body["avatar"])
-    if body.get("channel_id"):
-        found.channel_id = int(body["channel_id"])
+    found.name = body.get("name") or found.name
+    found.avatar = body.get("avatar", found.avatar)
+    if body.get("channel_id") and "token" not in call.params:
+        channel = call.discord.world.channels.get(int(body["channel_id"]))
+        if channel is None or channel.guild_id != found.guild_id:
+            raise Refused(10003)
+        found.channel_id = _home(call, channel).id
     _updated(call, found)
-    return 200, shapes_message.webhook(call.discord.world, found, secret=True)
+    return 200, _shown(call, found)
 
 
 def _delete(call: Call) -> Answer:
@@ -104,25 +128,29 @@ def _execute(call: Call) -> Answer:
     ):
         raise SlowedDown(wait, scope="hidden")
     body = call.fields
-    name = found.name
-    if body.get("username") is not None:
-        name = checks.webhook_name(discord.rules, body["username"], "username")
-    face = checks.address(body.get("avatar_url"), "avatar_url")
+    if body.get("thread_name"):
+        raise Refused(220003)
+    face = body.get("avatar_url")
+    persona = User(
+        found.id,
+        body.get("username") or found.name,
+        is_bot=True,
+        avatar=image_hash(face) if face else found.avatar,
+        avatar_url=face,
+    )
     one = draft(discord, body, call.uploads)
-    one.flags &= ~EPHEMERAL
-    one.reference = {}  # webhooks cannot reply
-    persona = User(found.id, name, is_bot=True, avatar=face or found.avatar)
     message = post(discord, place, persona, one, webhook_id=found.id)
-    if call.query.get("wait", "false").lower() not in ("true", "1"):
+    if not call.is_set("wait"):
         return 204, None
     return 200, shapes_message.message(discord.world, message)
 
 
 def _place(call: Call, found: Webhook) -> Channel:
     world = call.discord.world
-    if "thread_id" not in call.query:
+    thread_id = call.snowflake("thread_id")
+    if thread_id is None:
         return world.channels[found.channel_id]
-    thread = world.channels.get(int(call.query["thread_id"]))
+    thread = world.channels.get(thread_id)
     if thread is None or thread.parent_id != found.channel_id:
         raise Refused(10003)
     if thread.locked:
@@ -163,17 +191,17 @@ _BY_ID = "/webhooks/{webhook}"
 _BY_TOKEN = "/webhooks/{webhook}/{token}"  # noqa: S105 - a pattern
 _ONE = "/webhooks/{webhook}/{token}/messages/{message}"
 ROUTES = (
-    Route("POST", "/channels/{channel}/webhooks", _create),
+    Route("POST", "/channels/{channel}/webhooks", _create, body=CREATE_WEBHOOK),
     Route("GET", "/channels/{channel}/webhooks", _of_channel),
     Route("GET", "/guilds/{guild}/webhooks", _of_guild),
     Route("GET", _BY_ID, _get),
-    Route("PATCH", _BY_ID, _edit),
+    Route("PATCH", _BY_ID, _edit, body=EDIT_WEBHOOK),
     Route("DELETE", _BY_ID, _delete),
-    Route("POST", _BY_TOKEN, _execute, "webhook", auth=False),
+    Route("POST", _BY_TOKEN, _execute, "webhook", EXECUTE_WEBHOOK, auth=False),
     Route("GET", _BY_TOKEN, _get, auth=False),
-    Route("PATCH", _BY_TOKEN, _edit, auth=False),
+    Route("PATCH", _BY_TOKEN, _edit, body=EDIT_WEBHOOK, auth=False),
     Route("DELETE", _BY_TOKEN, _delete, auth=False),
     Route("GET", _ONE, _get_message, "webhook.message", auth=False),
-    Route("PATCH", _ONE, _edit_message, "webhook.message", auth=False),
+    Route("PATCH", _ONE, _edit_message, "webhook.message", EDIT_MESSAGE, auth=False),
     Route("DELETE", _ONE, _delete_message, "webhook.message", auth=False),
 )
