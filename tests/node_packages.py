@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import pytest
+from system_parts import report_missing
 
 
 def node_environment(folder: Path) -> dict[str, str]:
@@ -21,10 +21,8 @@ def node_environment(folder: Path) -> dict[str, str]:
     try:
         modules = _installed(folder / "package.json")
     except (OSError, subprocess.SubprocessError) as error:
-        told = getattr(error, "stderr", "") or str(error)
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"npm cannot install: {told}")
-        pytest.skip(f"npm cannot install: {told.strip().splitlines()[-1]}")
+        output = str(getattr(error, "stderr", None) or error)
+        report_missing("npm", output.strip().splitlines()[-1])
     return {**os.environ, "NODE_PATH": str(modules)}
 
 
