@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import fields, frozen
 
+from minamo.core.checks import shown
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting, BadTrace
@@ -122,7 +123,7 @@ def _moment(record: Mapping[str, Any], now: float) -> Moment:
         # of a chunk it was there before the chunk was looked at.
         return _stop(float(at), value, first="t" in record)
     if value is not True:
-        raise BadTrace(f"{event} must be true; it is {value!r}")
+        raise BadTrace(f"{event} must be true; it is {shown(value)}")
     return Moment(float(at), event, first=event == "kill" and "t" in record)
 
 
@@ -206,13 +207,13 @@ def _typed(record: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:
     value = record.get(key, default)
     fine = value is default or (isinstance(value, kind) and (kind is bool or value is not True))
     if not fine or (isinstance(value, bool) and kind is not bool):
-        raise BadTrace(f"{key} has the wrong type: {value!r}")
+        raise BadTrace(f"{key} has the wrong type: {shown(value)}")
     return value
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise BadTrace(f"{what} must be a JSON object; it is {json.dumps(value)[:60]}")
+        raise BadTrace(f"{what} must be a JSON object; it is {shown(value)}")
     return value
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 import anyio
 from attrs import evolve, field, frozen
 
+from minamo.core.chunks import MESSAGE_CHARS_MAX
 from minamo.core.config import HumanizerDegree, StreamConfig
+from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
+from minamo.shell.callbacks import Guarded, call
 from minamo.shell.context import StreamContext
 from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
 from minamo.shell.measuring.looking import Looker
 from minamo.shell.measuring.metrics import Meter
 from minamo.shell.measuring.stream_log import StreamLog
-from minamo.shell.measuring.telemetry import StreamInfo, Telemetry, provider_name
+from minamo.shell.measuring.telemetry import Several, StreamInfo, Telemetry, provider_name
 from minamo.shell.outlet import Source, Watch
 from minamo.shell.sending.editing import Pages
 from minamo.shell.sending.growing import Growing
@@ -27,6 +32,8 @@ from minamo.shell.sending.typing import pause_for
 from minamo.shell.stopping.stops import MemoryStops, Stops
 from minamo.shell.telling.notices import NoticeSettings, notice_for, send_notice
 
+_LOG = logging.getLogger("minamo.stream")
+
 
 @frozen
 class StreamOrchestrator:
@@ -35,7 +42,7 @@ class StreamOrchestrator:
     lanes: Lanes = field(repr=False)
     stops: Stops = field(factory=MemoryStops, repr=False, kw_only=True)
     notices: NoticeSettings = field(factory=NoticeSettings, kw_only=True)
-    telemetry: Telemetry = field(factory=StreamLog, kw_only=True)
+    telemetry: Telemetry = field(factory=StreamLog, converter=Several, kw_only=True)
     looker: Looker | None = field(default=None, kw_only=True, repr=False)
 
     async def stream_to_discord(
@@ -83,9 +90,9 @@ class StreamOrchestrator:
         meter = Meter(anyio.current_time())
         watch: list[Watch] = [meter.watch]
         looker = self.looker
-        recorder = None if looker is None else looker.open_stream(context.channel_id, stream)
+        recorder = None if looker is None else _recorder(looker, context.channel_id, stream)
         if recorder is not None:
-            watch.append(recorder.happened)
+            watch.append(recorder)
         driver = Driver(
             stream,
             wishes=context.wishes,
@@ -99,7 +106,7 @@ class StreamOrchestrator:
         except BaseException:
             told.cancelled()
             if recorder is not None:
-                recorder.happened(anyio.current_time(), "cancelled")
+                recorder(anyio.current_time(), "cancelled", None)
             raise
         result = evolve(stream.result(metrics=meter.figures()), receipts=receipts)
         result = await self._notify(result, context)
@@ -157,17 +164,29 @@ class StreamOrchestrator:
         return evolve(result, receipts=(*result.receipts, told))
 
 
+def _recorder(looker: Looker, channel_id: int, stream: Stream) -> Watch | None:
+    """Return what records the stream, if *looker* has something that does."""
+    recorder: Any = Guarded("open_stream", looker.open_stream, _LOG)(channel_id, stream)
+    return None if recorder is None else Guarded("a recorder", recorder.happened, _LOG)
+
+
 def _info(provider: object, context: StreamContext) -> StreamInfo:
-    """What is known of who speaks."""
-    adapter = getattr(provider, "adapter", None)
-    host = str(getattr(adapter, "host", ""))
+    """Return what is known of the provider."""
+    _, adapter = call(getattr, provider, "adapter", None)
+    host = _said(adapter, "host")
     return StreamInfo(
         stream_id=context.stream_id,
         channel_id=context.channel_id,
         provider=provider_name(host),
-        model=str(getattr(adapter, "model", "")),
+        model=_said(adapter, "model"),
         host=host,
     )
+
+
+def _said(adapter: object, name: str) -> str:
+    """Return an attribute of other people's adapter, if it is text."""
+    _, value = call(getattr, adapter, name, "")
+    return shorten(value, MESSAGE_CHARS_MAX) if isinstance(value, str) else ""
 
 
 def _growing(stream: Stream, context: StreamContext) -> Growing:

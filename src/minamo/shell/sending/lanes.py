@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from minamo.machine.machine import Observer
+from minamo.shell.callbacks import Guarded
 from minamo.shell.sending.dispatch import Dispatch
 from minamo.shell.sending.lane import Lane
 from minamo.shell.sending.pacing import Pacer
@@ -16,6 +18,8 @@ from minamo.shell.sending.receipts import Receipt
 from minamo.shell.sending.sender import Sender
 from minamo.shell.sending.source import Manner, Source
 from minamo.shell.sending.typing import Typing
+
+_LOG = logging.getLogger("minamo.discord")
 
 # How long closing waits for what was accepted; a bot is expected to be gone soon after.
 DRAIN_S = 5.0
@@ -28,7 +32,7 @@ class Lanes:
         self, tasks: TaskGroup, *, pacer: Pacer | None = None, watch: Observer | None = None
     ) -> None:
         self._tasks = tasks
-        self._watch = watch
+        self._watch = None if watch is None else Guarded("watch", watch, _LOG)
         self._lanes: dict[int, Lane] = {}
         self._closed = False
         self.pacer = pacer or Pacer()

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 import anyio
 from attrs import define, field, frozen
 
+from minamo.core.checks import seconds, whole
 from minamo.shell.sending.sender import Answer, PutOff, Rejected, Took, Vanished
 
 
@@ -21,8 +22,8 @@ from minamo.shell.sending.sender import Answer, PutOff, Rejected, Took, Vanished
 class Pace:
     """So many at once, then one every so many seconds."""
 
-    burst: int
-    every_s: float
+    burst: int = field(validator=whole(1))
+    every_s: float = field(validator=seconds)
 
 
 # Observed: 5 per 5 s and channel.  One less, and 5% slower, because their clock is not ours.

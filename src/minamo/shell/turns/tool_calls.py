@@ -15,6 +15,8 @@ import msgspec
 from attrs import field, frozen
 
 from minamo.core.chunks import Call, as_length
+from minamo.core.redact import redact
+from minamo.shell.callbacks import call as call_guarded
 from minamo.shell.raising import place_of
 from minamo.shell.stopping.wishes import Wishes
 from minamo.shell.turns.tool_context import Show, ToolContext, ToolError
@@ -138,12 +140,10 @@ class Workshop:
 
     def _shown(self, progress: Any) -> None:
         """Show progress, if anybody wants to see it; their failure is not the tool's."""
-        if self.show is None:
-            return
-        try:
-            self.show(progress)
-        except Exception as error:  # noqa: BLE001 - somebody else's callback
-            _LOG.warning("showing progress raised %s", type(error).__name__)
+        if self.show is not None:
+            failed, _ = call_guarded(self.show, progress)
+            if failed:
+                _LOG.warning("showing progress %s", failed)
 
 
 def failure(
@@ -154,8 +154,8 @@ def failure(
     exception: Exception | None = None,
 ) -> Answer:
     """The answer to a call that has no result."""
-    why = why.encode("utf-8", "replace").decode()
-    text = msgspec.json.encode({"error": why[:_PROBLEM_CHARS_MAX] or "failed"}).decode()
+    why = redact(why)[:_PROBLEM_CHARS_MAX].encode("utf-8", "replace").decode()
+    text = msgspec.json.encode({"error": why or "failed"}).decode()
     return Answer(call=call, text=text, problem=problem, seconds=seconds, exception=exception)
 
 

@@ -19,6 +19,7 @@ from minamo.core.result import Status, StreamResult
 from minamo.errors import BadRequest
 from minamo.machine import Machine
 from minamo.machine.machine import Observer
+from minamo.shell.callbacks import Guarded, refuse_async
 from minamo.shell.stopping.wishes import Wish, Wishes
 from minamo.shell.turns.silence import Hearing
 from minamo.shell.turns.tool_calls import Workshop
@@ -103,6 +104,8 @@ async def run_turn(
     if not isinstance(tools, Tools):
         raise BadRequest(f"the tools of a turn are Tools(…), not a {type(tools).__name__}")
     _check_messages(messages)
+    refuse_async("progress", progress)
+    refuse_async("watch", watch)
     if not isinstance(settings, TurnSettings | None):
         raise BadRequest(f"the settings of a turn are TurnSettings(…), not {settings!r}")
     wishes = wishes if wishes is not None else Wishes()
@@ -113,7 +116,7 @@ async def run_turn(
         wishes=wishes,
         user_id=user_id,
         channel_id=channel_id,
-        show=progress,
+        show=None if progress is None else Guarded("progress", progress, _LOG),
     )
     turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
     with wishes.heard_by(turn.hear):
@@ -151,7 +154,7 @@ class _Turn:
         self._broken = False
         self._machine = Machine(TABLE, self._books, path=self._path)
         if watch is not None:
-            self._machine.subscribe(watch)
+            self._machine.subscribe(Guarded("watch", watch, _LOG))
 
     def hear(self, wish: Wish) -> None:
         """Somebody wants something, now."""
