@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import fields
 
 from minamo.bot import settings as tables
 from minamo.bot.reading import example, read_settings
-from minamo.bot.settings import BotSettings, ProviderSettings, Settings
+from minamo.bot.settings import BotSettings, DiscordSettings, ProviderSettings, Settings
 from minamo.errors import BadSetting
 
 CANARY = "sk-canary-0123456789"
@@ -72,6 +73,8 @@ def test_the_example_has_every_setting(table: str) -> None:
         ("[bot]\nask_command = 'Ask me'", ":2: bot.ask_command: must be a command's name"),
         ("[bot]\nmemory_messages = true", ":2: bot.memory_messages: must be a whole number"),
         ("[bot]\nsystem_prompt = '''\nmode = 1\n'''\nmood = 1", ":5: bot.mood: unknown"),
+        ("[discord]\nurl = 'http://discord.example/api'", ":2: discord.url: must be https: plain http"),
+        ("[discord]\nurl = 'HTTP://10.0.0.5:80/api'", ":2: discord.url: must be https: plain http"),
         ("[redis]\nurl = 'http://x'", ":2: redis.url: must be empty or an address that begins"),
         ("[redis]\nurl = 'redis://[x'", ":2: redis.url: must be empty or an address"),
         ("[page]\non = 'yes'", ":2: page.on: must be true or false"),
@@ -192,3 +195,14 @@ def test_too_many_tables(file: Path) -> None:
     file.write_text("".join(f"[[persona]]\nname = 'P{n}'\n" for n in range(26)))
     with pytest.raises(BadSetting, match="at most 25"):
         read_settings(file, {})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"url": "http://localhost:1"}, {"url": "http://127.0.0.1:1/api"}, {"url": "http://[::1]:1"},
+        {"url": "https://discord.example/api"}, {"url": "http://proxy/api", "allow_http": True},
+    ],
+)  # fmt: skip
+def test_a_token_goes_over_plain_http_only_where_that_was_allowed(given: Any) -> None:
+    assert DiscordSettings(**given).url == given["url"]

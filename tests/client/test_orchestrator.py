@@ -7,12 +7,21 @@ from typing import Any
 import anyio
 import pytest
 
-from minamo import OpenAICompatible, Scripted, StreamConfig, StreamContext
-from minamo.core.chunks import Call, FunctionCall
+from minamo import (
+    OpenAICompatible,
+    PreparedConversation,
+    Scripted,
+    StreamConfig,
+    StreamContext,
+    StreamOrchestrator,
+)
+from minamo.core.chunks import Call, Error, FunctionCall, Text
+from minamo.errors import BadSetting
 from minamo.inspect.hub import Hub
 from minamo.shell.discord import BotSender
 from minamo.shell.stopping.wishes import Wish
 from minamo.twin import CREATE, Twin
+from minamo.wire.stream import Frame
 from rigging import Rig, rigged
 
 pytestmark = pytest.mark.anyio
@@ -154,3 +163,133 @@ async def test_only_who_asked_may_stop_it(twin: Twin) -> None:
         await anyio.sleep(0.05)
         assert not await rig.client.request_stop(channel_id=place, asker="2")
         assert await rig.client.request_stop(channel_id=place, asker="1")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (Error("server_error", "boom"), "api_error"),  # type: ignore[arg-type]
+        (Error("rate_limit", "boom", True, "30"), "rate_limit"),  # type: ignore[arg-type]
+        (Error("rate_limit", "boom", True, float("nan")), "rate_limit"),
+        (Text(None), "api_error"),  # type: ignore[arg-type]
+        (FunctionCall(()), "api_error"),
+    ],
+)
+async def test_a_source_that_breaks_the_contract_is_an_error_with_an_embed(
+    twin: Twin, error: Any, kind: str
+) -> None:
+    told: list[Any] = []
+
+    class Told:
+        def stream_started(self, _: Any) -> Any:
+            return self
+
+        def tool_started(self, *_: Any) -> Any:
+            return self
+
+        def ended(self, result: Any) -> None:
+            told.append(result.status)
+
+        def cancelled(self) -> None:
+            told.append("cancelled")
+
+    async with rigged(twin, None, telemetry=[Told()]) as rig:
+        place = rig.twin.channel("general").id
+        result = await rig.client.stream(place, Scripted(["so far ", error]))
+        again = await rig.client.stream(place, Scripted(["fine"]))
+    assert (result.status, result.data.kind, result.accumulated_text) == ("error", kind, "so far")
+    assert again.status == "completed"
+    shown = [(one.content, len(one.embeds)) for one in rig.twin.messages("general")]
+    assert shown == [("so far", 0), ("", 1), ("fine", 0)]
+    assert told == ["error", "completed"]
+
+
+class Sulking:
+    """An adapter of other people, of which everything that can raise does."""
+
+    async def start_stream(self, _: Any) -> Any:
+        yield Frame("Hi")
+
+    def process_chunk(self, frame: Frame) -> Any:
+        return [Text(frame.data)]
+
+    @property
+    def host(self) -> str:
+        raise OSError("canary")
+
+    def on_raw_chunk(self, _: Frame) -> None:
+        raise OSError("canary")
+
+
+class Moody:
+    """Telemetry and a looker, of which everything raises."""
+
+    def __getattr__(self, name: str) -> Any:
+        def raises(*_: Any, **__: Any) -> Any:
+            raise OSError("canary")
+
+        return raises
+
+
+class Sticky(Moody):
+    """A looker whose recorders raise."""
+
+    def open_stream(self, *_: Any) -> Any:
+        return Moody()
+
+
+@pytest.mark.parametrize("looker", [Moody(), Sticky()])
+async def test_no_callback_changes_the_outcome(twin: Twin, looker: Any, caplog: Any) -> None:
+    async with rigged(twin, None) as rig:
+        where = await context(rig)
+        lanes = where.orchestrator.lanes
+        alone = StreamOrchestrator(lanes, telemetry=Moody(), looker=looker)  # type: ignore[arg-type]
+        conversation = PreparedConversation(Sulking(), None)
+        result = await alone.stream_to_discord(conversation, StreamConfig(), where)
+    assert result.status == "completed"
+    assert rig.said() == ["Hi"]
+    assert "canary" not in caplog.text
+    for name in ("on_raw_chunk", "Moody.stream_started"):
+        assert sum(name in one.getMessage() for one in caplog.records) == 1, name
+
+
+async def test_an_async_callback_is_refused_where_it_is_given(twin: Twin) -> None:
+    async def progress() -> None:
+        pass
+
+    class Hooked(Sulking):
+        async def on_raw_chunk(self, _: Frame) -> None:  # type: ignore[override]
+            pass
+
+    class Waits(Moody):
+        async def stream_started(self, _: Any) -> None:
+            pass
+
+    async with rigged(twin, None) as rig:
+        with pytest.raises(BadSetting, match=r"on_stream_progress is an `async def`"):
+            await context(rig, on_stream_progress=progress)
+        with pytest.raises(BadSetting, match=r"on_stream_progress is an `async def`"):
+            await rig.client.stream(1, Scripted(["a"]), on_stream_progress=progress)  # type: ignore[arg-type]
+        with pytest.raises(BadSetting, match=r"on_stream_progress must be a function; it is a int"):
+            await context(rig, on_stream_progress=5)
+        with pytest.raises(BadSetting, match=r"Hooked\.on_raw_chunk is an `async def`"):
+            PreparedConversation(Hooked(), None)
+        lanes = (await context(rig)).orchestrator.lanes
+        with pytest.raises(BadSetting, match=r"Waits\.stream_started is an `async def`"):
+            StreamOrchestrator(lanes, telemetry=Waits())  # type: ignore[arg-type]
+
+
+async def test_a_provider_that_carries_itself_reads_the_environment(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hangs(Sulking):
+        async def start_stream(self, _: Any) -> Any:
+            yield Frame("Hi")
+            await anyio.sleep_forever()
+
+    monkeypatch.setenv("INACTIVITY_TIMEOUT_MS", "100")
+    async with rigged(twin, None) as rig:
+        where = await context(rig, suppress_user_errors=True)
+        with anyio.fail_after(5):
+            result = await PreparedConversation(Hangs(), None).stream_to_discord(where)
+    assert (result.status, result.stop_reason) == ("timeout", "inactivity")

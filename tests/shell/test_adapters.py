@@ -54,7 +54,11 @@ GOOD: dict[Any, dict[str, Any]] = {
         ({"base_url": f"https://example.invalid?key={KEY}"}, "must not hold a user"),
         ({"base_url": "http://example.invalid"}, "plain http"),
         ({"headers": {"X-Bad": f"{KEY}\n"}}, "'X-Bad' cannot be sent"),
-        ({"headers": {"X Bad": "a"}}, "'X Bad' cannot be sent"),
+        ({"headers": {"X-Bad": 5}}, "'X-Bad' must be text, and is a int"),
+        ({"headers": {"X-Bad": None}}, "'X-Bad' must be text, and is a NoneType"),
+        ({"headers": {5: "a"}}, "headers: 5 is no name of a header"),
+        ({"headers": [("X-Bad", KEY)]}, "headers must map names to text; it is a list"),
+        ({"headers": {"X Bad": "a"}}, "'X Bad' is no name of a header"),
     ],
 )
 def test_p22_bad_input_is_refused_before_any_request(kind: Any, change: Any, message: str) -> None:

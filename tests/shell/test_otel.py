@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from driving import END, USER, Discord, Provider, one, plain, unpaced
-from minamo.core.chunks import Done, Error, Usage
+from minamo.core.chunks import TOKENS_MAX, Done, Error, Usage
 from minamo.core.result import StreamResult
 from minamo.shell.measuring import otel
 from minamo.shell.measuring.metrics import Meter
@@ -89,6 +89,16 @@ def told(collected: Collected, *said: Any, info: StreamInfo = INFO, **options: A
 
     virtually(story)
     return result
+
+
+def test_counts_beyond_all_reason_are_told_all_the_same(collected: Collected) -> None:
+    """OpenTelemetry's numbers have 64 bits; one that does not fit would take its span with it."""
+    usage = Usage(input_tokens=10**30, output_tokens=-1, cached_tokens=10**400)
+    told(collected, (0.5, "Hi."), (2.0, Done(finish_reason="x" * 999, usage=usage)), (3.0, END))
+    attributes = collected.spans["chat m-1"].attributes or {}
+    assert attributes["gen_ai.usage.input_tokens"] == TOKENS_MAX
+    assert attributes["gen_ai.usage.output_tokens"] == 0
+    assert attributes["gen_ai.response.finish_reasons"] == ("x" * 63 + "…",)
 
 
 def test_a_reply_is_a_trace_by_the_conventions(collected: Collected) -> None:

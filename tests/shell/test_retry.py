@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -98,10 +99,75 @@ async def test_both_together() -> None:
     assert (first.asked, second.asked) == (3, 2)
 
 
-@pytest.mark.parametrize("options", [{"attempts": 0}, {"wait_max_s": -1}, {"backoff_s": -1}])
-def test_retry_that_makes_no_sense(options: Any) -> None:
-    with pytest.raises(BadRequest):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"attempts": 0}, "attempts must be a whole number, 1 to 100; it is 0"),
+        ({"attempts": 2.5}, "attempts must be a whole number, 1 to 100; it is 2.5"),
+        ({"attempts": True}, "it is True"),
+        ({"attempts": 10**400}, "it is a number far beyond that"),
+        ({"attempts": "3"}, "it is '3'"),
+        ({"wait_max_s": -1}, "wait_max_s must be a number of seconds"),
+        ({"wait_max_s": math.nan}, "it is nan"),
+        ({"wait_max_s": math.inf}, "it is inf"),
+        ({"backoff_s": -1}, "backoff_s must be a number of seconds"),
+        ({"backoff_s": None}, "it is None"),
+    ],
+)
+def test_retry_that_makes_no_sense(options: Any, message: str) -> None:
+    with pytest.raises(BadRequest, match=f"^retry: .*{message}"):
         retry(Scripted(["a"]), **options)
+
+
+async def test_what_cannot_be_asked_again_is_refused() -> None:
+    async def once() -> AsyncIterator[str]:
+        yield "a"
+
+    source = once()
+    with pytest.raises(BadRequest, match="a async_generator can be iterated once"):
+        retry(source)
+    assert await told(fallback(Attempts([WRONG]), source)) == [Text("a")]
+    for wrong in (lambda: retry("a"), lambda: fallback(Scripted(["a"]), None)):  # type: ignore[arg-type]
+        with pytest.raises(BadRequest, match="takes conversations, such as"):
+            wrong()
+
+
+class Own:
+    """A source of other people, which gives text and then fails."""
+
+    def __init__(self, *said: Any) -> None:
+        self.said = said
+        self.asked = 0
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        self.asked += 1
+        for each in self.said:
+            if isinstance(each, Exception):
+                raise each
+            yield each
+
+
+async def test_text_of_a_plain_source_is_text() -> None:
+    """What was said once is not said again, whoever said it."""
+    source = Own("He", BUSY)
+    assert await told(retry(source)) == [Text("He"), BUSY]
+    assert source.asked == 1
+    assert await told(fallback(source, Scripted(["Hi"]))) == [Text("He"), BUSY]
+
+
+async def test_a_source_that_raises_has_failed() -> None:
+    assert await told(fallback(Own(OSError("no")), Attempts(HELLO))) == HELLO
+    source = Own(OSError("no"))
+    assert await told(retry(source)) == [Error("api_error", "the provider failed (OSError)")]
+    assert source.asked == 1
+
+
+async def test_odd_waits_of_a_source_are_no_waits() -> None:
+    odd = Error("rate_limit", "slow", True, "soon")  # type: ignore[arg-type]
+    begin = anyio.current_time()
+    assert (await told(retry(Own(odd), attempts=2)))[-1] == Error("rate_limit", "slow", True)
+    assert anyio.current_time() - begin == pytest.approx(0.5)
+    assert (await told(retry(Own(DOWN), attempts=100, backoff_s=1, wait_max_s=0)))[-1] == DOWN
 
 
 async def test_a_failed_attempt_is_closed_before_the_wait() -> None:

@@ -30,6 +30,7 @@ NO_ORACLE = {
     "google-16-vertex": "it does not put streamed arguments together",
     "google-16-vertex-unclosed": "it does not put streamed arguments together",
     "openai-02-done-object": "it takes the last object for more text",
+    "openai-02-perplexity-concise": "steps without an index break it",
     "openai-03-nulls": "a delta that is null breaks it",
     "openai-04-mistral-thinking": "content is text to it",
     "openai-04-reasoning-details": "details without an index break it",

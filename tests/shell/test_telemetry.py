@@ -48,7 +48,7 @@ def test_a_stream_is_two_lines_with_fields(caplog: pytest.LogCaptureFixture) -> 
     assert ended.getMessage() == "stream 5d0c ended: completed (3 messages in 4.2 s)"
     assert ended.minamo == {
         "stream_id": "5d0c", "channel_id": 7, "provider": "openai", "model": "m-1",
-        "status": "completed", "finish_reason": "stop" + "p" * 60,
+        "status": "completed", "finish_reason": "stop" + "p" * 59 + "…",
         "input_tokens": 10, "output_tokens": 20,
         "messages": 3, "duration_ms": 4200.0, "total_chunks": 20,
     }  # fmt: skip

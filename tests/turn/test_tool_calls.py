@@ -231,7 +231,7 @@ def test_a_tool_is_told_who_asks_and_may_speak() -> None:
     (one,) = run(call, tools=Tools([look]), user_id=1, channel_id=2, wishes=wishes,
                  show=said.append)  # fmt: skip
     assert one.text == "1 2 c1"
-    assert [line.text for line in said] == ["Looking it up…", "x" * PROGRESS_CHARS_MAX]
+    assert [line.text for line in said] == ["Looking it up…", "x" * (PROGRESS_CHARS_MAX - 1) + "…"]
     assert said[0].call is call
 
     def broken(_: Progress) -> None:

@@ -197,9 +197,10 @@ def test_what_was_said_before_the_tools_is_an_answer() -> None:
     assert [message.role for message in result.messages] == ["user", "assistant", "tool"]
 
 
-def test_a_call_chunk_without_calls_is_no_call() -> None:
-    assert turn([[FunctionCall(())], ["Hi."]], TOOLS).accumulated_text == "Hi."
-    assert turn([["Hi.", FunctionCall(())]], TOOLS).status == "completed"
+def test_a_call_chunk_without_calls_is_an_error() -> None:
+    told = turn([["Hi.", FunctionCall(())]], TOOLS)
+    assert (told.status, told.accumulated_text) == ("error", "Hi.")
+    assert "there are no calls" in told.data.message
 
 
 @pytest.mark.parametrize(
@@ -284,8 +285,12 @@ def test_nothing_that_a_provider_or_a_pass_does_is_raised(caplog: Any, monkeypat
     assert told.error_unshown
     told = play(lambda on: on.turn(Scripted(["Hi"]), stream_pass=returns_nothing))
     assert told.data == Error("api_error", "the reply could not be shown (TypeError)")
+    caplog.clear()
+    caplog.set_level(logging.WARNING)
     told = play(lambda on: on.turn(Scripted(["Hi"]), watch=watching))
     assert (told.status, told.accumulated_text) == ("completed", "Hi")
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "minamo.turn"]
+    assert line.startswith("watch raised OSError at test_turn.py:")
     monkeypatch.setattr(Workshop, "run", raises)
     told = play(lambda on: on.turn(Dialogue([asks("roll")]), Tools([roll])))
     assert told.data == Error("api_error", "internal error (OSError)")

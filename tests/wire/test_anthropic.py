@@ -180,13 +180,14 @@ def test_odd_frames_that_say_nothing() -> None:
     odd = [
         b"event: ping\ndata: {broken\n\n",
         b"event: x\ndata: \n\n",
-        event(type="content_block_delta", index=0),
-        event(type="content_block_start", index=0),
+        b"event: ping\ndata: {}\n\n",
         event(type="message_delta"),
         start(0, type="text"),
-        delta(0, type="text_delta"),
-        delta(0, type="thinking_delta", thinking="not here"),
-        delta(9, type="input_json_delta", partial_json="{"),
+        delta(0, type="text_delta", text=""),
+        delta(0, type="citations_delta"),
+        start(8, type="server_tool_use"),
+        delta(8, type="input_json_delta", partial_json="{"),
+        delta(8, type="text_delta"),
         start(1, type="redacted_thinking", data=7),
         start(2, type="thinking"),
     ]
@@ -244,3 +245,36 @@ def test_usage_of_the_wrong_type_is_no_error() -> None:
     odd = event(type="message_delta", delta={"stop_reason": "end_turn"}, usage="a lot")
 
     assert read("anthropic", BEGIN + odd).last == Done("end_turn", None, "c")
+
+
+@pytest.mark.parametrize(
+    ("frame", "lacks"),
+    [
+        (event(type="content_block_delta", index=0), "its delta"),
+        (event(type="content_block_delta", delta={"type": "text_delta", "text": "a"}), "its index"),
+        (event(type="content_block_start", index=3), "its block"),
+        (event(type="content_block_start", content_block={"type": "text"}), "its index"),
+        (start(3), "the type of its block"),
+        (delta(0, text="a"), "the type of its delta"),
+        (delta(0, type="text_delta"), "the text of its delta"),
+        (delta(3, type="text_delta"), "the text of its delta"),
+        (delta(0, type="thinking_delta", thinking="not here"), "a block for its delta"),
+        (delta(1, type="text_delta", text="not here"), "a block for its delta"),
+        (delta(1, type="input_json_delta"), "the partial_json of its delta"),
+        (delta(9, type="input_json_delta", partial_json="{"), "a block for its delta"),
+        (b'data: {"index": 0, "delta": {"type": "text_delta", "text": "a"}}\n\n', "its type"),
+    ],
+)
+def test_a_frame_without_what_its_type_promises_is_an_error(frame: bytes, lacks: str) -> None:
+    opened = start(0, type="text") + start(1, type="tool_use", name="roll", id="t")
+    said = read("anthropic", BEGIN + opened + delta(0, type="text_delta", text="Hi") + frame + END)
+
+    assert (said.text, said.calls) == ("Hi", [])
+    assert said.last == Error("model_error", f"a frame that lacks {lacks}", retryable=True)
+
+
+def test_a_type_may_stand_in_the_name_of_the_event_alone() -> None:
+    frame = (
+        b'event: content_block_delta\ndata: {"index":0,"delta":{"type":"text_delta","text":"a"}}'
+    )
+    assert read("anthropic", BEGIN + start(0, type="text") + frame + b"\n\n" + END).text == "a"

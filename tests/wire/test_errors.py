@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import Done, Error, FunctionCall
-from minamo.wire.errors import from_object, from_status, printable, retry_after, without
-from recordings import KEY, read
+from minamo.core.redact import shorten
+from minamo.wire.errors import from_object, from_status, retry_after
+from recordings import KEY, adapter, gathered, once, read
 
 STATUSES = [
     (400, "api_error", False), (401, "api_error", False), (402, "api_error", False),
@@ -151,9 +152,9 @@ def test_googles_way_to_say_how_long(details: object, seconds: float | None) -> 
 
 
 def test_words_for_people() -> None:
-    assert printable("a\n\tb\x00\u202ec") == "a bc"
-    assert printable("x" * 1_000) == "x" * 299 + "…"
-    assert without(["s1", "s2"], "a s1 b s2 s1") == "a [key] b [key] [key]"
+    assert shorten("a\n\tb\x00\u202ec", 300) == "a bc"
+    assert shorten("a\u200d\n\tb", 300, printable=False) == "a\u200d b"
+    assert shorten("x" * 1_000, 300) == "x" * 299 + "…"
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic", "google"])
@@ -163,6 +164,26 @@ def test_p21_a_key_in_a_providers_words_is_taken_out(dialect: str) -> None:
 
     assert isinstance(said.last, Error)
     assert said.last.message == "Bad key [key]!"
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic", "google"])
+def test_p21_a_key_that_straddles_the_cut_leaves_nothing(dialect: str) -> None:
+    for before in range(250, 302):
+        for words in ("Ä" * before + KEY, "Ä" * before + f"{KEY[:14]}…{KEY[-9:]} ÄÄÄ"):
+            body = {"type": "error", "error": {"type": "x", "message": words}}
+            told = [once(dialect, b"data: " + json.dumps(body).encode() + b"\n\n").last]
+            refused = from_status(401, json.dumps(body).encode())
+            told.append(gathered(_read_error(dialect, refused)).last)
+            for last in told:
+                assert isinstance(last, Error)
+                assert "s" not in last.message, last.message
+                assert len(last.message) <= 300
+
+
+def _read_error(dialect: str, error: Error) -> list[Any]:
+    """What an adapter says of an answer that is no stream."""
+    llm = adapter(dialect)
+    return [chunk for frame in llm.decoder().feed(error) for chunk in llm.process_chunk(frame)]
 
 
 @pytest.mark.parametrize("told", [{}, {"message": ""}, [], 7, False])

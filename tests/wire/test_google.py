@@ -83,7 +83,9 @@ def test_fact_16_the_closing_frame_may_be_missing() -> None:
 
 
 def test_an_open_call_at_the_length_limit_is_half_a_call() -> None:
-    half = frame(call(name="a", willContinue=True, partialArgs=[{"jsonPath": "$.b"}]))
+    half = frame(
+        call(name="a", willContinue=True, partialArgs=[{"jsonPath": "$.b", "stringValue": "c"}])
+    )
     said = read("google", half + frame(finishReason="MAX_TOKENS"))
 
     assert said.last == Error("model_error", "cut off inside a tool call", retryable=True)
@@ -155,15 +157,19 @@ def test_a_provider_that_lies(data: bytes) -> None:
 
 def test_frames_that_say_nothing() -> None:
     odd = b'data: \n\ndata: {}\n\ndata: {"candidates": [{"index": 1}], "usageMetadata": "x"}\n\n'
-    said = read("google", odd + frame() + frame(call(willContinue=True)) + END)
+    said = read("google", odd + frame() + frame(call(name="a")) + frame(call()) + END)
 
+    assert said.calls == [("a", {})]
     assert said.last == Done("STOP")
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ([call(args={"a": 1})], ""),
+        ([call(args={"a": 1})], "lacks the name of its tool call"),
+        ([call()], "lacks the name of its tool call"),
+        ([call(name="a"), call(willContinue=True)], "lacks the name of its tool call"),
+        ([call(name="a", partialArgs=[{"jsonPath": "$.b"}])], "do not fit together"),
         ([call(name="a", partialArgs=[{"jsonPath": "b"}])], "do not fit together"),
         ([call(name="a", partialArgs=[{"jsonPath": "$.b[1]"}])], "do not fit together"),
         ([call(name="a", args={"a": "x" * 50_000})] * 6, "too long"),
@@ -182,11 +188,8 @@ def test_arguments_that_are_none(parts: list[object], message: str) -> None:
     said = once("google", b"".join(frame(part) for part in parts) + END)
 
     assert said.calls == []
-    if message:
-        assert isinstance(said.last, Error)
-        assert said.last.message.endswith(message)
-    else:
-        assert said.last == Done("STOP")
+    assert isinstance(said.last, Error)
+    assert said.last.message.endswith(message)
 
 
 @pytest.mark.parametrize(

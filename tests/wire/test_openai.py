@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -124,7 +125,8 @@ def test_fact_05_pieces_without_index_id_or_name_belong_to_the_last_call() -> No
     pieces = [
         {"id": "a", "function": {"name": "roll", "arguments": '{"sides"'}},
         {"function": {"arguments": ":6}"}},
-        {},
+        {"function": {"name": None, "arguments": None}},
+        {"function": None},
     ]
     data = b"".join(frame({"tool_calls": [piece]}) for piece in pieces)
 
@@ -329,3 +331,69 @@ def test_an_event_called_error_is_one() -> None:
     said = read("openai", frame({"content": "Hi"}) + b'event: error\ndata: {"message": "bad"}\n\n')
 
     assert (said.text, said.last) == ("Hi", Error("api_error", "bad"))
+
+
+def test_fact_02_perplexity_ends_with_a_done_frame_and_no_end_mark() -> None:
+    said = replayed("openai-02-perplexity")
+    assert (said.text, said.thoughts) == ("Rain today.[1]", "")
+    assert said.last == Done("stop", Usage(4, 3), "sonar")
+
+    said = replayed("openai-02-perplexity-concise")
+    assert said.text == "Rain today."
+    assert said.thoughts == "Searching the web.\nReading.\n"
+    assert said.last == Done("length", Usage(6, 9), "sonar-pro")
+
+
+@pytest.mark.parametrize(
+    ("choice", "text"),
+    [
+        ({"delta": {"content": "Hi"}, "message": {"content": "Hi"}}, "Hi"),
+        ({"delta": {"content": ""}, "message": {"content": "Hi"}}, "Hi"),
+        ({"message": {"content": [{"type": "text", "text": "Hi"}]}}, "Hi"),
+        ({"delta": None, "message": 7}, ""),
+        (None, ""),
+    ],
+)
+def test_a_done_frame_that_is_all_there_is(choice: Any, text: str) -> None:
+    choices = {"choices": [{"index": 0, "finish_reason": "stop", **choice}]} if choice else {}
+    body = json.dumps({"object": "chat.completion.done", "model": "m", **choices})
+    said = read("openai", f"data: {body}\n\n".encode())
+
+    assert said.text == text
+    assert said.last == Done("stop" if choice else "", None, "m")
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"choices": [{"index": 0}]}, "a frame that lacks its delta"),
+        ({}, "a frame that lacks its choices"),
+        ({"choices": [{"delta": {"tool_calls": [{"index": 0}]}}]},
+         "a piece of a tool call without its function"),
+        ({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {}}]}}]},
+         "a piece of a tool call without its function"),
+    ],
+)  # fmt: skip
+def test_a_frame_without_what_its_type_promises_is_an_error(broken: Any, message: str) -> None:
+    body = json.dumps({"object": "chat.completion.chunk", **broken})
+    said = read("openai", frame({"content": "Hi"}) + f"data: {body}\n\n".encode() + END)
+
+    assert (said.text, said.calls) == ("Hi", [])
+    assert said.last == Error("model_error", message, retryable=True)
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        {"object": "", "choices": [{"index": 0, "content_filter_offsets": {}}]},  # Azure, later
+        {"object": "", "model": "m"},
+        {"object": "chat.completion.chunk", "choices": None},
+        {"object": "chat.completion.chunk", "choices": [{"delta": None}]},
+        {"object": "chat.completion.chunk", "usage": {"prompt_tokens": 1}},
+    ],
+)
+def test_frames_of_servers_that_have_nothing_to_say(fine: Any) -> None:
+    said = read("openai", frame({"content": "Hi"}) + f"data: {json.dumps(fine)}\n\n".encode() + END)
+
+    assert said.text == "Hi"
+    assert isinstance(said.last, Done)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.testing import check_adapter
+from minamo.core.config import StreamConfig
+from minamo.core.trace import read_trace
+from minamo.inspect.replay import replay
+from minamo.shell.providing.retry import fallback
+from minamo.shell.providing.scripted import Scripted
+from minamo.testing import check_adapter, listen, virtually
 from minamo.wire.overlap import MINIMUM, WINDOW, OverlapRemoval
 from recordings import adapter, gathered
 
@@ -51,3 +60,58 @@ def test_it_is_off_by_default() -> None:
         for on in (False, True)
     ]
     assert texts == ["a dark nightdark night and", "a dark night and"]
+
+
+PIECES = ["Hello wonderful world", "wonderful world again, ok", "again, ok", "again, ok"]
+
+
+def test_the_switch_of_a_stream_does_in_life_what_it_does_in_a_replay() -> None:
+    config = StreamConfig(overlap_removal=True, degree=0, humanize=False)
+    trace = "\n".join([
+        json.dumps({"settings": {"overlap_removal": True, "degree": 0}}),
+        *(json.dumps({"chunk": {"type": "text", "content": piece}}) for piece in PIECES),
+        json.dumps({"end": True}),
+    ])  # fmt: skip
+    replayed = replay(read_trace(trace.split("\n")))
+
+    async def plain() -> AsyncIterator[str]:
+        for piece in PIECES:
+            yield piece
+
+    for source in (Scripted(PIECES), plain(), fallback(Scripted(PIECES))):
+        heard = virtually(lambda source=source: listen(source, config))  # type: ignore[misc]
+        assert heard.messages == list(replayed.messages) == ["Hello wonderful world again, ok"]
+        assert heard.result.suppressed == replayed.result.suppressed
+    lost = sum(map(len, PIECES)) - len("Hello wonderful world again, ok")
+    assert replayed.result.suppressed == {"overlap": lost}
+
+
+class Conversation:
+    """A recorded answer, read by an adapter as it would be over a connection."""
+
+    def __init__(self, llm: Any, data: bytes) -> None:
+        self.llm = llm
+        self.data = data
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        decoder = self.llm.decoder()
+        for frame in [*decoder.feed(self.data), *decoder.end()]:
+            for chunk in self.llm.process_chunk(frame):
+                yield chunk
+
+
+@pytest.mark.parametrize("of_adapter", [False, True])
+@pytest.mark.parametrize("of_stream", [False, True])
+def test_it_is_removed_once_whoever_removes_it(of_adapter: bool, of_stream: bool) -> None:
+    """The second look would take the genuine repeat behind an overlap for another one."""
+    part = '{"candidates":[{"content":{"parts":[{"text":"%s"}]}%s}]}'
+    said = ["a dark night", "dark nightdark nightdark night"]
+    stop = ',"finishReason":"STOP"'
+    data = f"data: {part % (said[0], '')}\n\ndata: {part % (said[1], stop)}\n\n".encode()
+    llm = adapter("google", overlap_removal=of_adapter)
+    config = StreamConfig(overlap_removal=of_stream, degree=0)
+    heard = virtually(lambda: listen(Conversation(llm, data), config))
+
+    removed = 10 if of_adapter or of_stream else 0
+    assert heard.messages == [said[0] + said[1][removed:]]
+    assert heard.result.suppressed == ({"overlap": removed} if removed else {})

@@ -92,9 +92,16 @@ class Lines:
         ([Error("timeout"), Done()], "chunk 0 is an error, but Done"),
         ([FunctionCall((Call("a"),)), Text("b"), Done()], "chunk 1 is text after"),
         ([FunctionCall((Call("a"),)), FunctionCall((Call("a"),)), Done()], "chunk 1 is a second"),
-        ([FunctionCall(()), Done()], "without calls"),
-        ([FunctionCall((Call(""),)), Done()], "no name"),
-        ([FunctionCall((Call("a", "{"),)), Done()], "no parsed arguments"),  # type: ignore[arg-type]
+        ([FunctionCall(()), Done()], "chunk 0 breaks the contract of chunks: .*there are no calls"),
+        ([FunctionCall((Call(""),)), Done()], "a call needs a name"),
+        ([FunctionCall((Call("a", "{"),)), Done()], "arguments must be a mapping of names"),  # type: ignore[arg-type]
+        (
+            [Text("a"), Error("overloaded", "x", True, "30")],
+            "chunk 1 .*kind must be one of api_error",
+        ),  # type: ignore[arg-type]
+        ([Error("rate_limit", "x", True, "30")], "retry_after must be seconds.*and is '30'"),  # type: ignore[arg-type]
+        ([Text(None), Done()], "chunk 0 .*content must be text, and is a NoneType"),  # type: ignore[arg-type]
+        ([None, Done()], "this gave None"),
         (ValueError("oh"), "whole, at the end: ValueError: oh"),
     ],
 )

@@ -12,6 +12,7 @@ from attrs import Attribute, Factory, field, frozen
 
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
+from minamo.shell.providing.checks import is_loopback
 from minamo.shell.telling.thoughts import Place
 from minamo.shell.turns.channel import Policy
 
@@ -114,8 +115,18 @@ class DiscordSettings:
     token: str = field(default="", repr=False, validator=_text(200))
     url: str = field(default="", validator=_url("https", "http"))
     """Another Discord, such as `minamo twin`; empty: the real one."""
+    allow_http: bool = field(default=False, validator=_flag)
+    """Plain http to another machine, such as a proxy in a network of one's own."""
     message_content: bool = field(default=False, validator=_flag)
     """Ask for the privileged intent; without it only what is said to the bot can be read."""
+
+    def __attrs_post_init__(self) -> None:
+        http = self.url.lower().startswith("http:")
+        if http and not self.allow_http and not is_loopback(self.url):
+            raise BadSetting(
+                "url must be https: plain http to another machine shows the token to everyone on "
+                "the way; set allow_http = true in a network that you trust"
+            )
 
 
 @frozen(kw_only=True)

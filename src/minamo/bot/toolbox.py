@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from minamo.core.redact import shorten
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.turns.tool_context import ToolError
 from minamo.shell.turns.tools import FunctionTool, ToolFunction, Tools
@@ -94,7 +95,8 @@ def _module(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # noqa: BLE001 - the owner's own code; any mistake is theirs to see
-        raise BadSetting(f"{file}: {_where(error, file)}{type(error).__name__}: {error}") from None
+        words = shorten(str(error), 300)
+        raise BadSetting(f"{file}: {_where(error, file)}{type(error).__name__}: {words}") from None
     return module
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import Attribute, field, frozen
 
 from minamo.core import limits
+from minamo.core.checks import shown, whole
 from minamo.core.clean import RULES
 from minamo.errors import BadSetting
 
@@ -26,34 +27,24 @@ class HumanizerDegree(IntEnum):
     """At sentence ends too, with a human touch."""
 
 
-def _between(low: int, high: int | None = None) -> Any:
-    def check(_: object, attribute: Attribute[Any], value: object) -> None:
-        fine = isinstance(value, int) and not isinstance(value, bool)
-        if not fine or value < low or (high is not None and value > high):  # type: ignore[operator]
-            may = f"{low} to {high}" if high is not None else f"{low} or more"
-            raise BadSetting(f"{attribute.name} must be a whole number, {may}; it is {value!r}")
-
-    return check
-
-
 def _flag(_: object, attribute: Attribute[Any], value: object) -> None:
     if not isinstance(value, bool):
-        raise BadSetting(f"{attribute.name} must be true or false; it is {value!r}")
+        raise BadSetting(f"{attribute.name} must be true or false; it is {shown(value)}")
 
 
 def _text(_: object, attribute: Attribute[Any], value: object) -> None:
     if not isinstance(value, str):
-        raise BadSetting(f"{attribute.name} must be text; it is {value!r}")
+        raise BadSetting(f"{attribute.name} must be text; it is {shown(value)}")
 
 
 def _texts(_: object, attribute: Attribute[Any], value: tuple[object, ...]) -> None:
     if not all(isinstance(item, str) for item in value):
-        raise BadSetting(f"{attribute.name} must be a list of texts; it is {list(value)!r}")
+        raise BadSetting(f"{attribute.name} must be a list of texts; it is {shown(list(value))}")
 
 
 def _tables(_: object, __: object, value: object) -> None:
     if value not in ("code", "bullets", "raw"):
-        raise BadSetting(f"tables must be code, bullets or raw; it is {value!r}")
+        raise BadSetting(f"tables must be code, bullets or raw; it is {shown(value)}")
 
 
 def _on_one_line(rule: object) -> str:
@@ -73,7 +64,7 @@ def _mentions(_: object, __: object, value: Mapping[object, object]) -> None:
         named = isinstance(name, str) and name and not name.startswith("@")
         if not named or not str(number).isdecimal():
             raise BadSetting(
-                f"mentions must map names without @ to ids; it has {name!r}: {number!r}"
+                f"mentions must map names without @ to ids; it has {shown(name)}: {shown(number)}"
             )
 
 
@@ -87,30 +78,30 @@ def _listed(value: object) -> Any:
 
 def _ids(value: object) -> Any:
     if not isinstance(value, Mapping):
-        raise BadSetting(f"mentions must map names to ids; it is {value!r}")
+        raise BadSetting(f"mentions must map names to ids; it is {shown(value)}")
     return {name: str(number) for name, number in value.items()}
 
 
-_MS = _between(1, limits.MS_MAX)
+_MS = whole(1, limits.MS_MAX)
 
 
 @frozen(kw_only=True)
 class StreamConfig:
     """Every number and switch of a stream.  Times are in milliseconds."""
 
-    degree: int = field(default=HumanizerDegree.LOW, validator=_between(0, 3))
+    degree: int = field(default=HumanizerDegree.LOW, validator=whole(0, 3))
     max_message_length: int = field(
         default=limits.MESSAGE_LENGTH,
-        validator=_between(limits.MESSAGE_LENGTH_MIN, limits.MESSAGE_LENGTH_MAX),
+        validator=whole(limits.MESSAGE_LENGTH_MIN, limits.MESSAGE_LENGTH_MAX),
     )
-    flush_buffer_size: int = field(default=limits.FLUSH_PROSE, validator=_between(1))
-    flush_buffer_size_code_block: int = field(default=limits.FLUSH_CODE, validator=_between(1))
-    send_message_limit: int = field(default=0, validator=_between(0))
+    flush_buffer_size: int = field(default=limits.FLUSH_PROSE, validator=whole(1))
+    flush_buffer_size_code_block: int = field(default=limits.FLUSH_CODE, validator=whole(1))
+    send_message_limit: int = field(default=0, validator=whole(0))
     """0: no limit."""
     inactivity_timeout_ms: int = field(default=120_000, validator=_MS)
     first_token_timeout_ms: int = field(default=120_000, validator=_MS)
     stream_deadline_ms: int = field(default=900_000, validator=_MS)
-    sdk_call_timeout_ms: int = field(default=120_000, validator=_between(10_000, limits.MS_MAX))
+    sdk_call_timeout_ms: int = field(default=120_000, validator=whole(10_000, limits.MS_MAX))
     """For one pass of a tool loop; every chunk and every receipt winds it up again."""
     drain_timeout_ms: int = field(default=5_000, validator=_MS)
     """How long somebody who stopped a reply waits, at most, for what was sent already."""
@@ -119,7 +110,7 @@ class StreamConfig:
     tables: str = field(default="code", validator=_tables)
     humanize: bool = field(default=True, validator=_flag)
     """Only degree 3 has anything to humanise."""
-    humanize_seed: int = field(default=0, validator=_between(0))
+    humanize_seed: int = field(default=0, validator=whole(0))
     clean_off: frozenset[str] = field(default=frozenset(), converter=_named, validator=_rules)
     uncensor_unicode_space: bool = field(default=False, validator=_flag)
     bot_name: str = field(default="", validator=_text)

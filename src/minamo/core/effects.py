@@ -30,5 +30,6 @@ class Ending:
     data: Any = None
     calls: tuple[Call, ...] = ()
     usage: Usage | None = None
+    finish_reason: str = ""
     suppress: str = ""
     """The reason under which discarded text is booked."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from minamo.core.actions import StreamActions
-from minamo.core.chunks import Chunk, Error, FunctionCall, Text
+from minamo.core.chunks import Chunk, Error, FunctionCall, Text, is_cut_off
 from minamo.core.config import StreamConfig
 from minamo.core.effects import Effect, Ending
 from minamo.core.limits import STATES_MAX, TOKEN_MAX
@@ -69,10 +69,14 @@ class Stream:
         if chunk.thoughts:
             self.actions.captures.provider(chunk.thoughts)
         if isinstance(chunk, Text):
+            if chunk.overlap:
+                # Counted, but at no place of the stream: the stream never saw it.
+                self.actions.ledger.suppressed["overlap"] += chunk.overlap
             self._text(chunk.content)
         elif isinstance(chunk, FunctionCall):
             data = chunk.calls[0] if chunk.calls else None
-            self._end("function_called", Ending(data=data, calls=chunk.calls, usage=chunk.usage))
+            ending = Ending(None, data, chunk.calls, chunk.usage, chunk.finish_reason)
+            self._end("function_called", ending)
         elif isinstance(chunk, Error):
             self._end("provider_failed", Ending(data=chunk))
         else:
@@ -162,7 +166,8 @@ class Stream:
         status: Status = self.state  # type: ignore[assignment]  # the chart's outcomes are the statuses
         counts = {"total_chunks": self.chunks, "total_characters": self.characters}
         text = actions.outbox.text
-        cut_short = status in ("timeout", "error") or actions.done.finish_reason == "length"
+        reason = actions.done.finish_reason or actions.ending.finish_reason
+        cut_short = status in ("timeout", "error") or is_cut_off(reason)
         return StreamResult(
             status=status,
             data=actions.ending.data,
@@ -172,7 +177,7 @@ class Stream:
             thought_log=actions.captures.texts("think"),
             continuation_prefill=_unfinished(text) if cut_short else "",
             function_calls=actions.ending.calls,
-            finish_reason=actions.done.finish_reason,
+            finish_reason=reason,
             usage=actions.done.usage or actions.ending.usage,
             suppressed=dict(sorted(actions.ledger.suppressed.items())),
             additions={k: v for k, v in sorted(actions.ledger.additions.items()) if v},

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import fields, frozen
 
+from minamo.core.checks import shown
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting, BadTrace
@@ -35,7 +36,6 @@ _ERROR_KINDS = (
     "api_error", "rate_limit", "content_blocked", "timeout", "provider_overloaded", "model_error",
 )  # fmt: skip
 # How much of a wrong value a message repeats.
-_SHOWN_MAX = 60
 _TOO_DEEP = "not JSON that anyone would write: nested too deeply"
 _EVENTS = ("chunk", "stop", "kill", "delivery_lost", "end")
 _CHUNKS = {
@@ -146,9 +146,9 @@ def _moment(record: Mapping[str, Any], now: float) -> Moment:
         raise BadTrace(f"a line has exactly one of {', '.join(_EVENTS)}; this has {len(named)}")
     at = record.get("t", now)
     if isinstance(at, bool) or not isinstance(at, int | float) or at < 0:
-        raise BadTrace(f"t must be a number of seconds, 0 or more; it is {_shown(at)}")
+        raise BadTrace(f"t must be a number of seconds, 0 or more; it is {shown(at)}")
     if at > SECONDS_MAX:
-        raise BadTrace(f"t must be at most {SECONDS_MAX:.0f} seconds; it is {_shown(at)}")
+        raise BadTrace(f"t must be at most {SECONDS_MAX:.0f} seconds; it is {shown(at)}")
     if at < now:
         raise BadTrace(f"t goes backwards: {at} after {now}")
     event, value = named[0], record[named[0]]
@@ -159,7 +159,7 @@ def _moment(record: Mapping[str, Any], now: float) -> Moment:
         # of a chunk it was there before the chunk was looked at.
         return _stop(float(at), value, first="t" in record)
     if value is not True:
-        raise BadTrace(f"{event} must be true; it is {_shown(value)}")
+        raise BadTrace(f"{event} must be true; it is {shown(value)}")
     return Moment(float(at), event, first=event == "kill" and "t" in record)
 
 
@@ -167,10 +167,10 @@ def _stop(at: float, value: object, *, first: bool) -> Moment:
     stop = _only(_object(value, "stop"), ("kind", "requester", "context"), "a stop")
     kind = stop.get("kind")
     if kind not in ("user", "follow_up"):
-        raise BadTrace(f"a stop's kind must be user or follow_up; it is {_shown(kind)}")
+        raise BadTrace(f"a stop's kind must be user or follow_up; it is {shown(kind)}")
     requester = stop.get("requester")
     if requester is not None and not isinstance(requester, str | int):
-        raise BadTrace(f"a stop's requester must be an id; it is {_shown(requester)}")
+        raise BadTrace(f"a stop's requester must be an id; it is {shown(requester)}")
     event = "stop" if kind == "user" else "follow_up"
     return Moment(at, event, requester=None if requester is None else str(requester), first=first)
 
@@ -179,7 +179,7 @@ def _chunk(value: object) -> Chunk:
     record = _object(value, "a chunk")
     kind = record.get("type")
     if not isinstance(kind, str) or kind not in _CHUNKS:
-        raise BadTrace(f"a chunk's type must be one of {', '.join(_CHUNKS)}; it is {_shown(kind)}")
+        raise BadTrace(f"a chunk's type must be one of {', '.join(_CHUNKS)}; it is {shown(kind)}")
     _only(record, ("type", "thoughts", *_CHUNKS[kind]), f"a {kind} chunk")
     thoughts = record.get("thoughts", [])
     if not isinstance(thoughts, list) or not all(isinstance(one, str) for one in thoughts):
@@ -204,7 +204,7 @@ def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> Error:
     kind = record.get("kind")
     if kind not in _ERROR_KINDS:
         known = ", ".join(_ERROR_KINDS)
-        raise BadTrace(f"an error's kind must be one of {known}; it is {_shown(kind)}")
+        raise BadTrace(f"an error's kind must be one of {known}; it is {shown(kind)}")
     return Error(
         kind=kind,
         message=_typed(record, "message", str, ""),
@@ -244,24 +244,18 @@ def _typed(record: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:
     value = record.get(key, default)
     fine = value is default or (isinstance(value, kind) and (kind is bool or value is not True))
     if not fine or (isinstance(value, bool) and kind is not bool):
-        raise BadTrace(f"{key} has the wrong type: {_shown(value)}")
+        raise BadTrace(f"{key} has the wrong type: {shown(value)}")
     return value
-
-
-def _shown(value: object) -> str:
-    """Return the beginning of *value* as Python writes it, for a message of one line."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise BadTrace(f"{what} must be a JSON object; it is {_shown(value)}")
+        raise BadTrace(f"{what} must be a JSON object; it is {shown(value)}")
     return value
 
 
 def _only(record: Mapping[str, Any], known: tuple[str, ...], what: str) -> Mapping[str, Any]:
     for key in record:
         if key not in known:
-            raise BadTrace(f"{what} has no {_shown(key)}; known are {', '.join(known)}")
+            raise BadTrace(f"{what} has no {shown(key)}; known are {', '.join(known)}")
     return record

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from minamo.core.batches import Batch
-from minamo.core.chunks import Chunk, Text
+from minamo.core.chunks import Chunk
 from minamo.core.effects import Effect
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.core.trace import Moment, Trace
-from minamo.wire.overlap import OverlapRemoval
+from minamo.wire.overlap import ChunkOverlap
 
 
 @frozen(slots=True)
@@ -93,7 +93,7 @@ class _Run:
         self.heard = 0.0  # when the last chunk came
         self.patience = trace.config.first_token_timeout_ms / 1000
         self.limited = False
-        self.overlap = OverlapRemoval()
+        self.overlap = ChunkOverlap() if trace.config.overlap_removal else None
         self.stream.actions.idle_lane = self.deliver
         self.stream.actions.outbox.watch = self.batches.append
         if onlooker is not None:
@@ -118,7 +118,7 @@ class _Run:
         if moment.chunk is not None:
             self.heard = moment.at
             self.patience = self.config.inactivity_timeout_ms / 1000
-            chunk = self.without_overlap(moment.chunk)
+            chunk = moment.chunk if self.overlap is None else self.overlap.take(moment.chunk)
             if self.onlooker is not None:
                 self.onlooker.heard(chunk)
             stream.chunk(chunk)
@@ -135,17 +135,6 @@ class _Run:
         self.settle()
         if self.onlooker is not None:
             self.onlooker.stepped(moment.at, moment.event)
-
-    def without_overlap(self, chunk: Chunk) -> Chunk:
-        """What the wire would have passed on, if removing overlaps is switched on."""
-        if not self.config.overlap_removal or not isinstance(chunk, Text):
-            return chunk
-        fresh = self.overlap.add(chunk.content)
-        # Counted, but at no place of the stream: the stream never saw it.
-        overlap = len(chunk.content) - len(fresh)
-        if overlap:
-            self.stream.actions.ledger.suppressed["overlap"] += overlap
-        return Text(fresh, chunk.thoughts)
 
     def settle(self) -> None:
         """An idle lane has answered for everything by the time it is asked to finish."""

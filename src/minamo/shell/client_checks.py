@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import AsyncIterable, Iterable, Mapping
 
+from minamo.core.checks import is_seconds, shown
 from minamo.errors import BadRequest, BadSetting
 
 # Discord's rule for the names of commands, as far as case and characters go.
@@ -23,9 +23,8 @@ def check_kinds(given: Mapping[str, object], kinds: Mapping[str, tuple[type, ...
 
 def check_seconds(name: str, value: object) -> None:
     """Refuse a time that nobody can wait for."""
-    whole = isinstance(value, int | float) and not isinstance(value, bool)
-    if not whole or not 0 <= value < math.inf:  # type: ignore[operator]
-        raise BadSetting(f"{name} must be a number of seconds, 0 or more; it is {value!r}")
+    if not is_seconds(value):
+        raise BadSetting(f"{name} must be a number of seconds, 0 or more; it is {shown(value)}")
 
 
 def check_command(value: object) -> None:

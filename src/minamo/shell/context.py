@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from minamo.shell.callbacks import plain_function
 from minamo.shell.sending.sender import Sender
 from minamo.shell.sending.source import Manner
 from minamo.shell.stopping.wishes import Wishes
@@ -45,7 +46,9 @@ class StreamContext:
     wording: Wording = field(factory=lambda: Languages().wording(), repr=False)
     suppress_user_errors: bool = False
     """No embed says what went wrong; for attempts that will be repeated."""
-    on_stream_progress: Callable[[], object] | None = field(default=None, repr=False)
+    on_stream_progress: Callable[[], object] | None = field(
+        default=None, repr=False, validator=plain_function
+    )
     """Called on each chunk and each receipt."""
     current_turn_model_parts: list[dict[str, Any]] | None = field(default=None, repr=False)
     """Gets ``{"text": …}`` for each segment that was handed over."""

@@ -16,16 +16,19 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from minamo.core.chunks import Chunk, Error
+from minamo.core.contract import as_chunk
 from minamo.core.effects import Effect
 from minamo.core.result import StopReason
 from minamo.core.stream import Stream
+from minamo.shell.callbacks import Guarded, call
 from minamo.shell.clocks import Clocks, loop_clock
-from minamo.shell.outlet import Outlet, Source, Watch
+from minamo.shell.outlet import HoldsBack, Outlet, Source, Watch
 from minamo.shell.providing.prepared import closing
 from minamo.shell.providing.scripted import as_chunks
 from minamo.shell.sending.dispatch import HELD_MAX
 from minamo.shell.sending.receipts import Receipt
 from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.wire.overlap import ChunkOverlap
 
 _LOG = logging.getLogger("minamo.stream")
 
@@ -53,11 +56,14 @@ class Driver:
         self.wishes = wishes or Wishes()
         self.clocks: Clocks | None = None
         self._config = stream.actions.config
-        self._progress = progress
+        self._overlap = ChunkOverlap() if self._config.overlap_removal else None
+        self._progress = None
+        if progress is not None:
+            self._progress = Guarded("on_stream_progress", progress, _LOG)
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
         self._outlet: Outlet | None = None
-        self._let_go: Callable[[], Iterable[Chunk]] = tuple
+        self._held: HoldsBack | None = None
         self._closed = False
         self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
@@ -71,7 +77,7 @@ class Driver:
         """Run the stream to its outcome; only a cancellation from outside is raised."""
         self._outlet = outlet
         self._now = loop_clock()
-        self._let_go = getattr(source, "let_go", tuple)
+        self._held = source if isinstance(source, HoldsBack) else None
         with self.wishes.heard_by(self._wish):
             await self._read(source)
             await self._settle(outlet)
@@ -95,7 +101,8 @@ class Driver:
             self._tell("delivery_lost", receipt)
         if self.clocks is not None:
             self.clocks.progressed(self._now())
-        self._make_progress()
+        if self._progress is not None:
+            self._progress()
         self._perform()
 
     def limit_reached(self) -> None:
@@ -170,20 +177,18 @@ class Driver:
                 if self._closed:
                     # A wish came in the same moment and went first.  What was read is booked.
                     if chunk is not None:
-                        self._tell("chunk", chunk)
-                        stream.chunk(chunk)
+                        self._take(chunk)
                     return
                 if chunk is None:
                     self._tell("end", None)
                     stream.end()
                 else:
                     clocks.heard(self._now())
-                    self._tell("chunk", chunk)
-                    stream.chunk(chunk)
+                    self._take(chunk)
                     if self.touched is not None:
                         self.touched()
                     if self._progress is not None:
-                        self._make_progress()
+                        self._progress()
                 if stream.actions.effects:
                     self._perform()
 
@@ -191,11 +196,22 @@ class Driver:
         """Hear what the source holds back: nothing will follow that could tell what it is."""
         if self._closed:
             return
-        for chunk in self._let_go():
-            self._tell("chunk", chunk)
-            self.stream.chunk(chunk)
+        if self._held is None:
+            return
+        failed, held = call(lambda source: [*map(as_chunk, source.let_go())], self._held)
+        if failed:
+            _LOG.warning("the source of a reply %s when it was to let go", failed)
+            return
+        for chunk, _ in held:
+            self._take(chunk)
             if self.touched is not None:
                 self.touched()
+
+    def _take(self, chunk: Chunk) -> None:
+        if self._overlap is not None:
+            chunk = self._overlap.take(chunk)
+        self._tell("chunk", chunk)
+        self.stream.chunk(chunk)
 
     async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
         clocks.pause(self._now())
@@ -252,15 +268,6 @@ class Driver:
         """The reason under which the ledger books what was not delivered."""
         withdrawn = self.stream.actions.withdrawn
         return withdrawn if withdrawn and receipt.outcome == "not_sent" else "undelivered"
-
-    def _make_progress(self) -> None:
-        if self._progress is None:
-            return
-        try:
-            self._progress()
-        except Exception:  # noqa: BLE001 - somebody else's code; said once, then left alone
-            _LOG.exception("on_stream_progress raised; it will not be called again")
-            self._progress = None
 
     def _tell(self, event: str, payload: object) -> None:
         if self._watch:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from minamo.core.checks import shown
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 
@@ -43,7 +44,7 @@ def _number(name: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise BadSetting(
-            f"the environment variable {name} must be a whole number; it is {text[:40]!r}"
+            f"the environment variable {name} must be a whole number; it is {shown(text)}"
         ) from None
 
 

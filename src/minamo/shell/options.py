@@ -9,6 +9,7 @@ from attrs import Attribute, field, fields, frozen
 
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
+from minamo.shell.callbacks import plain_function
 from minamo.shell.sending.overflow import Overflow
 from minamo.shell.sending.sender import NOBODY, Ping
 from minamo.shell.telling.thoughts import Thoughts
@@ -106,7 +107,9 @@ class Options:
     locale: str | None = field(default=None, validator=_is(str, type(None)))
     thoughts: Thoughts | None = field(default=None, validator=_is(Thoughts, type(None)))
     suppress_user_errors: bool = field(default=False, validator=_FLAG)
-    on_stream_progress: Callable[[], object] | None = field(default=None, repr=False)
+    on_stream_progress: Callable[[], object] | None = field(
+        default=None, repr=False, validator=plain_function
+    )
 
     def __attrs_post_init__(self) -> None:
         """Refuse what cannot be meant."""

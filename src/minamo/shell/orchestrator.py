@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 
 import anyio
 from attrs import evolve, field, frozen
 
-from minamo.core.chunks import Error
+from minamo.core.chunks import MESSAGE_CHARS_MAX, Error
 from minamo.core.config import HumanizerDegree, StreamConfig
+from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
+from minamo.shell.callbacks import call
 from minamo.shell.context import StreamContext
 from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
@@ -178,18 +180,22 @@ class StreamOrchestrator:
 
 
 def _info(provider: object, context: StreamContext) -> StreamInfo:
-    """What is known of who speaks."""
-    host = model = ""
-    with suppress(Exception):  # a provider of the caller's may do anything when it is looked at
-        adapter = getattr(provider, "adapter", None)
-        host, model = str(getattr(adapter, "host", "")), str(getattr(adapter, "model", ""))
+    """Return what is known of the provider."""
+    _, adapter = call(getattr, provider, "adapter", None)
+    host = _said(adapter, "host")
     return StreamInfo(
         stream_id=context.stream_id,
         channel_id=context.channel_id,
         provider=provider_name(host),
-        model=model,
+        model=_said(adapter, "model"),
         host=host,
     )
+
+
+def _said(adapter: object, name: str) -> str:
+    """Return an attribute of other people's adapter, if it is text."""
+    _, value = call(getattr, adapter, name, "")
+    return shorten(value, MESSAGE_CHARS_MAX) if isinstance(value, str) else ""
 
 
 def _growing(stream: Stream, context: StreamContext) -> Growing:

@@ -14,6 +14,7 @@ from attrs import define
 
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
+from minamo.shell.callbacks import call
 from minamo.shell.discord.replying import Reply
 from minamo.shell.measuring.looking import Looker
 from minamo.shell.measuring.telemetry import Telemetry
@@ -171,7 +172,10 @@ class Replies:
         )
 
     def _observer(self, chart: str, channel_id: int) -> Observer | None:
-        return None if self._looker is None else self._looker.observer(chart, channel_id)
+        if self._looker is None:
+            return None
+        _, observer = call(self._looker.observer, chart, channel_id)
+        return observer  # type: ignore[no-any-return]  # of a looker that keeps its protocol
 
 
 async def _refused(reply: Reply, refused: Refused) -> StreamResult:

@@ -103,21 +103,26 @@ class AnthropicReader:
         if frame is None:
             return [] if event.name == b"ping" else self.reply.unread(event.data)
         # The common ones first; what is none of these is skipped, pings included.
-        if frame.type == "content_block_delta":
-            return self._grow(frame.index or 0, frame.delta) if frame.delta is not None else []
-        if frame.type == "content_block_start" and frame.content_block is not None:
-            return self._open(frame.index or 0, frame.content_block)
-        if frame.type == "message_start":
+        kind = frame.type or event.name.decode("utf-8", "replace")
+        if kind == "content_block_delta":
+            if frame.delta is None or frame.index is None:
+                return self.reply.lacks("its delta" if frame.delta is None else "its index")
+            return self._grow(frame.index, frame.delta)
+        if kind == "content_block_start":
+            if frame.content_block is None or frame.index is None:
+                return self.reply.lacks("its block" if frame.content_block is None else "its index")
+            return self._open(frame.index, frame.content_block)
+        if kind == "message_start":
             return self._start(frame.message)
-        if frame.type == "message_delta":
+        if kind == "message_delta":
             self._usage(frame.usage)
             delta = frame.delta or _Delta()
             return self._stopped(delta.stop_reason, delta.stop_details)
-        if frame.type == "message_stop":
+        if kind == "message_stop":
             return self.end(marked=True)
-        if frame.type == "error" or frame.error is not None:
+        if kind == "error" or frame.error is not None:
             return self.reply.refuse(from_object({"error": frame.error}))
-        return []
+        return [] if kind else self.reply.lacks("its type")
 
     def end(self, *, marked: bool = False) -> list[Chunk]:
         """The end mark, or the end of the bytes."""
@@ -142,6 +147,8 @@ class AnthropicReader:
         out: list[Chunk] = []
         for number, block in enumerate(message.content or ()):
             out += self._open(number, block)
+            if self.reply.ended:
+                return out
         return out + self._stopped(message.stop_reason, message.stop_details)
 
     def _stopped(self, reason: str | None, details: Any) -> list[Chunk]:
@@ -157,6 +164,8 @@ class AnthropicReader:
     def _open(self, index: int, block: _Block) -> list[Chunk]:
         if len(self._kinds) == _BLOCKS_MAX:
             return self.reply.fail("model_error", "too many blocks in one reply")
+        if not block.type:
+            return self.reply.lacks("the type of its block")
         self._kinds[index] = block.type
         if block.type == "tool_use":
             draft = self.reply.calls.open(block.name or "", block.id or "")
@@ -174,7 +183,7 @@ class AnthropicReader:
         return self.reply.work()
 
     def _grow(self, index: int, delta: _Delta) -> list[Chunk]:
-        # A block nobody opened is taken for what its delta says.
+        # A block that was not opened is taken for what its delta says.
         kind = self._kinds.get(index)
         if delta.type == "text_delta" and kind in ("text", None) and delta.text:
             self._keep(index, "text", delta.text)
@@ -182,6 +191,9 @@ class AnthropicReader:
         if delta.type == "thinking_delta" and kind in ("thinking", None) and delta.thinking:
             self._keep(index, "thinking", delta.thinking)
             return self.reply.say("", delta.thinking)
+        missing = _missing(delta, kind)
+        if missing:
+            return self.reply.lacks(missing)
         if delta.type == "signature_delta" and kind == "thinking":
             self._keep(index, "thinking", signature=delta.signature or "")
         elif delta.type == "input_json_delta" and index in self._drafts:
@@ -241,3 +253,26 @@ class AnthropicReader:
 
 def _signed(block: dict[str, str]) -> bool:
     return bool(block.get("signature") or block.get("data"))
+
+
+# Which block a delta of ours belongs to, and the field that holds what it brings.
+_DELTAS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "input_json_delta": ("tool_use", "partial_json"),
+}
+
+
+def _missing(delta: _Delta, kind: str | None) -> str:
+    """What a delta lacks in a block of that kind; deltas of blocks that are not ours lack nothing.
+
+    A delta that stands in another block of ours than its own would be lost there.
+    """
+    if not delta.type:
+        return "the type of its delta"
+    home, field = _DELTAS.get(delta.type, ("", ""))
+    if not home or kind not in (home, None, "text", "thinking", "tool_use"):
+        return ""
+    if kind != home and (kind is not None or home == "tool_use"):
+        return "a block for its delta"
+    return "" if getattr(delta, field) is not None else f"the {field} of its delta"

@@ -1,22 +1,21 @@
 """Failures of a provider, from its HTTP status or its error object, as Error chunks.
 
-The words of a provider are shown to people, so they are cut short, made printable, and rid of
-every key: some providers repeat the key they refuse.
+The words of a provider are whole in here: `minamo.wire.reply` knows the keys, so it redacts and
+shortens them.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
-from minamo.core.chunks import Error, ErrorKind
+from minamo.core.chunks import RETRY_AFTER_MAX_S, Error, ErrorKind
 from minamo.wire.decode import TOO_HEAVY, decode, weight
-from minamo.wire.limits import MESSAGE_CHARS_MAX, RETRY_AFTER_MAX_S
 
 _ANY = msgspec.json.Decoder(Any)
 _STATUSES: dict[int, tuple[ErrorKind, bool]] = {
@@ -77,7 +76,7 @@ def from_object(found: Any) -> Error:
         found = found[0]  # Gemini without SSE wraps it
     inner = found.get("error", found) if isinstance(found, dict) else found
     if isinstance(inner, str):
-        return Error("api_error", printable(inner))
+        return Error("api_error", inner.strip())
     if not isinstance(inner, dict):
         return Error("api_error")
     codes = [inner.get(key) for key in ("code", "type", "status")]
@@ -89,7 +88,7 @@ def from_object(found: Any) -> Error:
     if not isinstance(message, str):
         message = msgspec.json.encode(message).decode() if weight(message) < TOO_HEAVY else ""
     named = next((code for code in codes if isinstance(code, str) and code), "")
-    return Error(kind, printable(message or named), retryable, _google_delay(inner))
+    return Error(kind, (message or named).strip(), retryable, _google_delay(inner))
 
 
 def _judge(codes: list[Any]) -> tuple[ErrorKind, bool]:
@@ -137,17 +136,3 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         return None
     return min(max(value, 0.0), RETRY_AFTER_MAX_S) if math.isfinite(value) else None
-
-
-def printable(text: str) -> str:
-    """One short line without control characters or halves of characters."""
-    short = " ".join(text[: 4 * MESSAGE_CHARS_MAX].split())
-    clean = "".join(char for char in short if char.isprintable())
-    return clean if len(clean) <= MESSAGE_CHARS_MAX else clean[: MESSAGE_CHARS_MAX - 1] + "…"
-
-
-def without(secrets: Iterable[str], text: str) -> str:
-    """The text with every key taken out."""
-    for secret in secrets:
-        text = text.replace(secret, "[key]")
-    return text

@@ -73,6 +73,7 @@ class _Usage(msgspec.Struct, rename="camel"):
     cached_content_token_count: int | None = None
 
 
+_BLANK = _FunctionCall()
 _FRAME = msgspec.json.Decoder(_Frame)
 _decode = _FRAME.decode
 
@@ -156,7 +157,10 @@ class GoogleReader:
         if told.name:
             self._settle()
             self._open = calls.open(told.name, told.id or "")
-        if self._open is None:  # a closing or blank frame after the call was whole
+        if self._open is None:
+            # A blank one is the closing frame of a call that was whole already.
+            if told != _BLANK or not calls.drafts:
+                return self.reply.lacks("the name of its tool call")
             return self.reply.work()
         if signature and len(signature) <= REPLAY_CHARS_MAX:
             self._open.replay["thought_signature"] = signature

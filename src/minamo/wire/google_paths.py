@@ -28,6 +28,8 @@ class PartialArg(msgspec.Struct, rename="camel"):
     string_value: str | None = None
     number_value: int | float | None = None
     bool_value: bool | None = None
+    null_value: Any = msgspec.UNSET
+    """JSON's own null, or its name."""
 
 
 class _Leaf:
@@ -80,8 +82,9 @@ def place(root: dict[str | int, Any], arg: PartialArg) -> bool:
     if not isinstance(leaf, _Leaf):
         return False
     values = (arg.string_value, arg.number_value, arg.bool_value)
-    leaf.set(next((value for value in values if value is not None), None))
-    return True
+    found = next((value for value in values if value is not None), None)
+    leaf.set(found)
+    return found is not None or arg.null_value is not msgspec.UNSET
 
 
 def settled(node: Any) -> Any:

@@ -22,12 +22,8 @@ ARGUMENT_DEPTH_MAX = 64
 
 # What a provider wants to see again (signatures, reasoning); more is dropped, not cut.
 REPLAY_CHARS_MAX = 262_144
-# An error is shown to people: a sentence or two.
-MESSAGE_CHARS_MAX = 300
 # How much of an error's body is read to find that sentence.
 ERROR_BYTES_MAX = 65_536
-# The longest a provider may ask us to wait; beyond, it might as well have said nothing.
-RETRY_AFTER_MAX_S = 3_600.0
 
 # The strictest of the three providers takes 5 MB for an image...
 IMAGE_BYTES_MAX = 5 * 1_048_576

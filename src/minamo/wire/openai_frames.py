@@ -26,15 +26,21 @@ class _Part(msgspec.Struct):
 
 
 class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: str | dict[str, Any] | None = None
+    name: str | msgspec.UnsetType | None = msgspec.UNSET
+    arguments: str | dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class _Piece(msgspec.Struct):
     index: int | None = None
     id: str | None = None
-    function: _Function | None = None
+    function: _Function | msgspec.UnsetType | None = msgspec.UNSET
     extra_content: Any = None
+
+
+class _Step(msgspec.Struct):
+    """What Perplexity thinks or searches, in its concise mode."""
+
+    thought: str | None = None
 
 
 class _Delta(msgspec.Struct):
@@ -44,17 +50,25 @@ class _Delta(msgspec.Struct):
     reasoning_details: list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: list[_Piece] | None = None
+    reasoning_steps: list[_Step] | None = None
+
+
+class _Whole(msgspec.Struct):
+    """The whole reply, which the last frame of some servers repeats."""
+
+    content: str | list[_Part] | None = None
 
 
 class _Choice(msgspec.Struct):
-    delta: _Delta | None = None
+    delta: _Delta | msgspec.UnsetType | None = msgspec.UNSET
+    message: Any = None
     finish_reason: str | None = None
     index: int | None = None
     error: Any = None
 
 
 class _Frame(msgspec.Struct):
-    choices: list[_Choice] | None = None
+    choices: list[_Choice] | msgspec.UnsetType | None = msgspec.UNSET
     usage: Any = None
     model: Any = None
     provider: Any = None
@@ -75,6 +89,9 @@ class _Usage(msgspec.Struct):
     prompt_tokens_details: _Details | None = None
 
 
+_UNSET = msgspec.UNSET
+_NOTHING = _Function()
+_CHUNK = "chat.completion.chunk"
 _FRAME = msgspec.json.Decoder(_Frame)
 _decode = _FRAME.decode
 _ANY = msgspec.json.Decoder(Any)
@@ -83,7 +100,7 @@ _ANY = msgspec.json.Decoder(Any)
 class OpenAIReader:
     """One reply in this dialect."""
 
-    __slots__ = ("_at", "_details", "_field", "_refusal", "_thought", "_usage", "reply")
+    __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -93,6 +110,7 @@ class OpenAIReader:
         self._field = ""  # where the reasoning stands: servers refuse each other's name for it
         self._usage: Any = None  # the last one counts, so only the last one is looked into
         self._refusal = Gathered()
+        self._spoke = False  # some text has come
 
     def feed(self, event: Event) -> list[Chunk]:
         """The chunks of one event."""
@@ -114,12 +132,19 @@ class OpenAIReader:
             reply.note(frame.model, frame.provider)
         if frame.usage is not None:
             self._usage = frame.usage
+        if frame.object == "chat.completion.done":
+            return self._done(frame.choices[0] if frame.choices else _Choice())
         if not frame.choices:
-            return []
+            lost = frame.choices is _UNSET and frame.usage is None and frame.object == _CHUNK
+            return reply.lacks("its choices") if lost else []
         choice = frame.choices[0]
-        if choice.index or frame.object == "chat.completion.done":
+        if choice.index:
             return []
-        out = self._delta(choice.delta) if choice.delta is not None else []
+        if choice.delta:
+            out = self._delta(choice.delta)
+        else:
+            said = choice.delta is None or choice.finish_reason or choice.error is not None
+            out = [] if said or frame.object not in (None, _CHUNK) else reply.lacks("its delta")
         if choice.error is not None:
             return out if reply.ended else out + reply.refuse(from_object({"error": choice.error}))
         if choice.finish_reason:
@@ -148,6 +173,21 @@ class OpenAIReader:
         reply.usage = _usage(self._usage)
         return reply.close()
 
+    def _done(self, choice: _Choice) -> list[Chunk]:
+        """Perplexity's last frame, which is its end mark as well.
+
+        It repeats the reply, in its message and sometimes in its delta; that is taken only if
+        nothing was said before.
+        """
+        reply = self.reply
+        reply.finish_reason = choice.finish_reason or reply.finish_reason
+        out: list[Chunk] = []
+        if not self._spoke:
+            whole = loosely(_Whole, choice.message)
+            content = whole.content if whole is not None else None
+            out = self._delta(choice.delta or _Delta()) or self._delta(_Delta(content=content))
+        return out if reply.ended else out + self.end(marked=True)
+
     def _delta(self, delta: _Delta) -> list[Chunk]:
         content = delta.content
         thought = delta.reasoning_content or delta.reasoning or ""
@@ -156,6 +196,10 @@ class OpenAIReader:
         elif thought:
             self._field = "reasoning_content" if delta.reasoning_content else "reasoning"
             self._thought.add(thought)
+        if delta.reasoning_steps:
+            thought += "".join(
+                f"{step.thought}\n" for step in delta.reasoning_steps if step.thought
+            )
         if isinstance(content, list):
             text, more = _parted(content)
             thought += more
@@ -169,13 +213,18 @@ class OpenAIReader:
         if delta.refusal:
             self._refusal.add(delta.refusal)
         if text or thought:
+            self._spoke = self._spoke or bool(text)
             return self.reply.say(text, thought)
         return []
 
     def _piece(self, piece: _Piece) -> None:
-        function = piece.function or _Function()
+        function, calls = piece.function or _NOTHING, self.reply.calls
+        said = function.name is not _UNSET or function.arguments is not _UNSET
+        if piece.function is not None and not said:
+            calls.problem = calls.problem or "a piece of a tool call without its function"
+            return
         name, call_id = function.name or "", piece.id or ""
-        drafts = self.reply.calls.drafts
+        drafts = calls.drafts
         if piece.index is not None:
             draft = self._at.get(piece.index)
         elif call_id:  # Mistral counts nothing: an id that is new, or a name, begins a call
@@ -183,15 +232,15 @@ class OpenAIReader:
         else:
             draft = drafts[-1] if drafts and not name else None
         if draft is None or (name and _is_another(draft, call_id)):
-            draft = self.reply.calls.open()
+            draft = calls.open()
             if piece.index is not None:
                 self._at[piece.index] = draft
         draft.name = draft.name or name
         draft.id = draft.id or call_id
         if isinstance(function.arguments, dict):
-            self.reply.calls.give(draft, function.arguments)
+            calls.give(draft, function.arguments)
         elif function.arguments:
-            self.reply.calls.grow(draft, function.arguments)
+            calls.grow(draft, function.arguments)
         if piece.extra_content is not None and weight(piece.extra_content) <= REPLAY_CHARS_MAX:
             draft.replay["extra_content"] = piece.extra_content
 

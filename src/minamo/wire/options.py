@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 import msgspec
 from attrs import field, frozen
 
+from minamo.core.checks import NUMBER_MAX, is_number, is_whole
 from minamo.errors import BadRequest
 from minamo.wire.limits import BODY_BYTES_MAX, STOP_STRINGS_MAX
 from minamo.wire.surrogates import whole
@@ -67,8 +67,9 @@ class Options:
         _within("top_p", self.top_p, 0, 1)
         for name in ("max_tokens", "seed"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < (name != "seed")):
-                raise BadRequest(f"{name} must be a whole number")
+            low, high = (0, 2**63 - 1) if name == "seed" else (1, NUMBER_MAX)
+            if value is not None and not is_whole(value, low, high):
+                raise BadRequest(f"{name} must be a whole number from {low} to {high}")
         if not isinstance(self.extra, Mapping):
             raise BadRequest("extra must be a mapping")
 
@@ -92,9 +93,7 @@ def _is_text(value: object) -> bool:
 
 
 def _within(name: str, value: object, low: float, high: float) -> None:
-    if value is None:
-        return
-    if not isinstance(value, int | float) or not math.isfinite(value) or not low <= value <= high:
+    if value is not None and not is_number(value, low, high):
         raise BadRequest(f"{name} must be a number from {low} to {high}")
 
 

@@ -6,6 +6,8 @@ the borders of pieces matter.
 
 from __future__ import annotations
 
+from minamo.core.chunks import Chunk, Text
+
 # What the seeds' adapter remembers, and the least it takes for an overlap.
 WINDOW = 4_096
 MINIMUM = 8
@@ -38,3 +40,22 @@ class OverlapRemoval:
                 k = fail[k - 1]
             fail[i] = k + (chars[i] == chars[k])
         return fail[-1] if fail[-1] >= MINIMUM else 0
+
+
+class ChunkOverlap:
+    """Removes the overlaps of one stream's chunks; in a live stream and in a replay alike."""
+
+    __slots__ = ("_removal",)
+
+    def __init__(self) -> None:
+        self._removal = OverlapRemoval()
+
+    def take(self, chunk: Chunk) -> Chunk:
+        """Return the chunk without its overlap.  One that the adapter has looked at stays as it is.
+
+        A second look could take a genuine repeat for an overlap.
+        """
+        if not isinstance(chunk, Text) or chunk.overlap is not None:
+            return chunk
+        fresh = self._removal.add(chunk.content)
+        return Text(fresh, chunk.thoughts, overlap=len(chunk.content) - len(fresh))

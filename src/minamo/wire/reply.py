@@ -11,19 +11,26 @@ from typing import Any
 
 from attrs import evolve
 
-from minamo.core.chunks import Call, Chunk, Done, Error, ErrorKind, FunctionCall, Text, Usage
+from minamo.core.chunks import (
+    MESSAGE_CHARS_MAX,
+    Call,
+    Chunk,
+    Done,
+    Error,
+    ErrorKind,
+    FunctionCall,
+    Text,
+    Usage,
+    is_cut_off,
+)
+from minamo.core.redact import shorten
 from minamo.wire.calls import Calls
-from minamo.wire.errors import printable, without
 from minamo.wire.limits import REPLAY_CHARS_MAX, WireLimits
 from minamo.wire.overlap import OverlapRemoval
 from minamo.wire.surrogates import Joiner
 
 # Says that the provider is at work although there is nothing to show; a timer may care.
 _ALIVE = Text()
-# How the dialects say that a reply reached its length.
-_CUT_OFF = frozenset((
-    "length", "max_tokens", "model_context_window_exceeded", "MAX_TOKENS", "CONTINUATION",
-))  # fmt: skip
 
 
 class Reply:
@@ -58,11 +65,15 @@ class Reply:
         if text and (self._joiner.half or not text.isascii()):
             text = self._joiner.add(text)
         if text and self._overlap is not None:
-            text = self._overlap.add(text)
+            fresh = self._overlap.add(text)
+            return [Text(fresh, self._thought(thought), overlap=len(text) - len(fresh))]
         if not thought:
             return [Text(text)]
-        thought = self._thoughts.add(thought)
-        return [Text(text, (thought,) if thought else ())]
+        return [Text(text, self._thought(thought))]
+
+    def _thought(self, piece: str) -> tuple[str, ...]:
+        thought = self._thoughts.add(piece) if piece else ""
+        return (thought,) if thought else ()
 
     def work(self) -> list[Chunk]:
         """A call grows: nothing to show, but a sign of life, unless it grew too large."""
@@ -79,16 +90,21 @@ class Reply:
 
     def close(self) -> list[Chunk]:
         """The provider's end mark."""
-        calls = self.calls.finish(cut_off=self.finish_reason in _CUT_OFF)
+        calls = self.calls.finish(cut_off=is_cut_off(self.finish_reason))
         if self.calls.problem:
             return self.fail("model_error", self.calls.problem, retryable=True)
         out = self._rest()
         self.ended = True
+        finish_reason = self._clean(self.finish_reason)
         if calls:
-            out.append(FunctionCall(self._with_replay(calls), usage=self.usage))
+            out.append(
+                FunctionCall(
+                    self._with_replay(calls), usage=self.usage, finish_reason=finish_reason
+                )
+            )
         out.append(
             Done(
-                self._clean(self.finish_reason),
+                finish_reason,
                 self.usage,
                 self._clean(self.model),
                 self._clean(self.provider),
@@ -103,19 +119,23 @@ class Reply:
             return []
         return self.fail("model_error", "a frame that is not what it should be")
 
+    def lacks(self, what: str) -> list[Chunk]:
+        """A frame without a field that its type promises: what it was to bring is lost."""
+        return self.fail("model_error", f"a frame that lacks {what}", retryable=True)
+
     def cut(self) -> list[Chunk]:
         """The bytes ended, and the reply did not."""
         return self.fail("api_error", "the stream ended in the middle of the reply", retryable=True)
 
     def fail(self, kind: ErrorKind, message: str, *, retryable: bool = False) -> list[Chunk]:
         """Nothing more will come, and this is why."""
-        return self.refuse(Error(kind, printable(message), retryable))
+        return self.refuse(Error(kind, message, retryable))
 
     def refuse(self, error: Error) -> list[Chunk]:
         """End with an error; the text so far has been said, calls are dropped."""
         out = self._rest()
         self.ended = True
-        message = without(self._secrets, error.message) or "the provider reported an error"
+        message = self._clean(error.message) or "the provider reported an error"
         out.append(evolve(error, message=message))
         return out
 
@@ -129,8 +149,8 @@ class Reply:
             return calls
         return (evolve(calls[0], replay={**self.replay, **calls[0].replay}), *calls[1:])
 
-    def _clean(self, name: str) -> str:
-        return without(self._secrets, printable(name))
+    def _clean(self, words: str) -> str:
+        return shorten(words, MESSAGE_CHARS_MAX, self._secrets)
 
 
 class Gathered:

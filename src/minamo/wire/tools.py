@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from attrs import field, frozen
 
+from minamo.core.redact import shorten
 from minamo.errors import BadRequest
 from minamo.wire.decode import measure
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX
@@ -64,5 +65,5 @@ def _problem(schema: object) -> str:
     try:
         Draft202012Validator.check_schema(plain)
     except SchemaError as error:
-        return f"{error.json_path}: {str(error.message)[:200]}"
+        return f"{error.json_path}: {shorten(str(error.message), 200)}"
     return ""

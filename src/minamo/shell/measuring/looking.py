@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import Any, ParamSpec, Protocol
+from typing import Any, Protocol
 
 from minamo.core.stream import Stream
 from minamo.machine.machine import Observer
-from minamo.shell.raising import place_of
+from minamo.shell.callbacks import Guarded
 
 _LOG = logging.getLogger("minamo.page")
-
-P = ParamSpec("P")
 
 
 class Recorder(Protocol):
@@ -98,21 +95,6 @@ def _nothing(_: object) -> None:
     pass
 
 
-def harmless(look: Callable[P, object]) -> Callable[P, object]:
+def harmless(look: Callable[..., object]) -> Callable[..., object]:
     """Wrap *look* so that what it raises is logged once and changes nothing."""
-    failed = False
-
-    @wraps(look)
-    def looked(*args: P.args, **kwargs: P.kwargs) -> object:
-        nonlocal failed
-        if failed:
-            return None
-        try:
-            return look(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - an observer of the caller's
-            failed = True
-            what = {"kind": type(error).__name__, "place": place_of(error)}
-            _LOG.warning("an observer raised; it is not called again", extra=what)
-            return None
-
-    return looked
+    return Guarded(getattr(look, "__qualname__", "an observer"), look, _LOG)

@@ -24,6 +24,7 @@ from attrs import define, field, frozen
 
 from minamo import __version__
 from minamo.core.chunks import Error
+from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
 from minamo.shell.measuring.otel_figures import Attributes, Instruments
@@ -118,7 +119,9 @@ class _Stream:
         chat, usage, took_ms = self.chat, result.usage, result.metrics.get("decided_after_ms")
         first_ms = result.metrics.get("time_to_first_chunk_ms")
         if result.finish_reason:
-            chat.set_attribute("gen_ai.response.finish_reasons", [result.finish_reason[:_WORD_MAX]])
+            chat.set_attribute(
+                "gen_ai.response.finish_reasons", [shorten(result.finish_reason, _WORD_MAX)]
+            )
         if first_ms is not None:
             chat.set_attribute("gen_ai.response.time_to_first_chunk", first_ms / 1000)
         if usage is not None:

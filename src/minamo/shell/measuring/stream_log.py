@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from minamo.core.chunks import Error
+from minamo.core.redact import shorten
 from minamo.core.result import Status, StreamResult
 from minamo.shell.measuring.telemetry import StreamInfo
 
@@ -96,7 +97,7 @@ def _outcome(result: StreamResult) -> dict[str, object]:
     if isinstance(result.data, Error):
         fields["error"] = result.data.kind  # not its message: providers quote what was sent
     if result.finish_reason:
-        fields["finish_reason"] = result.finish_reason[:_WORD_MAX]
+        fields["finish_reason"] = shorten(result.finish_reason, _WORD_MAX)
     if result.usage is not None:
         fields["input_tokens"] = result.usage.input_tokens
         fields["output_tokens"] = result.usage.output_tokens

@@ -12,6 +12,7 @@ from typing import Protocol
 from attrs import frozen
 
 from minamo.core.result import StreamResult
+from minamo.shell.callbacks import call, refuse_async
 
 _LOG = logging.getLogger("minamo.telemetry")
 
@@ -101,6 +102,9 @@ class Several:
     __slots__ = ("_each",)
 
     def __init__(self, *each: Telemetry) -> None:
+        for one in each:
+            for method in ("stream_started", "tool_started"):
+                refuse_async(f"{type(one).__name__}.{method}", getattr(one, method, None))
         self._each = each
 
     def stream_started(self, info: StreamInfo) -> _Handles:
@@ -133,11 +137,10 @@ class _Handles:
 
 
 def _told(one: object, method: str, *what: object) -> object:
-    try:
-        return getattr(one, method)(*what)
-    except Exception:  # noqa: BLE001 - somebody else's code; a reply does not depend on it
-        _LOG.exception("%s.%s raised", type(one).__name__, method)
-        return None
+    failed, answer = call(lambda: getattr(one, method)(*what))
+    if failed:
+        _LOG.warning("%s.%s %s", type(one).__name__, method, failed)
+    return answer
 
 
 def provider_name(host: str) -> str:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import quote_plus, urlsplit
 
+from minamo.core.checks import shown
+from minamo.core.redact import SECRET_RUN_MIN
 from minamo.errors import BadRequest
+
+# What HTTP calls a token, as far as names of headers go.
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+# What everybody may know, and an error may well speak of.
+_PUBLIC = frozenset((
+    "accept", "accept-language", "anthropic-beta", "anthropic-version", "content-type",
+    "http-referer", "openai-beta", "referer", "user-agent", "x-title",
+))  # fmt: skip
 
 
 def checked_url(url: object, *, allow_http: bool = False) -> str:
@@ -60,15 +72,27 @@ def checked_model(model: object) -> str:
     return model
 
 
-def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def checked_headers(headers: Mapping[Any, Any]) -> dict[str, str]:
     """Headers of the caller's own."""
+    if not isinstance(headers, Mapping):
+        raise BadRequest(f"headers must map names to text; it is a {type(headers).__name__}")
     for name, value in headers.items():
-        if not name.replace("-", "").isalnum() or not value.isprintable() or not value.isascii():
-            raise BadRequest(f"header {name!r} cannot be sent")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise BadRequest(f"headers: {shown(name)} is no name of a header")
+        # The value is not repeated: it may be a key.
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            raise BadRequest(f"header {name!r} must be text, and is a {kind}; write it in quotes")
+        if not value.isprintable() or not value.isascii():
+            raise BadRequest(f"header {name!r} cannot be sent: it has characters that none has")
     return dict(headers)
 
 
 def secrets_of(key: str, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """What must never be repeated: the key, and the caller's headers if they look like one."""
-    # Shorter ones would blot out ordinary words.
-    return tuple(value for value in (key, *headers.values()) if len(value) >= 8)
+    """Return what must never be repeated: the key, and the caller's headers unless public."""
+    own = [value for name, value in headers.items() if name.lower() not in _PUBLIC]
+    # Of `Bearer …` the second word is the secret, and the first is in many an error.
+    words = [word for value in (key, *own) for word in value.split()]
+    # Shorter ones would blot out ordinary words.  In an address some characters are escaped.
+    found = [word for word in words if len(word) >= SECRET_RUN_MIN]
+    return tuple(dict.fromkeys([*found, *map(quote_plus, found)]))

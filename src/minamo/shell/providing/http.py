@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from anyio import fail_after, move_on_after
-from attrs import frozen
+from attrs import field, frozen
 
+from minamo.core.checks import seconds
 from minamo.core.chunks import Error
 from minamo.errors import BadRequest
 from minamo.wire.errors import from_status
@@ -31,9 +32,9 @@ _REFUSAL_S = 5.0
 class Deadlines:
     """Seconds.  Longer than the driver's clocks, which decide while a stream runs under it."""
 
-    connect_s: float = 10.0
-    first_byte_s: float = 180.0
-    read_s: float = 180.0
+    connect_s: float = field(default=10.0, validator=seconds)
+    first_byte_s: float = field(default=180.0, validator=seconds)
+    read_s: float = field(default=180.0, validator=seconds)
 
 
 class Http:

@@ -5,17 +5,23 @@ Once something was said, a second attempt would say it twice; from then on an er
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 
 import anyio
 from attrs import field, frozen
 
+from minamo.core.checks import SECONDS_MAX, is_seconds, is_whole, shown
 from minamo.core.chunks import Chunk, Error, FunctionCall, Text
 from minamo.errors import BadRequest
 from minamo.shell.providing.prepared import closing
+from minamo.shell.providing.scripted import as_chunks
 
-Conversation = AsyncIterable[Chunk]
+Conversation = AsyncIterable[str | Chunk]
 """Anything that asks anew each time it is iterated, such as a prepared conversation."""
+# The provider that answers the hundredth attempt has not been asked for a reply.
+_ATTEMPTS_MAX = 100
+# Each wait is twice as long as the one before; beyond, so long that it makes no difference.
+_DOUBLINGS_MAX = 32
 
 
 @frozen(slots=True)
@@ -36,7 +42,7 @@ class Retrying:
             attempt += 1
             said = _Said()
             error: Error | None = None
-            async with closing(self.conversation) as chunks:
+            async with closing(as_chunks(self.conversation)) as chunks:
                 async for chunk in chunks:
                     if isinstance(chunk, Error) and not said.anything:
                         error = chunk
@@ -47,7 +53,7 @@ class Retrying:
                 return
             wait = error.retry_after
             if wait is None:
-                wait = min(self.backoff_s * 2 ** (attempt - 1), self.wait_max_s)
+                wait = min(self.backoff_s * 2 ** min(attempt - 1, _DOUBLINGS_MAX), self.wait_max_s)
             if not error.retryable or wait > self.wait_max_s or attempt == self.attempts:
                 yield error
                 return
@@ -67,7 +73,7 @@ class Fallback:
         for conversation in self.conversations:
             said = _Said()
             error = None
-            async with closing(conversation) as chunks:
+            async with closing(as_chunks(conversation)) as chunks:
                 async for chunk in chunks:
                     if isinstance(chunk, Error) and not said.anything:
                         error = chunk
@@ -103,11 +109,30 @@ def retry(
     backoff_s: float = 0.5,
 ) -> Retrying:
     """Start again after a retryable error, waiting as long as the provider asks, within reason."""
-    if attempts < 1 or wait_max_s < 0 or backoff_s < 0:
-        raise BadRequest("retry wants at least one attempt and no negative waits")
+    _check_source("retry", conversation)
+    if isinstance(conversation, AsyncIterator):
+        raise BadRequest(
+            f"retry asks again by iterating anew, and a {type(conversation).__name__} can be "
+            "iterated once; give llm.ask(…), or an object whose __aiter__ asks"
+        )
+    if not is_whole(attempts, 1, _ATTEMPTS_MAX):
+        may = f"a whole number, 1 to {_ATTEMPTS_MAX}"
+        raise BadRequest(f"retry: attempts must be {may}; it is {shown(attempts)}")
+    for name, seconds in (("wait_max_s", wait_max_s), ("backoff_s", backoff_s)):
+        if not is_seconds(seconds):
+            may = f"a number of seconds, 0 to {SECONDS_MAX}"
+            raise BadRequest(f"retry: {name} must be {may}; it is {shown(seconds)}")
     return Retrying(conversation, attempts, wait_max_s, backoff_s)
 
 
 def fallback(first: Conversation, *others: Conversation) -> Fallback:
     """Go on to the next conversation (another key, model or provider) when one fails."""
+    for conversation in (first, *others):
+        _check_source("fallback", conversation)
     return Fallback((first, *others))
+
+
+def _check_source(name: str, conversation: object) -> None:
+    if not isinstance(conversation, AsyncIterable):
+        kind = type(conversation).__name__
+        raise BadRequest(f"{name} takes conversations, such as llm.ask(…), and this is a {kind}")

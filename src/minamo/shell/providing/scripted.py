@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Any
 
 import anyio
 from attrs import field, frozen
 
-from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
+from minamo.core.checks import SECONDS_MAX, is_seconds
+from minamo.core.chunks import MESSAGE_CHARS_MAX, Chunk, Done, Error, FunctionCall, Text
+from minamo.core.contract import as_chunk, find_problem
+from minamo.core.redact import shorten
 from minamo.core.trace import read_trace
 from minamo.errors import BadRequest
 from minamo.shell.providing.prepared import closing
@@ -27,10 +29,7 @@ def _chunk(said: object) -> Chunk:
         return Text(said)
     if isinstance(said, Text | FunctionCall | Error | Done):
         return said
-    if said is None:
-        raise BadRequest("a source gives text, and this gave None; leave those out")
-    kind = type(said).__name__
-    raise BadRequest(f"a source gives text, and this gave a {kind}; give the text in it")
+    raise BadRequest(find_problem(said))
 
 
 def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
@@ -42,9 +41,9 @@ def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
 
 
 def _seconds(delay: object) -> float:
-    if isinstance(delay, int | float) and 0 <= delay < math.inf:
-        return float(delay)
-    raise BadRequest("a delay is a number of seconds")
+    if not is_seconds(delay):
+        raise BadRequest(f"a delay is a number of seconds, 0 to {SECONDS_MAX}")
+    return float(delay)  # type: ignore[arg-type]  # just looked at
 
 
 @frozen(slots=True)
@@ -86,17 +85,26 @@ class Scripted:
 
 
 async def as_chunks(source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk, None]:
-    """Any iterable of text, or of chunks, as chunks; what it throws becomes an error chunk."""
+    """Yield what any iterable of text or chunks yields, as chunks that keep their contract.
+
+    What it throws, or what is neither text nor a valid chunk, becomes an error chunk, the last.
+    """
     failure: Error | None = None
     try:
         if not isinstance(source, AsyncIterable):
             raise BadRequest(f"no async iterable of text, but a {type(source).__name__}")  # noqa: TRY301
         async with closing(source) as items:
             async for item in items:
-                yield _chunk(item)
+                chunk, problem = as_chunk(item)
+                if problem:
+                    _LOG.warning("the source of a reply is wrong: %s", problem)
+                yield chunk
+                if chunk.__class__ is Error:
+                    return
     except BadRequest as error:  # our own words
-        _LOG.warning("the source of a reply is wrong: %s", error)
-        failure = Error("api_error", f"the provider failed: {error}")
+        words = shorten(str(error), MESSAGE_CHARS_MAX)
+        _LOG.warning("the source of a reply is wrong: %s", words)
+        failure = Error("api_error", f"the provider failed: {words}")
     except Exception as error:  # noqa: BLE001 - somebody else's generator; its failure is a fact
         # The name and the place only: messages can hold secrets.
         kind = type(error).__name__

@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from minamo.machine.machine import Observer
+from minamo.shell.callbacks import Guarded
 from minamo.shell.raising import place_of
 from minamo.shell.sending.dispatch import Dispatch
 from minamo.shell.sending.lane import Lane
@@ -32,7 +33,7 @@ class Lanes:
         self, tasks: TaskGroup, *, pacer: Pacer | None = None, watch: Observer | None = None
     ) -> None:
         self._tasks = tasks
-        self._watch = watch
+        self._watch = None if watch is None else Guarded("watch", watch, _LOG)
         self._lanes: dict[int, Lane] = {}
         self._closed = False
         self.pacer = pacer or Pacer()

@@ -10,32 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
-from attrs import Attribute, define, field, frozen
+from attrs import define, field, frozen
 
+from minamo.core.checks import positive_seconds, whole
 from minamo.errors import BadSetting
 from minamo.shell.sending.sender import Answer, PutOff, Rejected, Took, Vanished
-
-
-def _positive_whole(_: object, attribute: Attribute[Any], value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise BadSetting(f"a pace's {attribute.name} must be a whole number above 0; not {value!r}")
-
-
-def _positive(_: object, attribute: Attribute[Any], value: object) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:  # type: ignore[operator]
-        raise BadSetting(f"a pace's {attribute.name} must be a number above 0; not {value!r}")
 
 
 @frozen(slots=True)
 class Pace:
     """So many at once, then one every so many seconds."""
 
-    burst: int = field(validator=_positive_whole)
-    every_s: float = field(validator=_positive)
+    burst: int = field(validator=whole(1))
+    every_s: float = field(validator=positive_seconds)
 
 
 # Observed: 5 per 5 s and channel.  One less, and 5% slower, because their clock is not ours.

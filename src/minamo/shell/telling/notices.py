@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from minamo.core.chunks import Error
+from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.shell.sending.lanes import Lanes
 from minamo.shell.sending.receipts import Receipt
@@ -147,9 +148,7 @@ def quotable(words: str) -> str:
     line = " ".join(words.split())
     if not line or _SECRET.search(line):
         return ""
-    if len(line) > _QUOTE_MAX:
-        line = f"{line[: _QUOTE_MAX - 1]}…"
-    return _FORMATTING.sub(r"\\\1", line)
+    return _FORMATTING.sub(r"\\\1", shorten(line, _QUOTE_MAX))
 
 
 async def send_notice(

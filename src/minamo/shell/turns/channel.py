@@ -6,6 +6,7 @@ there is no task here to be left behind.  A channel in which nothing goes on is 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import TypeVar, get_args
@@ -14,11 +15,14 @@ import anyio
 
 from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
+from minamo.shell.callbacks import Guarded
 from minamo.shell.stopping.board import checked_channel_id
 from minamo.shell.stopping.lease import Lease, Leased, NoLease
 from minamo.shell.stopping.wishes import Wish, Wishes
 from minamo.shell.turns.channel_rules import Channel
 from minamo.shell.turns.ticket import Ending, Policy, Refused, Ticket
+
+_LOG = logging.getLogger("minamo.turn")
 
 __all__ = ["Channels", "Policy", "Refused", "Ticket"]
 
@@ -63,7 +67,7 @@ class Channels:
         self._kill_grace_s = kill_grace_s
         self._lease: Lease = lease or NoLease()
         self._lease_wait_s = lease_wait_s
-        self._watch = watch
+        self._watch = None if watch is None else Guarded("watch", watch, _LOG)
         self._channels: dict[int, Channel] = {}
         self._shut: Ending | None = None
         self._changed: anyio.Event | None = None

@@ -21,6 +21,8 @@ import msgspec
 from attrs import define, field, frozen
 
 from minamo.core.chunks import Call, as_length
+from minamo.core.redact import redact
+from minamo.shell.callbacks import call as call_guarded
 from minamo.shell.measuring.telemetry import Several
 from minamo.shell.raising import place_of
 from minamo.shell.stopping.wishes import Wishes
@@ -203,10 +205,9 @@ class _Line:
     def _show(self, progress: Progress) -> None:
         if self.show is None:
             return
-        try:
-            self.show(progress)
-        except Exception as error:  # noqa: BLE001 - a callback of the caller's, not of the tool's
-            _LOG.warning("showing progress raised %s", type(error).__name__)
+        failed, _ = call_guarded(self.show, progress)
+        if failed:
+            _LOG.warning("showing progress %s", failed)
 
 
 def failure(
@@ -217,8 +218,8 @@ def failure(
     exception: Exception | None = None,
 ) -> Answer:
     """The answer to a call that has no result."""
-    why = why.encode("utf-8", "replace").decode()
-    text = msgspec.json.encode({"error": why[:_PROBLEM_CHARS_MAX] or "failed"}).decode()
+    why = redact(why)[:_PROBLEM_CHARS_MAX].encode("utf-8", "replace").decode()
+    text = msgspec.json.encode({"error": why or "failed"}).decode()
     return Answer(call=call, text=text, problem=problem, seconds=seconds, exception=exception)
 
 

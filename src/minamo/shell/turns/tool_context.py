@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import field, frozen
 
 from minamo.core.chunks import Call, as_length
+from minamo.core.redact import shorten
 from minamo.shell.stopping.wishes import Wishes
 
 # Progress is a line under a name, such as "Looking it up…"; Discord's own status lines have 128.
@@ -44,6 +45,6 @@ class ToolContext:
 
     def progress(self, text: str) -> None:
         """Tell the people who wait what is going on, in a few words."""
-        line = " ".join(str(text).split())[:PROGRESS_CHARS_MAX]
+        line = shorten(str(text), PROGRESS_CHARS_MAX, printable=False)
         if self.show is not None and line:
             self.show(Progress(self.call, line))

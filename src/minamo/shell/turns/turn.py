@@ -20,7 +20,7 @@ from minamo.core.result import Status, StreamResult
 from minamo.errors import BadRequest
 from minamo.machine import Machine
 from minamo.machine.machine import Observer
-from minamo.shell.measuring.looking import harmless
+from minamo.shell.callbacks import Guarded, refuse_async
 from minamo.shell.measuring.telemetry import Several, Telemetry, safely
 from minamo.shell.raising import first_of
 from minamo.shell.stopping.wishes import Wish, Wishes
@@ -109,6 +109,8 @@ async def run_turn(
     if not isinstance(tools, Tools):
         raise BadRequest(f"the tools of a turn are Tools(…), not a {type(tools).__name__}")
     _check_messages(messages)
+    refuse_async("progress", progress)
+    refuse_async("watch", watch)
     if not isinstance(settings, TurnSettings | None):
         raise BadRequest(f"the settings of a turn are TurnSettings(…), not {settings!r}")
     wishes = wishes if wishes is not None else Wishes()
@@ -119,7 +121,7 @@ async def run_turn(
         wishes=wishes,
         user_id=user_id,
         channel_id=channel_id,
-        show=progress,
+        show=None if progress is None else Guarded("progress", progress, _LOG),
         telemetry=Several() if telemetry is None else safely(telemetry),
     )
     turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
@@ -166,7 +168,7 @@ class _Turn:
         self._patient_until = math.inf
         self._changed = anyio.Event()
         if watch is not None:
-            self._machine.subscribe(harmless(watch))
+            self._machine.subscribe(Guarded("watch", watch, _LOG))
 
     def hear(self, wish: Wish) -> bool:
         """Take a wish; whether it is acted on, so that it cannot be taken back."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import Attribute, field, frozen
 
+from minamo.core.checks import shown, whole
 from minamo.core.limits import MS_MAX
 from minamo.errors import BadSetting
 
@@ -31,23 +32,12 @@ TOOL_RESULT_CHARS_MIN = 1_000
 SILENCE_MARKER_CHARS_MAX = 64
 
 
-def _between(low: int, high: int | None = None) -> Any:
-    def check(_: object, attribute: Attribute[Any], value: object) -> None:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if whole and low <= value <= (value if high is None else high):  # type: ignore[operator]
-            return
-        may = f"{low} to {high}" if high is not None else f"{low} or more"
-        raise BadSetting(f"{attribute.name} must be a whole number, {may}; it is {value!r}")
-
-    return check
-
-
 def _marker(_: object, attribute: Attribute[Any], value: object) -> None:
     fine = isinstance(value, str) and value == value.strip()
     if not fine or len(value) > SILENCE_MARKER_CHARS_MAX:  # type: ignore[arg-type]
         raise BadSetting(
             f"{attribute.name} must be text of at most {SILENCE_MARKER_CHARS_MAX} characters, "
-            f"without blanks around it; it is {value!r}"
+            f"without blanks around it; it is {shown(value)}"
         )
 
 
@@ -55,18 +45,18 @@ def _marker(_: object, attribute: Attribute[Any], value: object) -> None:
 class TurnSettings:
     """Every number of a turn.  Times are in milliseconds."""
 
-    iterations_max: int = field(default=ITERATIONS_MAX, validator=_between(1, 1_000))
+    iterations_max: int = field(default=ITERATIONS_MAX, validator=whole(1, 1_000))
     """How many replies a turn may have, retries not counted."""
-    failed_rounds_max: int = field(default=FAILED_ROUNDS_MAX, validator=_between(1))
+    failed_rounds_max: int = field(default=FAILED_ROUNDS_MAX, validator=whole(1))
     """So many rounds in a row in which not one call worked end the turn."""
-    empty_retries: int = field(default=EMPTY_RETRIES, validator=_between(0, 10))
-    turn_deadline_ms: int = field(default=TURN_DEADLINE_MS, validator=_between(1, MS_MAX))
+    empty_retries: int = field(default=EMPTY_RETRIES, validator=whole(0, 10))
+    turn_deadline_ms: int = field(default=TURN_DEADLINE_MS, validator=whole(1, MS_MAX))
     """How long the whole turn may take, with all its replies and tools."""
-    tool_timeout_ms: int = field(default=TOOL_TIMEOUT_MS, validator=_between(1, MS_MAX))
-    stop_grace_ms: int = field(default=STOP_GRACE_MS, validator=_between(0, MS_MAX))
+    tool_timeout_ms: int = field(default=TOOL_TIMEOUT_MS, validator=whole(1, MS_MAX))
+    stop_grace_ms: int = field(default=STOP_GRACE_MS, validator=whole(0, MS_MAX))
     """How long running tools may go on after a user's stop, which can be taken back meanwhile."""
     tool_result_chars_max: int = field(
-        default=TOOL_RESULT_CHARS_MAX, validator=_between(TOOL_RESULT_CHARS_MIN)
+        default=TOOL_RESULT_CHARS_MAX, validator=whole(TOOL_RESULT_CHARS_MIN)
     )
     silence_marker: str = field(default="", validator=_marker)
     """A reply that is just this is not shown; empty: there is no such marker."""

@@ -1,0 +1,195 @@
+"""The contract of a source: what it yields is text or a chunk whose fields have their types.
+
+Sources are written by other people.  `as_chunk` stands at the border: whatever was yielded becomes
+a chunk that the rest of minamo can rely on, or an `Error` that says what is wrong with it.
+`find_problem` is the same contract for those who test an adapter.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from minamo.core.checks import is_number, is_whole, shown
+from minamo.core.chunks import (
+    MESSAGE_CHARS_MAX,
+    RETRY_AFTER_MAX_S,
+    Call,
+    Chunk,
+    Done,
+    Error,
+    ErrorKind,
+    FunctionCall,
+    Text,
+    Usage,
+)
+from minamo.core.redact import shorten
+
+_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
+_NONE: tuple[str, ...] = ()  # the one empty tuple there is
+_TEXTS = {str}
+# Of subclasses of str, whose own methods may do anything.
+_exact = str.__str__
+
+
+def as_chunk(said: object) -> tuple[Chunk, str]:
+    """Return what a source yielded as a valid chunk, and what was wrong with it, if anything.
+
+    An error chunk is mended, because the source has failed in any case.  Anything else that is
+    wrong becomes an error chunk.
+    """
+    kind = type(said)
+    try:
+        # Nearly all chunks are of this form, and pass as they are.
+        if kind is Text and type(said.content) is str and said.overlap is None:  # type: ignore[attr-defined]
+            thoughts = said.thoughts  # type: ignore[attr-defined]
+            if thoughts is _NONE or (type(thoughts) is tuple and {*map(type, thoughts)} == _TEXTS):
+                return said, ""  # type: ignore[return-value]
+        if isinstance(said, str):
+            return Text(_exact(said)), ""
+        problem = find_problem(said)
+        if isinstance(said, Error):
+            return _mended(said), problem
+        if not problem:
+            return _rebuilt(said), ""
+    except Exception as error:  # noqa: BLE001 - an attribute of other people's class may raise
+        problem = f"a {_name(said)} whose fields raise {_name(error)}"
+    return Error("api_error", f"the provider failed: {problem}"), problem
+
+
+def find_problem(said: Any) -> str:
+    """Return what breaks the contract in *said*, in one line; empty if nothing does."""
+    match said:
+        case Text():
+            what = _text("content", said)
+            if said.overlap is not None and not is_whole(said.overlap, 0):
+                what = what or _wrong("overlap", "a number of characters", said.overlap)
+        case FunctionCall():
+            what = _calls(said.calls) or _usage(said.usage) or _text("finish_reason", said)
+        case Error():
+            what = _error(said)
+        case Done():
+            what = _usage(said.usage) or _mapping("replay", said.replay)
+            for name in ("finish_reason", "model", "provider"):
+                what = what or _text(name, said)
+        case None:
+            return "a source gives text, and this gave None; leave those out"
+        case _:
+            return f"a source gives text, and this gave a {_name(said)}; give the text in it"
+    what = what or _thoughts(said.thoughts)
+    return f"in {_name(said)}, {what}" if what else ""
+
+
+def _name(value: object) -> str:
+    """Return the name of a value's class, even where its metaclass has its own."""
+    return shorten(type.__dict__["__name__"].__get__(type(value)), 60)
+
+
+def _wrong(name: str, may: str, value: object) -> str:
+    return f"{name} must be {may}, and is a {_name(value)}"
+
+
+def _text(name: str, said: object) -> str:
+    value = getattr(said, name)
+    return "" if isinstance(value, str) else _wrong(name, "text", value)
+
+
+def _mapping(name: str, value: object) -> str:
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return ""
+    return _wrong(name, "a mapping of names", value)
+
+
+def _thoughts(value: object) -> str:
+    if not isinstance(value, tuple):
+        return _wrong("thoughts", "a tuple of texts", value)
+    wrong = [thought for thought in value if not isinstance(thought, str)]
+    return f"thoughts must be texts, and one is a {_name(wrong[0])}" if wrong else ""
+
+
+def _usage(value: object) -> str:
+    return "" if value is None or isinstance(value, Usage) else _wrong("usage", "a Usage", value)
+
+
+def _calls(value: Any) -> str:
+    if not isinstance(value, tuple):
+        return _wrong("calls", "a tuple of Call", value)
+    if not value:
+        return "there are no calls; a reply without calls has no FunctionCall"
+    for call in value:
+        if not isinstance(call, Call):
+            return f"calls must be Call, and one is a {_name(call)}"
+        wrong = _text("name", call) or ("" if call.name else "a call needs a name")
+        wrong = wrong or _mapping("arguments", call.arguments) or _mapping("replay", call.replay)
+        wrong = wrong or _text("id", call)
+        if wrong:
+            return wrong
+    return ""
+
+
+def _error(error: Error) -> str:
+    if _kind(error.kind) is None:
+        return f"kind must be one of {', '.join(_KINDS)}, and is {shown(error.kind)}"
+    wrong = _text("message", error)
+    if wrong:
+        return wrong
+    if type(error.retryable) is not bool:
+        return _wrong("retryable", "true or false", error.retryable)
+    if error.retry_after is not None and _seconds(error.retry_after) is None:
+        return f"retry_after must be seconds, 0 or more, and is {shown(error.retry_after)}"
+    if error.status is not None and _status(error.status) is None:
+        return f"status must be an HTTP status, and is {shown(error.status)}"
+    return ""
+
+
+def _kind(value: object) -> ErrorKind | None:
+    return next((kind for kind in _KINDS if isinstance(value, str) and kind == _exact(value)), None)
+
+
+def _seconds(value: Any) -> float | None:
+    return float(min(value, RETRY_AFTER_MAX_S)) if is_number(value, 0, sys.float_info.max) else None
+
+
+def _status(value: Any) -> int | None:
+    return int(value) if is_whole(value, 100, 599) else None
+
+
+def _mended(error: Error) -> Error:
+    """Return an error chunk with every field that makes sense, and defaults for the others."""
+    message = "" if _text("message", error) else _exact(error.message)
+    return Error(
+        _kind(error.kind) or "api_error",
+        shorten(message, MESSAGE_CHARS_MAX),
+        error.retryable is True,
+        _seconds(error.retry_after),
+        _status(error.status),
+        () if _thoughts(error.thoughts) else tuple(map(_exact, error.thoughts)),
+    )
+
+
+def _rebuilt(said: Any) -> Chunk:
+    """Return a valid chunk, perhaps of a subclass or with fields of one, as one of ours."""
+    thoughts = tuple(map(_exact, said.thoughts))
+    if isinstance(said, Text):
+        overlap = said.overlap
+        return Text(
+            _exact(said.content), thoughts, overlap=None if overlap is None else int(overlap)
+        )
+    usage = said.usage
+    if usage is not None:
+        counts = (usage.input_tokens, usage.output_tokens)
+        usage = Usage(*counts, usage.reasoning_tokens, usage.cached_tokens)
+    reason = _word(said.finish_reason)
+    if isinstance(said, FunctionCall):
+        return FunctionCall(tuple(map(_call, said.calls)), thoughts, usage, reason)
+    names = (_word(said.model), _word(said.provider))
+    return Done(reason, usage, *names, thoughts=thoughts, replay=dict(said.replay))
+
+
+def _call(call: Call) -> Call:
+    return Call(_exact(call.name), dict(call.arguments), _exact(call.id), dict(call.replay))
+
+
+def _word(value: str) -> str:
+    return shorten(_exact(value), MESSAGE_CHARS_MAX)
