@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from attrs import fields
 
-from minamo.core.checks import NUMBER_MAX, is_number, is_seconds, is_whole, shown
+from minamo.core.checks import is_number, is_seconds, is_whole, shown
 from minamo.core.chunks import TOKENS_MAX, Usage
 from minamo.core.config import StreamConfig
+from minamo.core.limits import MS_MAX
 from minamo.errors import BadSetting
 from minamo.shell.environment import NAMES, stream_config
 from minamo.shell.providing.http import Deadlines
@@ -57,7 +58,7 @@ def test_the_environment_is_checked_alike(name: str) -> None:
 
 
 def test_the_largest_is_named() -> None:
-    with pytest.raises(BadSetting, match=rf"whole number, 1 to {NUMBER_MAX}; it is a number far"):
+    with pytest.raises(BadSetting, match=rf"whole number, 1 to {MS_MAX}; it is a number far"):
         StreamConfig(inactivity_timeout_ms=10**400)
     with pytest.raises(BadSetting, match=r"whole number, 1 or more; it is 0"):
         StreamConfig(inactivity_timeout_ms=0)

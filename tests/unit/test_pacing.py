@@ -221,13 +221,13 @@ def test_a_pacer_without_a_route_is_refused(route: str) -> None:
 
 @pytest.mark.parametrize("burst", [0, -1, True, 1.5, None, "4"])
 def test_a_burst_that_lets_nothing_through_is_refused(burst: Any) -> None:
-    with pytest.raises(BadSetting, match="burst must be a whole number above 0"):
+    with pytest.raises(BadSetting, match="burst must be a whole number, 1 or more"):
         Pace(burst, 1.0)
 
 
 @pytest.mark.parametrize("every_s", [0, 0.0, -1, math.inf, math.nan, True, None, "1"])
 def test_a_rate_that_is_none_is_refused(every_s: Any) -> None:
-    with pytest.raises(BadSetting, match="every_s must be a number above 0"):
+    with pytest.raises(BadSetting, match="every_s must be a number of seconds above 0"):
         Pace(1, every_s)
 
 

@@ -52,7 +52,7 @@ class HarmlessLooker:
 
     def __init__(self, looker: Looker) -> None:
         self._looker = looker
-        self.feed = _HarmlessFeed(looker.feed)
+        self.feed = _HarmlessFeed(looker)
 
     @property
     def watched(self) -> bool:
@@ -87,8 +87,8 @@ class _HarmlessRecorder:
 class _HarmlessFeed:
     __slots__ = ("gateway",)
 
-    def __init__(self, feed: Feed) -> None:
-        self.gateway = harmless(feed.gateway)
+    def __init__(self, looker: Looker) -> None:
+        self.gateway = harmless(lambda name, data: looker.feed.gateway(name, data))
 
 
 def _nothing(_: object) -> None:
