@@ -125,7 +125,9 @@ class Host:
                 for service in self._services:
                     if isinstance(service, AbstractAsyncContextManager):
                         await stack.enter_async_context(service)
-                webhooks = await stack.enter_async_context(webhook_client(self._url))
+                webhooks = await stack.enter_async_context(
+                    webhook_client(self._url, like=self._bot.rest)
+                )
                 look = None if self._looker is None else self._looker.observer("delivery")
                 lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer, watch=look))
                 if isinstance(self._bot, hikari.GatewayBotAware):

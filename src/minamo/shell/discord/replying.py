@@ -23,7 +23,7 @@ from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.outlet import Source
 from minamo.shell.sending.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took
 from minamo.shell.sending.source import Manner, Texts
-from minamo.shell.telling.beside import send_beside
+from minamo.shell.telling.beside import clean_beside, send_beside
 from minamo.shell.telling.notices import notice_for, send_notice
 from minamo.shell.telling.thoughts import Thoughts, tell_thoughts
 from minamo.shell.telling.wording import Wording
@@ -100,15 +100,27 @@ class Reply:
 
     async def tell_thoughts(self, result: StreamResult) -> None:
         """Tell them where the setting says, when the reply is there."""
+        place = self.options.thoughts or self.thoughts
+        if place.place == "nowhere" or not result.thought_log:
+            return
+        # Of what one person was told, only they are to know the thoughts.
+        sender = self.sender
+        private = isinstance(sender, InteractionSender) and await sender.is_private()
+
+        def sender_in(channel_id: int) -> Sender:
+            is_here = channel_id == self.channel_id
+            return sender if private and is_here else self._bot_in(channel_id)
+
         await tell_thoughts(
-            self.options.thoughts or self.thoughts,
+            place,
             result,
             lanes=self.home.lanes,
-            sender_for=self._confidant_in,
-            channel_id=self.target.channel_id,
+            sender_for=sender_in,
+            channel_id=self.channel_id,
             stream_id=self.stream_id,
             wording=self.wording,
-            threads=_Threads(self._bot_in(self.target.channel_id)),
+            config=self.config,
+            threads=None if private else _Threads(self._bot_in(self.channel_id)),
         )
 
     async def tell_error(self, result: StreamResult) -> None:
@@ -124,13 +136,12 @@ class Reply:
     def show_progress(self, progress: Progress) -> None:
         """Let a running tool say a line; nobody waits for it."""
         # Subtext ends with its line.
-        said = f"-# {' '.join(progress.text.split())}"
+        said = f"-# {' '.join(clean_beside(progress.text, self.config).split())}"
         one = self.home.lanes.open(
             self.channel_id,
             self.sender,
             Texts([said]),
             stream_id=f"{self.stream_id}.{next(self._passes)}",
-            manner=Manner(flags=SUPPRESS_EMBEDS),
         )
         one.deliver()
         one.close()
@@ -207,12 +218,6 @@ class Reply:
             bot,
             ephemeral=options.ephemeral,
         )
-
-    def _confidant_in(self, channel_id: int) -> Sender:
-        """Who tells the thoughts there: of what one person was told, only they are to know."""
-        sender = self.sender
-        is_private = isinstance(sender, InteractionSender) and sender.ephemeral
-        return sender if is_private and channel_id == self.channel_id else self._bot_in(channel_id)
 
     def _bot_in(self, channel_id: int) -> BotSender:
         return BotSender(self.bot.rest, channel_id)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from minamo.core.chunks import Error
+from minamo.core.clean import clean
 from minamo.core.result import StreamResult
 from minamo.shell.sending.lanes import Lanes
 from minamo.shell.sending.receipts import Receipt
@@ -144,7 +145,7 @@ def _embed(wording: Wording, title: str, lines: list[str], result: StreamResult)
 
 def quotable(words: str) -> str:
     """A provider's words as one harmless line; empty if they may hold a secret."""
-    line = " ".join(words.split())
+    line = " ".join(clean(words, first=False).text.split())
     if not line or _SECRET.search(line):
         return ""
     if len(line) > _QUOTE_MAX:

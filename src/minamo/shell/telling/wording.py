@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import field, frozen
 
+from minamo.core.clean import clean
 from minamo.errors import BadSetting
 from minamo.shell.telling.phrases import PHRASES, SLOTS
 
@@ -47,7 +48,7 @@ def _blank(key: str) -> dict[str, str]:
 def _shown(name: str, value: str | int) -> str:
     if name in _AS_IT_IS or isinstance(value, int):
         return str(value)
-    plain = " ".join(value.split())
+    plain = " ".join(clean(value, first=False).text.split())
     if len(plain) > _VALUE_MAX:
         plain = f"{plain[: _VALUE_MAX - 1]}…"
     return _FORMATTING.sub(r"\\\1", plain)
