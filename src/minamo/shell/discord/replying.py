@@ -72,8 +72,7 @@ class Reply:
         defer = getattr(self.target.context, "defer", None)
         if defer is not None:
             # The framework keeps count of answers, and must not be surprised by ours.
-            flags = hikari.MessageFlag.EPHEMERAL if self.options.ephemeral else None
-            answer = await sender.calls.make(_deferred(defer, flags))
+            answer = await sender.calls.make(_deferred(defer, private=sender.ephemeral))
             if isinstance(answer, Took):
                 sender.was_deferred()
                 return
@@ -216,19 +215,25 @@ class Reply:
             int(one.id),
             one.token,
             bot,
-            ephemeral=options.ephemeral,
+            ephemeral=options.ephemeral or _defers_privately(target.context),
         )
 
     def _bot_in(self, channel_id: int) -> BotSender:
         return BotSender(self.bot.rest, channel_id)
 
 
-async def _deferred(defer: Callable[..., Any], flags: hikari.MessageFlag | None) -> None:
-    if flags is None:
+def _defers_privately(context: Any) -> bool:
+    """Whether a command is declared so in arc, whose `defer` does not look at it."""
+    mode = getattr(getattr(context, "command", None), "autodefer", None)
+    return getattr(mode, "name", "") == "EPHEMERAL"
+
+
+async def _deferred(defer: Callable[..., Any], *, private: bool) -> None:
+    if not private:
         await defer()
         return
     try:
-        await defer(flags=flags)
+        await defer(flags=hikari.MessageFlag.EPHEMERAL)
     except TypeError:  # crescent and lightbulb have a word of their own for it
         await defer(ephemeral=True)
 
