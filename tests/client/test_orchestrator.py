@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import hikari
 import pytest
 
 from minamo import OpenAICompatible, Scripted, StreamConfig, StreamContext
 from minamo.core.chunks import Call, FunctionCall
 from minamo.inspect.hub import Hub
 from minamo.shell.discord import BotSender
+from minamo.shell.stopping.board import STREAMS_PER_CHANNEL_MAX
 from minamo.shell.stopping.wishes import Wish
 from minamo.twin import CREATE, Twin
 from rigging import Rig, rigged
@@ -143,6 +145,59 @@ async def test_a_cancelled_stream_is_over_for_those_who_look(twin: Twin) -> None
         assert recorder.ended_at is not None
         assert [one["kind"] for one in recorder.latest].count("ended") == 1
         assert recorder.outcome()["status"] is None  # there is no outcome, and none is invented
+
+
+@pytest.mark.parametrize("method", ["stream_to_discord", "stream_once"])
+async def test_a_stream_that_cannot_be_told_from_another_is_an_error(
+    twin: Twin, method: str
+) -> None:
+    async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
+        where = await context(rig, stream_id="same")
+        silent = Scripted([], hangs=True)
+        stream = getattr(where.orchestrator, method)
+        tasks.start_soon(stream, silent, StreamConfig(), where)
+        await anyio.sleep(0.05)
+        result = await stream(
+            Scripted(["never"]), StreamConfig(), await context(rig, stream_id="same")
+        )
+        assert (result.status, result.data.kind) == ("error", "api_error")
+        assert result.data.message == "stream_id 'same' runs already; each stream needs its own"
+        assert await rig.client.kill(stream_id="same")  # the first one still hears of stops
+    assert twin.journal.count(CREATE) == 0
+
+
+async def test_a_channel_with_too_many_streams_is_an_error(twin: Twin) -> None:
+    results: list[Any] = []
+    async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
+
+        async def run() -> None:
+            where = await context(rig)
+            source = Scripted([], hangs=True)
+            results.append(
+                await where.orchestrator.stream_to_discord(source, StreamConfig(), where)
+            )
+
+        for _ in range(STREAMS_PER_CHANNEL_MAX + 1):
+            tasks.start_soon(run)
+        await rig.until(lambda: bool(results))
+        assert len(results) == 1
+        assert await rig.client.kill(channel_id=twin.channel("general").id)
+    assert (results[0].status, results[0].data.kind) == ("error", "api_error")
+    assert "streams run in channel" in results[0].data.message
+    assert len(results) == STREAMS_PER_CHANNEL_MAX + 1
+
+
+@pytest.mark.parametrize("person", [1, hikari.Snowflake(1), "1"], ids=["int", "hikari", "text"])
+async def test_a_person_is_a_number_or_a_text(twin: Twin, person: Any) -> None:
+    async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
+        where = await context(rig, requester=person)
+        silent = Scripted([], hangs=True)
+        tasks.start_soon(where.orchestrator.stream_to_discord, silent, StreamConfig(), where)
+        place = twin.channel("general").id
+        await anyio.sleep(0.05)
+        assert not await rig.client.request_stop(channel_id=place, asker=hikari.Snowflake(2))
+        assert await rig.client.request_stop(channel_id=place, asker=person, requester=person)
+        assert where.wishes.strongest == Wish(kind="user", requester="1")
 
 
 async def test_only_who_asked_may_stop_it(twin: Twin) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 
 import anyio
 from attrs import evolve, field, frozen
 
+from minamo.core.chunks import Error
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
+from minamo.errors import BadRequest
 from minamo.shell.context import StreamContext
 from minamo.shell.drive import Driver
 from minamo.shell.idle import Idle
@@ -26,6 +29,8 @@ from minamo.shell.sending.receipts import Receipt
 from minamo.shell.sending.typing import pause_for
 from minamo.shell.stopping.stops import MemoryStops, Stops
 from minamo.shell.telling.notices import NoticeSettings, notice_for, send_notice
+
+_LOG = logging.getLogger("minamo.stream")
 
 
 @frozen
@@ -45,8 +50,7 @@ class StreamOrchestrator:
 
         Nothing is raised but a cancellation from outside.
         """
-        with self._known(context):
-            return await self._carry(provider, config, context, None)
+        return await self._reachable(context, lambda: self.stream_plain(provider, config, context))
 
     async def stream_once(
         self, provider: Source, config: StreamConfig, context: StreamContext
@@ -55,20 +59,37 @@ class StreamOrchestrator:
 
         Every chunk and every receipt is a sign of life and winds it up again.
         """
-        with self._known(context):
-            return await self.stream_pass(provider, config, context)
+        return await self._reachable(context, lambda: self.stream_pass(provider, config, context))
+
+    async def stream_plain(
+        self, provider: Source, config: StreamConfig, context: StreamContext
+    ) -> StreamResult:
+        """One reply that is made known to stops by the caller."""
+        return await self._carry(provider, config, context, None)
 
     async def stream_pass(
         self, provider: Source, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
-        """One pass of a turn, which is itself what stops are addressed to."""
+        """One pass of a turn, which is itself what stops are addressed to.
+
+        It is under the rolling timeout of a provider's call as well.
+        """
         return await self._carry(provider, config, context, config.sdk_call_timeout_ms)
 
-    def _known(self, context: StreamContext) -> AbstractContextManager[None]:
-        """Let stops find the stream until the block is left."""
-        return self.stops.register(
-            context.stream_id, context.channel_id, context.wishes, asker=context.requester
-        )
+    async def _reachable(
+        self, context: StreamContext, stream: Callable[[], Awaitable[StreamResult]]
+    ) -> StreamResult:
+        """Stream while stops can find it; one that they could not tell from another is refused."""
+        with ExitStack() as stack:
+            try:
+                known = self.stops.register(
+                    context.stream_id, context.channel_id, context.wishes, asker=context.requester
+                )
+                stack.enter_context(known)
+            except BadRequest as error:
+                _LOG.warning("a stream was not begun: %s", error)
+                return StreamResult(status="error", data=Error("api_error", str(error)))
+            return await stream()
 
     async def _carry(
         self,
@@ -115,11 +136,11 @@ class StreamOrchestrator:
             await driver.run(provider, Idle(stream))
             return ()
         growing = _growing(stream, context) if context.edit else None
+        manner = evolve(context.manner, reply_to=None) if context.scene else context.manner
         if growing is None:
-            pause_s = pause_for(HumanizerDegree(config.degree))
-            manner = evolve(context.manner, pause_s=pause_s)
+            manner = evolve(manner, pause_s=pause_for(HumanizerDegree(config.degree)))
         else:  # pages that change have no rest to put elsewhere
-            manner = evolve(context.manner, overflow=None)
+            manner = evolve(manner, overflow=None)
 
         def heard(receipt: Receipt) -> None:
             if growing is not None:

@@ -92,10 +92,12 @@ class Reply:
         *,
         first: bool = True,
         suppress_user_errors: bool = False,
+        in_turn: bool = False,
     ) -> StreamResult:
-        """One pass: a reply, or a part of a turn with tools."""
+        """Stream a reply, or *in_turn* one pass of a turn with tools, which has a clock more."""
         context = self._context(ticket, first=first, suppress=suppress_user_errors)
-        return await self.orchestrator.stream_pass(source, self.config, context)
+        pass_ = self.orchestrator.stream_pass if in_turn else self.orchestrator.stream_plain
+        return await pass_(source, self.config, context)
 
     async def tell_thoughts(self, result: StreamResult) -> None:
         """Tell them where the setting says, when the reply is there."""
@@ -175,6 +177,7 @@ class Reply:
             # Nonces are made of it, and each pass counts its messages from the start.
             stream_id=f"{self.stream_id}.{next(self._passes)}",
             manner=self._manner(ticket, first=first),
+            scene=options.scene,
             edit=options.edit,
             fresh=options.fresh,
             wishes=ticket.wishes,
@@ -204,7 +207,7 @@ class Reply:
         bot = self._bot_in(target.channel_id)
         if options.persona is not None:
             cache = getattr(self.bot, "cache", None)
-            speaking = Speaking(self.bot.rest, self.home.webhooks, self.wording, cache)
+            speaking = Speaking(self.home.own_webhooks, self.home.webhooks, self.wording, cache)
             return speaking.sender(options.persona, bot, target)
         if target.interaction is None:
             return bot
