@@ -9,7 +9,7 @@ import hikari
 import pytest
 
 from minamo import OpenAICompatible, Scripted, StreamConfig, StreamContext
-from minamo.core.chunks import Call, FunctionCall
+from minamo.core.chunks import Call, Error, FunctionCall
 from minamo.inspect.hub import Hub
 from minamo.shell.discord import BotSender
 from minamo.shell.stopping.board import STREAMS_PER_CHANNEL_MAX
@@ -73,6 +73,16 @@ async def test_a_provider_carries_itself(twin: Twin) -> None:
         result = await llm.ask("hi").stream_to_discord(where)
     assert (result.status, result.data.kind) == ("error", "api_error")
     assert len(twin.messages()[-1].embeds) == 1  # one embed, by one path
+
+
+async def test_an_error_of_a_kind_that_nobody_knows_is_told_like_any_other(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        where = await context(rig)
+        odd = Scripted(["So far.", Error("of its own", "odd")])  # type: ignore[arg-type]
+        result = await where.orchestrator.stream_to_discord(odd, StreamConfig(), where)
+    assert (result.status, result.accumulated_text) == ("error", "So far.")
+    assert [one.content for one in twin.messages()] == ["So far.", ""]
+    assert len(twin.messages()[-1].embeds) == 1
 
 
 async def test_stream_once_ends_by_its_own_clock(twin: Twin) -> None:
