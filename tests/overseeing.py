@@ -7,6 +7,7 @@ each request in their journals, at whose bell rang, and at all that was logged m
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -19,9 +20,17 @@ from minamo.twin.journal import Request
 
 CONTENT_MAX = 2_000
 _EDIT_WEBHOOK = "PATCH /webhooks/{webhook}/{token}/messages/{message}"
-_SPEAKING = frozenset({CREATE, EDIT, EXECUTE, _EDIT_WEBHOOK, CALLBACK})
+_FILL = "PATCH /webhooks/{webhook}/{token}/messages/@original"
+_SPEAKING = frozenset({CREATE, EDIT, EXECUTE, _EDIT_WEBHOOK, _FILL, CALLBACK})
 # Answers to an interaction that say something: a new message, and a change of one.
 _CALLBACKS_THAT_SPEAK = (4, 7)
+# As Discord reads it: a form that only Discord accepts would hide its target as well.
+_MASKED = re.compile(r"\]\(\s*<?https?:", re.IGNORECASE)
+# The zero-width space is ours where it keeps two marks apart, and nowhere else.
+_INVISIBLE = re.compile(
+    "[\u00ad\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]|(?<![|`\\\\])\u200b(?![|`])"
+)
+_SUPPRESS_EMBEDS = 1 << 2
 # A token shorter than this is a word.
 _SECRET_MIN = 8
 
@@ -80,6 +89,34 @@ def wrongs(twin: Twin) -> list[str]:
         everyone = message.pinged_everyone or message.mention_everyone
         if message.author.is_bot and (rung or everyone):
             found.append(f"message {message.id} rang for {sorted(rung) or 'everyone'}")
+    return found
+
+
+def _shown(said: dict[str, Any]) -> Iterator[str]:
+    """Every text of a body that people read."""
+    yield str(said.get("content") or "")
+    for embed in said.get("embeds") or ():
+        yield str(embed.get("title") or "")
+        yield str(embed.get("description") or "")
+
+
+def hidden(twin: Twin, *, previews: bool = False) -> list[str]:
+    """What the requests that a twin saw hide from people, or tell others by being previewed."""
+    found: list[str] = []
+    for request in twin.journal.requests():
+        said = _said(request)
+        for text in _shown(said or {}):
+            found += [f"{request.name}: a masked link: {text!r}"] * bool(_MASKED.search(text))
+            found += [f"{request.name}: invisible: {text!r}"] * bool(_INVISIBLE.search(text))
+        has_text = said is not None and bool(said.get("content"))
+        flags = int((said or {}).get("flags") or 0)
+        if has_text and not previews and not flags & _SUPPRESS_EMBEDS:
+            found.append(f"{request.name}: with previews")
+    every = [one for some in twin.world.messages.values() for one in some.values()]
+    for data in [data for one in every if one.author.is_bot for data in one.files.values()]:
+        text = data.decode()
+        if _MASKED.search(text) or _INVISIBLE.search(text):
+            found.append(f"a file: {text!r}")
     return found
 
 

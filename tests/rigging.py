@@ -126,3 +126,20 @@ def streaming(source: Any, **how: Any) -> Answer:
         return await rig.client.stream(event, made, **how)
 
     return answer
+
+
+def on_command(
+    rig: Rig, answer: Callable[[hikari.CommandInteraction], Awaitable[Any]]
+) -> Callable[[], None]:
+    """Answer every slash command with *answer*; returns what ends that."""
+
+    async def listen(event: hikari.InteractionCreateEvent) -> None:
+        if isinstance(event.interaction, hikari.CommandInteraction):
+            try:
+                rig.results.append(await answer(event.interaction))
+            except BaseException as error:
+                rig.errors.append(error)
+                raise
+
+    rig.bot.subscribe(hikari.InteractionCreateEvent, listen)
+    return lambda: rig.bot.unsubscribe(hikari.InteractionCreateEvent, listen)

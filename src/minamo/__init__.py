@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from minamo.core.chunks import Error as Error
     from minamo.core.chunks import FunctionCall as FunctionCall
     from minamo.core.chunks import Text as Text
+    from minamo.core.chunks import Usage as Usage
     from minamo.core.config import HumanizerDegree as HumanizerDegree
     from minamo.core.config import StreamConfig as StreamConfig
     from minamo.core.result import StreamResult as StreamResult
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from minamo.inspect.replay import replay as replay
     from minamo.shell.client import Client as Client
     from minamo.shell.context import StreamContext as StreamContext
+    from minamo.shell.discord.bot import BotSender as BotSender
     from minamo.shell.discord.history import Memory as Memory
     from minamo.shell.environment import stream_config as stream_config
     from minamo.shell.measuring.otel import OpenTelemetry as OpenTelemetry
+    from minamo.shell.measuring.telemetry import Telemetry as Telemetry
     from minamo.shell.options import Persona as Persona
     from minamo.shell.orchestrator import StreamOrchestrator as StreamOrchestrator
     from minamo.shell.providing.adapters import Anthropic as Anthropic
@@ -40,15 +43,24 @@ if TYPE_CHECKING:
     from minamo.shell.providing.scripted import Scripted as Scripted
     from minamo.shell.providing.scripted import as_chunks as as_chunks
     from minamo.shell.sending.overflow import Overflow as Overflow
+    from minamo.shell.sending.receipts import Receipt as Receipt
+    from minamo.shell.sending.sender import Button as Button
+    from minamo.shell.sending.sender import Embed as Embed
     from minamo.shell.sending.sender import Ping as Ping
+    from minamo.shell.sending.sender import Sender as Sender
+    from minamo.shell.sending.source import Manner as Manner
     from minamo.shell.stopping.lease import Leased as Leased
     from minamo.shell.stopping.lease_redis import RedisLease as RedisLease
     from minamo.shell.stopping.requests import Reach as Reach
     from minamo.shell.stopping.stops import MemoryStops as MemoryStops
+    from minamo.shell.stopping.stops import Stops as Stops
     from minamo.shell.stopping.stops_redis import RedisStops as RedisStops
+    from minamo.shell.stopping.wishes import Wish as Wish
     from minamo.shell.stopping.wishes import Wishes as Wishes
     from minamo.shell.telling.notices import NoticeSettings as NoticeSettings
     from minamo.shell.telling.thoughts import Thoughts as Thoughts
+    from minamo.shell.telling.wording import Languages as Languages
+    from minamo.shell.telling.wording import Wording as Wording
     from minamo.shell.turns.tool_context import ToolContext as ToolContext
     from minamo.shell.turns.tool_context import ToolError as ToolError
     from minamo.shell.turns.tools import Tools as Tools
@@ -72,19 +84,24 @@ _HOMES = {
     "BadRequest": "minamo.errors",
     "BadSetting": "minamo.errors",
     "BadTrace": "minamo.errors",
+    "BotSender": "minamo.shell.discord.bot",
+    "Button": "minamo.shell.sending.sender",
     "Call": "minamo.core.chunks",
     "ChartError": "minamo.errors",
     "Client": "minamo.shell.client",
     "ClientClosed": "minamo.errors",
     "Deadlines": "minamo.shell.providing.http",
     "Done": "minamo.core.chunks",
+    "Embed": "minamo.shell.sending.sender",
     "Error": "minamo.core.chunks",
     "Frame": "minamo.wire.stream",
     "FunctionCall": "minamo.core.chunks",
     "Gemini": "minamo.shell.providing.adapters",
     "HumanizerDegree": "minamo.core.config",
     "Image": "minamo.wire.images",
+    "Languages": "minamo.shell.telling.wording",
     "Leased": "minamo.shell.stopping.lease",
+    "Manner": "minamo.shell.sending.source",
     "Memory": "minamo.shell.discord.history",
     "MemoryStops": "minamo.shell.stopping.stops",
     "Message": "minamo.wire.conversation",
@@ -97,13 +114,17 @@ _HOMES = {
     "Ping": "minamo.shell.sending.sender",
     "PreparedConversation": "minamo.shell.providing.prepared",
     "Reach": "minamo.shell.stopping.requests",
+    "Receipt": "minamo.shell.sending.receipts",
     "RedisLease": "minamo.shell.stopping.lease_redis",
     "RedisStops": "minamo.shell.stopping.stops_redis",
     "Scripted": "minamo.shell.providing.scripted",
+    "Sender": "minamo.shell.sending.sender",
+    "Stops": "minamo.shell.stopping.stops",
     "StreamConfig": "minamo.core.config",
     "StreamContext": "minamo.shell.context",
     "StreamOrchestrator": "minamo.shell.orchestrator",
     "StreamResult": "minamo.core.result",
+    "Telemetry": "minamo.shell.measuring.telemetry",
     "Text": "minamo.core.chunks",
     "Thoughts": "minamo.shell.telling.thoughts",
     "Tool": "minamo.wire.tools",
@@ -112,8 +133,11 @@ _HOMES = {
     "Tools": "minamo.shell.turns.tools",
     "TurnResult": "minamo.shell.turns.turn_result",
     "TurnSettings": "minamo.shell.turns.turn_settings",
+    "Usage": "minamo.core.chunks",
     "WireLimits": "minamo.wire.limits",
+    "Wish": "minamo.shell.stopping.wishes",
     "Wishes": "minamo.shell.stopping.wishes",
+    "Wording": "minamo.shell.telling.wording",
     "as_chunks": "minamo.shell.providing.scripted",
     "as_tool": "minamo.shell.turns.tools",
     "assistant": "minamo.wire.conversation",
@@ -132,19 +156,24 @@ __all__ = [
     "BadRequest",
     "BadSetting",
     "BadTrace",
+    "BotSender",
+    "Button",
     "Call",
     "ChartError",
     "Client",
     "ClientClosed",
     "Deadlines",
     "Done",
+    "Embed",
     "Error",
     "Frame",
     "FunctionCall",
     "Gemini",
     "HumanizerDegree",
     "Image",
+    "Languages",
     "Leased",
+    "Manner",
     "Memory",
     "MemoryStops",
     "Message",
@@ -157,13 +186,17 @@ __all__ = [
     "Ping",
     "PreparedConversation",
     "Reach",
+    "Receipt",
     "RedisLease",
     "RedisStops",
     "Scripted",
+    "Sender",
+    "Stops",
     "StreamConfig",
     "StreamContext",
     "StreamOrchestrator",
     "StreamResult",
+    "Telemetry",
     "Text",
     "Thoughts",
     "Tool",
@@ -172,8 +205,11 @@ __all__ = [
     "Tools",
     "TurnResult",
     "TurnSettings",
+    "Usage",
     "WireLimits",
+    "Wish",
     "Wishes",
+    "Wording",
     "__version__",
     "as_chunks",
     "as_tool",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -18,22 +17,12 @@ from minamo.shell.telling.thoughts import Thoughts
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.twin import Twin
 from minamo.wire.conversation import user
-from rigging import Rig, rigged
+from rigging import on_command, rigged
 
 pytestmark = pytest.mark.anyio
 
 LOADING = 1 << 7
 SILENT = Scripted([], hangs=True)
-
-Answer = Callable[[hikari.CommandInteraction], Awaitable[Any]]
-
-
-def on_command(rig: Rig, answer: Answer) -> None:
-    async def listen(event: hikari.InteractionCreateEvent) -> None:
-        if isinstance(event.interaction, hikari.CommandInteraction):
-            rig.results.append(await answer(event.interaction))
-
-    rig.bot.subscribe(hikari.InteractionCreateEvent, listen)
 
 
 def thinking(twin: Twin, channel: str = "general") -> list[Any]:

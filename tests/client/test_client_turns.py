@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import anyio
+import hikari
 import pytest
 
+import minamo
 from minamo.core.chunks import Call, Done, FunctionCall
 from minamo.core.stream import Stream
 from minamo.machine import Taken
+from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.options import Persona
 from minamo.shell.providing.scripted import Scripted
 from minamo.shell.telling.thoughts import Thoughts
@@ -228,9 +231,50 @@ async def test_pictures_are_looked_at(twin: Twin) -> None:
     assert [one.source for one in told[0][0].images] == [PICTURE]
 
 
-async def test_a_memory_has_limits(twin: Twin) -> None:
-    from minamo.shell.discord.history import Memory
+async def fetched(rig: Rig, one: Any) -> hikari.Message:
+    return await rig.bot.rest.fetch_message(one.channel_id, one.id)
 
+
+async def test_a_conversation_is_never_more_than_a_provider_takes(twin: Twin) -> None:
+    """Six large pictures, in three messages: the newest fit, and the model is told of the rest."""
+    two = [(f"{number}.png", PICTURE + b"\0" * 4_200_000) for number in range(2)]
+    async with rigged(twin, None) as rig:
+        asked = [await twin.say(f"look {n}", user="ann", files=two) for n in range(3)]
+        asked.append(await twin.reply(asked[2], "which is best?", user="ann"))
+        chain = [await fetched(rig, one) for one in asked]
+        told = [
+            await Chain(rig.bot.rest, twin.bot.id, memory).read(chain)
+            for memory in (Memory(), Memory(images_max=1), Memory(images_max=99))
+        ]
+        told.append(await rig.client.conversation(chain[3]))
+    for llm in (
+        minamo.OpenAICompatible("http://127.0.0.1:9/v1", model="m"),
+        minamo.Anthropic(model="m", api_key="k"),
+        minamo.Gemini(model="m", api_key="k"),
+    ):
+        for said in told:
+            llm.chat([minamo.system("Be kind. " * 1_000), *said])
+    counts = [[len(one.images) for one in said] for said in told]
+    assert counts == [[0, 1, 2, 0], [0, 0, 1, 0], [0, 1, 2, 0], [2, 0]]
+    assert [one.text for one in told[0]] == [
+        "look 0\n[2 pictures are left out]",
+        "look 1\n[a picture is left out]",
+        "look 2",
+        "which is best?",
+    ]
+
+
+async def test_a_long_memory_is_no_longer_than_a_request(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        asked = await fetched(rig, await twin.say("\x01" * 2_000, user="ann"))
+        memory = Memory(messages_max=9_999, characters_max=99_999_999)
+        said = await Chain(rig.bot.rest, twin.bot.id, memory).read([asked] * 3_000)
+    # Each of these characters takes six in JSON: 3,000 messages would be 36 MB.
+    assert 1_000 < len(said) < 3_000
+    minamo.OpenAICompatible("http://127.0.0.1:9/v1", model="m").chat(said)
+
+
+async def test_a_memory_has_limits(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         last = await twin.say("first", user="ann")
         for number in range(6):

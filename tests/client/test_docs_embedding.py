@@ -102,8 +102,10 @@ async def test_the_programs_of_the_page_run(
             await names["announce"](app, int(twin.channel("news").id), "what is new?")
             await app.close()
             assert twin.texts("news") == ["Hello there."]
+            result = await names["in_full"](int(twin.channel("full").id), "and in full?")
+            assert (result.status, twin.texts("full")) == ("completed", ["Hello there."])
     assert "completed 12" in capsys.readouterr().out
-    assert b"and you?" in provider.requests[-2]["body"]
+    assert b"and you?" in provider.requests[-3]["body"]
 
 
 async def test_the_program_without_a_gateway_runs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import hikari
 import pytest
 
 from minamo import (
@@ -19,6 +20,7 @@ from minamo.core.chunks import Call, Error, FunctionCall, Text
 from minamo.errors import BadSetting
 from minamo.inspect.hub import Hub
 from minamo.shell.discord import BotSender
+from minamo.shell.stopping.board import STREAMS_PER_CHANNEL_MAX
 from minamo.shell.stopping.wishes import Wish
 from minamo.twin import CREATE, Twin
 from minamo.wire.stream import Frame
@@ -80,6 +82,16 @@ async def test_a_provider_carries_itself(twin: Twin) -> None:
         result = await llm.ask("hi").stream_to_discord(where)
     assert (result.status, result.data.kind) == ("error", "api_error")
     assert len(twin.messages()[-1].embeds) == 1  # one embed, by one path
+
+
+async def test_an_error_of_a_kind_that_nobody_knows_is_told_like_any_other(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        where = await context(rig)
+        odd = Scripted(["So far.", Error("of its own", "odd")])  # type: ignore[arg-type]
+        result = await where.orchestrator.stream_to_discord(odd, StreamConfig(), where)
+    assert (result.status, result.accumulated_text) == ("error", "So far.")
+    assert [one.content for one in twin.messages()] == ["So far.", ""]
+    assert len(twin.messages()[-1].embeds) == 1
 
 
 async def test_stream_once_ends_by_its_own_clock(twin: Twin) -> None:
@@ -152,6 +164,59 @@ async def test_a_cancelled_stream_is_over_for_those_who_look(twin: Twin) -> None
         assert recorder.ended_at is not None
         assert [one["kind"] for one in recorder.latest].count("ended") == 1
         assert recorder.outcome()["status"] is None  # there is no outcome, and none is invented
+
+
+@pytest.mark.parametrize("method", ["stream_to_discord", "stream_once"])
+async def test_a_stream_that_cannot_be_told_from_another_is_an_error(
+    twin: Twin, method: str
+) -> None:
+    async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
+        where = await context(rig, stream_id="same")
+        silent = Scripted([], hangs=True)
+        stream = getattr(where.orchestrator, method)
+        tasks.start_soon(stream, silent, StreamConfig(), where)
+        await anyio.sleep(0.05)
+        result = await stream(
+            Scripted(["never"]), StreamConfig(), await context(rig, stream_id="same")
+        )
+        assert (result.status, result.data.kind) == ("error", "api_error")
+        assert result.data.message == "stream_id 'same' runs already; each stream needs its own"
+        assert await rig.client.kill(stream_id="same")  # the first one still hears of stops
+    assert twin.journal.count(CREATE) == 0
+
+
+async def test_a_channel_with_too_many_streams_is_an_error(twin: Twin) -> None:
+    results: list[Any] = []
+    async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
+
+        async def run() -> None:
+            where = await context(rig)
+            source = Scripted([], hangs=True)
+            results.append(
+                await where.orchestrator.stream_to_discord(source, StreamConfig(), where)
+            )
+
+        for _ in range(STREAMS_PER_CHANNEL_MAX + 1):
+            tasks.start_soon(run)
+        await rig.until(lambda: bool(results))
+        assert len(results) == 1
+        assert await rig.client.kill(channel_id=twin.channel("general").id)
+    assert (results[0].status, results[0].data.kind) == ("error", "api_error")
+    assert "streams run in channel" in results[0].data.message
+    assert len(results) == STREAMS_PER_CHANNEL_MAX + 1
+
+
+@pytest.mark.parametrize("person", [1, hikari.Snowflake(1), "1"], ids=["int", "hikari", "text"])
+async def test_a_person_is_a_number_or_a_text(twin: Twin, person: Any) -> None:
+    async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
+        where = await context(rig, requester=person)
+        silent = Scripted([], hangs=True)
+        tasks.start_soon(where.orchestrator.stream_to_discord, silent, StreamConfig(), where)
+        place = twin.channel("general").id
+        await anyio.sleep(0.05)
+        assert not await rig.client.request_stop(channel_id=place, asker=hikari.Snowflake(2))
+        assert await rig.client.request_stop(channel_id=place, asker=person, requester=person)
+        assert where.wishes.strongest == Wish(kind="user", requester="1")
 
 
 async def test_only_who_asked_may_stop_it(twin: Twin) -> None:

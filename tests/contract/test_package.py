@@ -6,7 +6,9 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import attrs
 import pytest
 
 import minamo
@@ -17,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_public_names_are_pinned() -> None:
     assert minamo.__all__ == [
-        "Anthropic", "BadRequest", "BadSetting", "BadTrace", "Call", "ChartError", "Client", "ClientClosed", "Deadlines", "Done", "Error", "Frame", "FunctionCall", "Gemini", "HumanizerDegree", "Image", "Leased", "Memory", "MemoryStops", "Message", "MinamoError", "NoticeSettings", "OpenAICompatible", "OpenTelemetry", "Overflow", "Persona", "Ping", "PreparedConversation", "Reach", "RedisLease", "RedisStops", "Scripted", "StreamConfig", "StreamContext", "StreamOrchestrator", "StreamResult", "Text", "Thoughts", "Tool", "ToolContext", "ToolError", "Tools", "TurnResult", "TurnSettings", "WireLimits", "Wishes", "__version__", "as_chunks", "as_tool", "assistant", "fallback", "read_trace", "replay", "retry", "stream_config", "system", "tool", "user",
+        "Anthropic", "BadRequest", "BadSetting", "BadTrace", "BotSender", "Button", "Call", "ChartError", "Client", "ClientClosed", "Deadlines", "Done", "Embed", "Error", "Frame", "FunctionCall", "Gemini", "HumanizerDegree", "Image", "Languages", "Leased", "Manner", "Memory", "MemoryStops", "Message", "MinamoError", "NoticeSettings", "OpenAICompatible", "OpenTelemetry", "Overflow", "Persona", "Ping", "PreparedConversation", "Reach", "Receipt", "RedisLease", "RedisStops", "Scripted", "Sender", "Stops", "StreamConfig", "StreamContext", "StreamOrchestrator", "StreamResult", "Telemetry", "Text", "Thoughts", "Tool", "ToolContext", "ToolError", "Tools", "TurnResult", "TurnSettings", "Usage", "WireLimits", "Wish", "Wishes", "Wording", "__version__", "as_chunks", "as_tool", "assistant", "fallback", "read_trace", "replay", "retry", "stream_config", "system", "tool", "user",
     ]  # fmt: skip
     assert dir(minamo) == sorted(minamo.__all__)
     assert minamo.machine.__all__ == [
@@ -25,6 +27,22 @@ def test_the_public_names_are_pinned() -> None:
         "chart_names", "compile", "load", "paths", "read", "to_markdown", "to_mermaid",
         "to_scxml", "to_svg", "verify",
     ]  # fmt: skip
+
+
+def _named(kind: object) -> set[type]:
+    """The classes of ours that an annotation names."""
+    inner = set().union(*(_named(one) for one in get_args(kind)), set())
+    ours = isinstance(kind, type) and kind.__module__.startswith("minamo.")
+    return inner | ({kind} if ours else set())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["StreamContext", "StreamResult", "TurnResult", "Manner"])
+def test_what_a_public_record_is_made_of_is_public(name: str) -> None:
+    homes = {"StreamOrchestrator": minamo.StreamOrchestrator}
+    kinds = get_type_hints(getattr(minamo, name), localns=homes)
+    fields = [one.name for one in attrs.fields(getattr(minamo, name))]
+    needed = set().union(*(_named(kinds[field]) for field in fields))
+    assert not {one.__name__ for one in needed} - set(minamo.__all__) - {"Answer"}
 
 
 @pytest.mark.parametrize("package", [minamo, minamo.machine])

@@ -6,9 +6,11 @@ import hikari
 import lightbulb
 import pytest
 
+from minamo.core.chunks import Error
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
 from minamo.shell.providing.scripted import Scripted
+from minamo.shell.telling.thoughts import Thoughts
 from minamo.twin import CREATE, Twin
 from rigging import make_bot, until
 
@@ -46,4 +48,33 @@ async def test_a_command_is_answered() -> None:
         await bot.close()
         assert results[0].status == "completed"
         assert twin.texts() == ["One.", "Two: why?"]
+        assert twin.journal.count(CREATE) == 0
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["for us", "by the author"])
+async def test_what_was_deferred_privately_stays_private(asked: bool) -> None:
+    results: list[StreamResult] = []
+    async with Twin() as twin:
+        bot = make_bot(twin)
+        client = Client(bot)
+        framework = lightbulb.client_from_app(bot)
+        bot.subscribe(hikari.StartingEvent, framework.start)
+
+        @framework.register
+        class Ask(lightbulb.SlashCommand, name="ask", description="Ask the model"):
+            @lightbulb.invoke
+            async def invoke(self, ctx: lightbulb.Context) -> None:
+                if not asked:
+                    await ctx.defer(ephemeral=True)
+                said = Scripted(["<think>Hm.</think>One.\n\n", "Two.", Error("api_error", "down")])
+                how = {"ephemeral": asked, "thoughts": Thoughts("spoiler")}
+                results.append(await client.stream(ctx, said, **how))  # type: ignore[arg-type]
+
+        await bot.start(check_for_updates=False)
+        await until(lambda: bool(twin.world.commands))
+        await twin.slash("ask")
+        await until(lambda: bool(results))
+        await bot.close()
+        assert len(twin.messages()) == 4
+        assert all(one.is_ephemeral for one in twin.messages())
         assert twin.journal.count(CREATE) == 0

@@ -35,6 +35,7 @@ SETTINGS: list[dict[str, object]] = [
     {"prefill": "a a"},
     {"speaker_names": ["Bob", "a"], "bot_name": "Bob"},
     {"generic_speaker_guard": True, "degree": 2},
+    {"speaker_names": ["Bob", "a"], "guard_first_line": True, "generic_speaker_guard": True},
     {"tables": "bullets"},
     {"tables": "raw"},
     {"clean_off": ["invisible", "masked_link", "blank_lines"]},

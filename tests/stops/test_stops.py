@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import Any
 
+import hikari
 import pytest
 
 from minamo.errors import BadRequest
@@ -185,7 +186,9 @@ async def test_addresses_are_checked(
     [
         ({"requester": ""}, "requester must be"),
         ({"requester": "x" * 65}, "requester must be"),
-        ({"requester": 5}, "requester must be"),
+        ({"requester": 5.0}, "requester must be"),
+        ({"requester": True}, "requester must be"),
+        ({"asker": False}, "asker must be"),
         ({"context": {"a": object()}}, "context must be"),
         ({"context": [1]}, "context must be"),
         ({"context": {"a": "x" * 5000}}, "context is longer"),
@@ -194,6 +197,19 @@ async def test_addresses_are_checked(
 async def test_wishes_are_checked(pair: Any, wish: dict[str, Any], said: str) -> None:
     with pytest.raises(BadRequest, match=said):
         await pair.there.request_stop(stream_id="s", **wish)
+
+
+@pytest.mark.parametrize("method", ["request_stop", "request_follow_up", "kill"])
+async def test_a_number_is_a_person(pair: Any, method: str) -> None:
+    wishes = Wishes()
+    with pair.here.register("s1", 7, wishes, 42):
+        assert not await pair.there.request_stop(stream_id="s1", asker=43)
+        assert await pair.there.request_stop(stream_id="s1", asker="42")
+    again = Wishes()
+    with pair.here.register("s2", 7, again, "42"):
+        assert await getattr(pair.there, method)(channel_id=7, requester=hikari.Snowflake(42))
+        assert again.strongest is not None
+        assert again.strongest.requester == "42"
 
 
 async def test_a_context_that_holds_itself_is_refused(pair: Any) -> None:

@@ -372,6 +372,7 @@ def test_the_turn_as_one_stream_adds_up() -> None:
     assert (one.status, one.accumulated_text) == ("completed", "One.\n\nTwo.")
     assert one.thought_log == ("a", "b")
     assert one.details_content == "d"
+    assert (result.thought_log, result.details_content) == (one.thought_log, one.details_content)
     assert one.finish_reason == "stop"
     assert one.suppressed == {"marker": 2 * len("<think></think>") + len("<details></details>")}
     assert (one.metrics["replies"], one.metrics["tool_calls"]) == (2, 1)

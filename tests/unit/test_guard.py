@@ -81,6 +81,14 @@ def test_the_first_line_can_be_checked():
     assert said("Bob: hi", first_line=True) == ("", True, 7)
     assert said("Note: hi\nBob: x", first_line=True) == ("Note: hi", True, 7)
     assert said("  **Bob**: hi", first_line=True) == ("", True, 13)
+    assert said("Bo", first_line=True) == ("Bo", False, 0)
+
+
+def test_on_the_first_line_only_names_count():
+    assert said("Note: hi\nNote: x", generic=True, first_line=True) == ("Note: hi", True, 8)
+    assert said("Bob: hi", generic=True, first_line=True) == ("", True, 7)
+    assert said("Note: hi", names=[], generic=True, first_line=True) == ("Note: hi", False, 0)
+    assert said("\nNote: hi", generic=True, first_line=True) == ("", True, 9)
 
 
 @pytest.mark.parametrize(

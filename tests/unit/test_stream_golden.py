@@ -282,6 +282,19 @@ def test_the_speaker_guard_ends_the_reply_before_the_label() -> None:
     )
 
 
+def test_the_speaker_guard_looks_at_the_first_line_if_asked_to() -> None:
+    text = "Bob: hi\nHello."
+    assert run([text], speaker_names=["Bob"]).messages == (text,)
+    for parts in ([text], list(text)):
+        done = run(parts, speaker_names=["Bob"], guard_first_line=True)
+        audit(done, text)
+        assert done.messages == ()
+        assert (done.result.status, done.result.stop_reason) == ("empty_response", "speaker_guard")
+        assert done.result.suppressed == {"speaker_guard": len(text)}
+    thought = run(["<think>Bob: x</think>Bob: hi"], speaker_names=["Bob"], guard_first_line=True)
+    assert (thought.result.thought_log, thought.messages) == (("Bob: x",), ())
+
+
 def test_a_note_is_no_speaker() -> None:
     assert run(["Hello.\nNote: hi"], speaker_names=["Bob"]).messages == ("Hello.\nNote: hi",)
 

@@ -213,5 +213,11 @@ class Answering:
 
 async def _respond(message: hikari.Message, text: str) -> hikari.Message:
     return await message.respond(
-        text, reply=message, mentions_reply=False, user_mentions=False, role_mentions=False
+        text,
+        reply=message,
+        flags=hikari.MessageFlag.SUPPRESS_EMBEDS,
+        mentions_everyone=False,
+        mentions_reply=False,
+        user_mentions=False,
+        role_mentions=False,
     )

@@ -32,6 +32,7 @@ A trace is JSON lines.  The first may be {"settings": {...}} with any of:
   bot_name                      dropped where it labels the reply
   speaker_names                 end the reply where one of these begins to speak
   generic_speaker_guard         end it at any speaker's label (false)
+  guard_first_line              look for speaker_names on the first line, too (false)
   mentions                      {"name": "id"}: @name becomes a mention
   prefill                       shown in front of the reply
 

@@ -116,5 +116,7 @@ class StreamConfig:
     bot_name: str = field(default="", validator=_text)
     speaker_names: tuple[str, ...] = field(default=(), converter=_listed, validator=_texts)
     generic_speaker_guard: bool = field(default=False, validator=_flag)
+    guard_first_line: bool = field(default=False, validator=_flag)
+    """Whether a name of `speaker_names` ends the reply on its very first line, too."""
     mentions: Mapping[str, str] = field(factory=dict, converter=_ids, validator=_mentions)
     prefill: str = field(default="", validator=_text)

@@ -29,7 +29,11 @@ class Front:
         self._prefilled = Origins() if config.prefill else _NEVER_USED
         guarded = config.speaker_names or config.generic_speaker_guard
         self._guard = (
-            SpeakerGuard(config.speaker_names, generic=config.generic_speaker_guard)
+            SpeakerGuard(
+                config.speaker_names,
+                generic=config.generic_speaker_guard,
+                first_line=config.guard_first_line,
+            )
             if guarded
             else None
         )

@@ -25,10 +25,11 @@ class SpeakerGuard:
     Args:
         names: The speakers to guard against, in any case; blank ones are ignored.
         generic: Take any short label for a speaker's.
-        first_line: Check the reply's first line as well.
+        first_line: Check the reply's first line as well, for the *names* only: a reply that begins
+            with any other label begins with a heading.
     """
 
-    __slots__ = ("_generic", "_head", "_held", "_key", "_limit", "_names", "_prefixes",
+    __slots__ = ("_first", "_generic", "_head", "_held", "_key", "_limit", "_names", "_prefixes",
                  "_swallowed", "_tripped")  # fmt: skip
 
     def __init__(
@@ -44,6 +45,7 @@ class SpeakerGuard:
             longest = max(longest, GENERIC_LABEL_MAX)
         self._limit = max(GUARD_HOLD_MIN, longest + LABEL_EDGES)
         self._generic = generic
+        self._first = first_line  # whether the line so far is the first one, and is checked
         self._held = ""
         # The line so far, which is the end of `_held`; None when the line is cleared.
         self._head: str | None = "" if first_line else None
@@ -82,7 +84,7 @@ class SpeakerGuard:
 
     def release(self) -> str:
         """Give up the held text: no more will come, or something other than prose does."""
-        held, self._held, self._head = self._held, "", None
+        held, self._held, self._head, self._first = self._held, "", None, False
         return held
 
     def begin_line(self) -> None:
@@ -96,7 +98,7 @@ class SpeakerGuard:
             # A line of blanks stays with the newlines before the label.
             out = self._held if (self._head or "").strip() else ""
             self._held = self._held[len(out) :] + char
-            self._head, self._key = "", ""
+            self._head, self._key, self._first = "", "", False
             return out + self._shrink()
         head = self._head or ""
         self._held += char
@@ -107,7 +109,8 @@ class SpeakerGuard:
             self._held, self._head = "", None
             return ""
         self._extend(head, char)
-        if self._key is None and not (self._generic and _may_be_label(head + char)):
+        is_open = self._generic and not self._first and _may_be_label(head + char)
+        if self._key is None and not is_open:
             return self.release()
         return self._shrink()
 
@@ -138,7 +141,7 @@ class SpeakerGuard:
     def _is_label(self, head: str, colon: str) -> bool:
         if self._key is not None and self._key.rstrip(_DRESS) in self._names:
             return True
-        if not self._generic or colon != ":" or not _may_be_label(head):
+        if not self._generic or self._first or colon != ":" or not _may_be_label(head):
             return False
         label = head.strip(_BLANKS)
         worded = any(char.isalnum() or char == "_" for char in label)

@@ -22,7 +22,7 @@ SETTINGS = (
     "degree", "max_message_length", "flush_buffer_size", "flush_buffer_size_code_block",
     "send_message_limit", "inactivity_timeout_ms", "first_token_timeout_ms", "stream_deadline_ms",
     "suppress_text_output", "overlap_removal", "tables", "humanize", "clean_off", "bot_name",
-    "speaker_names", "generic_speaker_guard", "mentions", "prefill",
+    "speaker_names", "generic_speaker_guard", "guard_first_line", "mentions", "prefill",
 )  # fmt: skip
 
 # Thirty years: longer than any stream, and small enough that every float of it is exact to a

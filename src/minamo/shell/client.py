@@ -16,6 +16,7 @@ from minamo.errors import BadRequest, ClientClosed
 from minamo.shell.client_checks import check_command, check_kinds, check_seconds, check_source
 from minamo.shell.discord.history import Chain, Memory
 from minamo.shell.discord.hosting import Host, bot_of, check_running, listeners
+from minamo.shell.discord.places import Places
 from minamo.shell.discord.replying import Reply
 from minamo.shell.discord.stopping import StopWays
 from minamo.shell.discord.targets import read_target
@@ -32,6 +33,7 @@ from minamo.shell.replies import Replies
 from minamo.shell.sending.lanes import DRAIN_S
 from minamo.shell.sending.pacing import Pacer
 from minamo.shell.sending.receipts import Receipt
+from minamo.shell.stopping.board import Person
 from minamo.shell.stopping.lease import Lease
 from minamo.shell.stopping.requests import Reach
 from minamo.shell.stopping.stops import MemoryStops, Stops
@@ -105,6 +107,7 @@ class Client:
         check_command(stop_command)
         hush()  # hikari's own logs show webhooks' tokens
         self._bot = bot
+        self._places = Places(bot)
         self.config = config or stream_config()
         self.stops: Stops = stops or MemoryStops()
         self._telemetry = Several(StreamLog(), *telemetry)
@@ -198,9 +201,9 @@ class Client:
         *,
         channel_id: int | None = None,
         stream_id: str | None = None,
-        requester: str | None = None,
+        requester: Person | None = None,
         context: Mapping[str, object] | None = None,
-        asker: str | None = None,
+        asker: Person | None = None,
     ) -> Reach:
         """A person wants a reply to end; what was said is still sent.
 
@@ -315,6 +318,7 @@ class Client:
         wanted = options(how)
         found = read_target(target, self._known_me())
         check_running(self._bot)
+        found = await self._places.locate(found)
         orchestrator = await self.orchestrator()
         reply = Reply(
             found,

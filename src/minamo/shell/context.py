@@ -35,14 +35,16 @@ class StreamContext:
     """What stops are addressed to; never used twice within minutes."""
     manner: Manner = field(factory=Manner, repr=False)
     """What it replies to, whom it may ring for, the button, what to do with too long a reply."""
+    scene: bool = False
+    """One of several replies to one message: none of them shows it, whatever `manner` says."""
     typing: bool = True
     edit: bool = False
     """One message grows in place instead of several being sent."""
     fresh: bool = False
     """At the end of an edited reply send it anew, so that the channel shows unread."""
     wishes: Wishes = field(factory=Wishes, repr=False)
-    requester: str | None = None
-    """Who asked for the reply; they may stop it."""
+    requester: str | int | None = None
+    """The id of the person who asked for the reply; they may stop it."""
     wording: Wording = field(factory=lambda: Languages().wording(), repr=False)
     suppress_user_errors: bool = False
     """No embed says what went wrong; for attempts that will be repeated."""

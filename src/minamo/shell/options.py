@@ -43,6 +43,7 @@ class How(TypedDict, total=False):
     """The options of `Client.stream` and `Client.turn`."""
 
     reply: Reply
+    scene: bool
     config: StreamConfig | None
     edit: bool
     fresh: bool
@@ -87,7 +88,10 @@ class Options:
 
     reply: Reply = field(default="auto", validator=_reply)
     """Whether the reply shows what it answers.  ``"auto"``: when the bot was spoken to directly,
-    or the question had to wait; pass False where several personas answer one message."""
+    or the question had to wait, unless it is part of a scene."""
+    scene: bool = field(default=False, validator=_FLAG)
+    """One of several replies to one message, such as a dialogue of personas: it never shows what
+    it answers, or all of them would show the same."""
     config: StreamConfig | None = field(default=None, validator=_is(StreamConfig, type(None)))
     edit: bool = field(default=False, validator=_FLAG)
     """One message grows instead of several being sent."""
@@ -115,6 +119,8 @@ class Options:
         """Refuse what cannot be meant."""
         if self.ephemeral and self.persona is not None:
             raise BadSetting("ephemeral: what a persona says, everybody in the channel sees")
+        if self.scene and self.reply is True:
+            raise BadSetting("scene: a part of a scene never replies; leave out reply=True")
 
 
 def options(how: How) -> Options:

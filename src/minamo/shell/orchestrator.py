@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 
 import anyio
 from attrs import evolve, field, frozen
@@ -14,6 +14,7 @@ from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
+from minamo.errors import BadRequest
 from minamo.shell.callbacks import call
 from minamo.shell.context import StreamContext
 from minamo.shell.drive import Driver
@@ -52,8 +53,7 @@ class StreamOrchestrator:
 
         Nothing is raised but a cancellation from outside.
         """
-        with self._known(context):
-            return await self._carry(provider, config, context, None)
+        return await self._reachable(context, lambda: self.stream_plain(provider, config, context))
 
     async def stream_once(
         self, provider: Source, config: StreamConfig, context: StreamContext
@@ -62,20 +62,37 @@ class StreamOrchestrator:
 
         Every chunk and every receipt is a sign of life and winds it up again.
         """
-        with self._known(context):
-            return await self.stream_pass(provider, config, context)
+        return await self._reachable(context, lambda: self.stream_pass(provider, config, context))
+
+    async def stream_plain(
+        self, provider: Source, config: StreamConfig, context: StreamContext
+    ) -> StreamResult:
+        """One reply that is made known to stops by the caller."""
+        return await self._carry(provider, config, context, None)
 
     async def stream_pass(
         self, provider: Source, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
-        """One pass of a turn, which is itself what stops are addressed to."""
+        """One pass of a turn, which is itself what stops are addressed to.
+
+        It is under the rolling timeout of a provider's call as well.
+        """
         return await self._carry(provider, config, context, config.sdk_call_timeout_ms)
 
-    def _known(self, context: StreamContext) -> AbstractContextManager[None]:
-        """Let stops find the stream until the block is left."""
-        return self.stops.register(
-            context.stream_id, context.channel_id, context.wishes, asker=context.requester
-        )
+    async def _reachable(
+        self, context: StreamContext, stream: Callable[[], Awaitable[StreamResult]]
+    ) -> StreamResult:
+        """Stream while stops can find it; one that they could not tell from another is refused."""
+        with ExitStack() as stack:
+            try:
+                known = self.stops.register(
+                    context.stream_id, context.channel_id, context.wishes, asker=context.requester
+                )
+                stack.enter_context(known)
+            except BadRequest as error:
+                _LOG.warning("a stream was not begun: %s", error)
+                return StreamResult(status="error", data=Error("api_error", str(error)))
+            return await stream()
 
     async def _carry(
         self,
@@ -137,11 +154,11 @@ class StreamOrchestrator:
             await driver.run(provider, Idle(stream))
             return ()
         growing = _growing(stream, context) if context.edit else None
+        manner = evolve(context.manner, reply_to=None) if context.scene else context.manner
         if growing is None:
-            pause_s = pause_for(HumanizerDegree(config.degree))
-            manner = evolve(context.manner, pause_s=pause_s)
+            manner = evolve(manner, pause_s=pause_for(HumanizerDegree(config.degree)))
         else:  # pages that change have no rest to put elsewhere
-            manner = evolve(context.manner, overflow=None)
+            manner = evolve(manner, overflow=None)
 
         def heard(receipt: Receipt) -> None:
             if growing is not None:

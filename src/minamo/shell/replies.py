@@ -100,7 +100,11 @@ class Replies:
                 source: Source, *, first: bool, suppress_user_errors: bool
             ) -> StreamResult:
                 return await reply.stream(
-                    source, ticket, first=first, suppress_user_errors=suppress_user_errors
+                    source,
+                    ticket,
+                    first=first,
+                    suppress_user_errors=suppress_user_errors,
+                    in_turn=True,
                 )
 
             def show(progress: Progress) -> None:

@@ -29,6 +29,8 @@ ERROR_BYTES_MAX = 65_536
 IMAGE_BYTES_MAX = 5 * 1_048_576
 # ...and 20 MB for a request.
 BODY_BYTES_MAX = 20 * 1_048_576
+# What is remembered leaves room in a request for a system prompt, tools and the next messages.
+CONVERSATION_BYTES_MAX = BODY_BYTES_MAX - 2 * 1_048_576
 STOP_STRINGS_MAX = 16
 
 

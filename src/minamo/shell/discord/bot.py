@@ -9,7 +9,7 @@ import hikari
 from attrs import define, field
 
 from minamo.shell.discord.calls import Calls, answer_of, gone
-from minamo.shell.discord.fields import creating, editing, given
+from minamo.shell.discord.fields import creating, edited_flags, editing, given
 from minamo.shell.sending.sender import Answer, Kind, Post
 
 # What Discord says when a message has a thread; a repetition of a lost call hears it.
@@ -65,6 +65,7 @@ class BotSender:
             message_id,
             given(post.text),
             mentions_reply=post.ping.reply,
+            flags=given(edited_flags(post) or None),
             **editing(post),
         )
         return await self.calls.make(call)

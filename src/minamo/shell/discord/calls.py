@@ -119,7 +119,7 @@ async def whisper(
     await one.create_initial_response(
         hikari.ResponseType.MESSAGE_CREATE,
         text,
-        flags=hikari.MessageFlag.EPHEMERAL,
+        flags=hikari.MessageFlag.EPHEMERAL | hikari.MessageFlag.SUPPRESS_EMBEDS,
         mentions_everyone=False,
         user_mentions=False,
         role_mentions=False,

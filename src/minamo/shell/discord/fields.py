@@ -6,7 +6,7 @@ from typing import Any
 
 import hikari
 
-from minamo.shell.sending.sender import Button, Post
+from minamo.shell.sending.sender import SUPPRESS_EMBEDS, Button, Post
 
 
 def given(value: Any) -> Any:
@@ -29,11 +29,16 @@ def creating(post: Post) -> dict[str, Any]:
 
 
 def editing(post: Post) -> dict[str, Any]:
-    """What a change of a message takes, but for its text."""
+    """What a change of a message takes, but for its text and its flags."""
     asked = allowed(post)
     if post.bare:
         asked["components"] = []
     return asked
+
+
+def edited_flags(post: Post) -> int:
+    """The flags that a change of a message may set: Discord takes this one only."""
+    return post.flags & SUPPRESS_EMBEDS
 
 
 def allowed(post: Post) -> dict[str, Any]:

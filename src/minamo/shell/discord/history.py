@@ -1,7 +1,8 @@
 """What was said before: the chain of replies that a message stands at the end of.
 
-Bounded in every way: so many messages, so many characters, so many pictures.  What cannot be
-fetched ends the chain; a conversation with a shorter memory is still one.
+Bounded in every way: so many messages, so many characters, so many pictures, and in all no more
+than a request to a provider may have.  What cannot be fetched ends the chain; a conversation with
+a shorter memory is still one.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from minamo.shell.discord.calls import Calls
 from minamo.shell.discord.targets import name_of
 from minamo.wire.conversation import Message, assistant, user
 from minamo.wire.images import Image
-from minamo.wire.limits import IMAGE_BYTES_MAX
+from minamo.wire.limits import CONVERSATION_BYTES_MAX, IMAGE_BYTES_MAX
+from minamo.wire.options import as_json
 
 T = TypeVar("T")
+
+# Around each message and each picture: braces, quotes and the names of fields.
+_FORM_BYTES = 256
 
 _MENTION = re.compile(r"<@!?(\d+)>")
 # What stands before the reply of a persona, which cannot reply by itself.
@@ -36,7 +41,7 @@ class Memory:
     characters_max: int = 24_000
     """Some six thousand tokens."""
     images_max: int = 4
-    """Each costs a provider as much as a page of text."""
+    """Each costs a provider as much as a page of text.  Where one is left out, a note says so."""
 
 
 @define(eq=False)
@@ -114,32 +119,84 @@ class Chain:
         return found[0] if found else None
 
     async def read(self, messages: Sequence[hikari.PartialMessage]) -> list[Message]:
-        """The messages as a provider understands them; the newest pictures are looked at."""
-        told: list[Message] = []
-        pictures = self._memory.images_max
+        """The messages as a provider understands them; the newest pictures are looked at.
+
+        All of them fit into one request: first the newest words, then the newest pictures.
+        """
+        texts: list[str] = []
+        room = _Room(CONVERSATION_BYTES_MAX, self._memory.images_max)
         for message in reversed(messages):
-            images = await self._images(message, pictures)
-            pictures -= len(images)
             text = plain_text(message, self._me)
+            if not room.take(len(as_json([text, name_of(message)]))) and texts:
+                break
+            texts.append(text)
+        told: list[Message] = []
+        for message, text in zip(reversed(messages), texts, strict=False):
             if self._is_mine(message):
                 if text and _noticed(message) is None:
                     told.append(assistant(text))
-            elif text or images:
-                told.append(user(text, name=name_of(message), images=images))
+                continue
+            images, left_out = await self._images(message, room)
+            said = "\n".join(filter(None, [text, _note(left_out)]))
+            if said or images:
+                told.append(user(said, name=name_of(message), images=images))
         return _joined(told[::-1])
 
-    async def _images(self, message: hikari.PartialMessage, most: int) -> list[Image]:
+    async def _images(self, message: hikari.PartialMessage, room: _Room) -> tuple[list[Image], int]:
+        """The pictures of a message, and how many of them are left out."""
+        pictures = [one for one in message.attachments or () if _is_picture(one)]
         shown: list[Image] = []
-        for one in message.attachments or ():
-            is_picture = (one.media_type or "").startswith("image/")
-            if not is_picture or one.size > IMAGE_BYTES_MAX or len(shown) >= most:
+        for one in pictures:
+            if one.size > IMAGE_BYTES_MAX or not room.has_for_image(one.size):
                 continue
-            data = await self._ask(one.read())
+            data = await self._ask(one.read()) or b""
             try:
-                shown.append(Image(data or b""))
+                image = Image(data)
             except BadRequest:
                 continue  # not a picture that providers take
-        return shown
+            if room.take_image(len(data)):
+                shown.append(image)
+        return shown, len(pictures) - len(shown)
+
+
+@define
+class _Room:
+    """What still fits into a request."""
+
+    bytes: int
+    images: int
+
+    def take(self, size: int) -> bool:
+        """Take so many bytes of it, and the form around them, if there are as many."""
+        if self.bytes < size + _FORM_BYTES:
+            return False
+        self.bytes -= size + _FORM_BYTES
+        return True
+
+    def has_for_image(self, size: int) -> bool:
+        return self.images > 0 and self.bytes >= _as_base64(size) + _FORM_BYTES
+
+    def take_image(self, size: int) -> bool:
+        """Take what a picture of *size* bytes needs, if there is as much."""
+        if not self.has_for_image(size):
+            return False
+        self.images -= 1
+        return self.take(_as_base64(size))
+
+
+def _as_base64(size: int) -> int:
+    return (size + 2) // 3 * 4
+
+
+def _is_picture(one: hikari.Attachment) -> bool:
+    return (one.media_type or "").startswith("image/")
+
+
+def _note(left_out: int) -> str:
+    """Tell the model that there was more to see."""
+    if not left_out:
+        return ""
+    return "[a picture is left out]" if left_out == 1 else f"[{left_out} pictures are left out]"
 
 
 def _noticed(message: hikari.PartialMessage) -> int | None:

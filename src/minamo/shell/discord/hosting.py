@@ -14,7 +14,7 @@ import hikari
 from attrs import define, field, frozen
 
 from minamo.errors import BadSetting, ClientClosed
-from minamo.shell.discord import hear_echoes, webhook_client
+from minamo.shell.discord import BotWebhooks, hear_echoes, webhook_client
 from minamo.shell.discord.calls import Calls
 from minamo.shell.discord.feeding import feed
 from minamo.shell.measuring.looking import Looker
@@ -73,6 +73,7 @@ class Home:
     lanes: Lanes
     webhooks: hikari.api.RESTClient = field(repr=False)
     """For webhooks and interactions: a client that repeats nothing by itself."""
+    own_webhooks: BotWebhooks = field(repr=False)
     calls: Calls = field(factory=Calls, repr=False)
 
 
@@ -125,7 +126,9 @@ class Host:
                 for service in self._services:
                     if isinstance(service, AbstractAsyncContextManager):
                         await stack.enter_async_context(service)
-                webhooks = await stack.enter_async_context(webhook_client(self._url))
+                webhooks = await stack.enter_async_context(
+                    webhook_client(self._url, like=self._bot.rest)
+                )
                 look = None if self._looker is None else self._looker.observer("delivery")
                 lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer, watch=look))
                 if isinstance(self._bot, hikari.GatewayBotAware):
@@ -134,7 +137,7 @@ class Host:
                         stack.callback(feed(self._bot, self._looker))
                 if self._page is not None:
                     await stack.enter_async_context(self._page())
-                told.set_result(Home(lanes, webhooks))
+                told.set_result(Home(lanes, webhooks, BotWebhooks(self._bot.rest)))
                 await leave.wait()
         except Exception as error:
             if told.done():

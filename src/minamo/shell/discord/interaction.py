@@ -5,6 +5,9 @@ twice.  Follow-ups have no nonce and go out at most once.  The token lasts fifte
 that takes longer goes on in the channel, in the bot's own voice, which has nonces.  It does so
 only with a message that Discord certainly did not take, and never with one that only one person
 was to see.
+
+Whether that is so is Discord's to say: whoever deferred, the bot's author or a framework with
+settings of its own, may have done it privately.  Where Discord cannot be asked, all is private.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from attrs import define, field
 
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.calls import Calls, gone, once
-from minamo.shell.discord.fields import creating, editing, given
+from minamo.shell.discord.fields import creating, edited_flags, editing, given
+from minamo.shell.discord.webhook import flagged
 from minamo.shell.sending.sender import EPHEMERAL, Answer, Kind, Lost, Post, PutOff, Rejected, Took
 
 # The token lasts 15 minutes, and then a call on its way would be refused.
@@ -28,11 +32,16 @@ MARGIN_S = 30.0
 # Discord waits 3 s for the first answer; a lost one leaves time for two more.
 DEFER_ATTEMPTS = 3
 DEFER_AGAIN_S = 0.2
+# A bot without a gateway defers with its answer to Discord's request, which may still be on its
+# way when Discord is asked about it; a lost answer is asked for again as well.
+LOOK_ATTEMPTS = 6
+LOOK_AGAIN_S = 0.25
 
 LOADING = 1 << 7
 ANSWERED = "interaction_answered"
+UNANSWERED = "unknown_webhook"
 #: What Discord says when the token is of no use (any more).
-EXPIRED = frozenset({"interaction_expired", "bad_token", "unknown_webhook"})
+EXPIRED = frozenset({"interaction_expired", "bad_token", UNANSWERED})
 #: Why an answer that one person was to see went nowhere: the channel would show it to all.
 EPHEMERAL_EXPIRED = "ephemeral_expired"
 
@@ -48,7 +57,7 @@ class InteractionSender:
     bot: BotSender
     """Who speaks in the channel when the token is over."""
     ephemeral: bool = field(default=False, kw_only=True)
-    """Only the person who asked sees it."""
+    """Only the person who asked sees it; see `is_private`."""
     clock: Callable[[], float] = field(default=time.monotonic, kw_only=True, repr=False)
     calls: Calls = field(factory=Calls, repr=False, kw_only=True)
     # What it says may go to the channel, and there Discord knows nonces.
@@ -57,6 +66,10 @@ class InteractionSender:
     """Why the token is not used any more; empty while it is."""
     _until: float = field(init=False, repr=False)
     _deferred: bool = field(default=False, init=False)
+    _is_foreign: bool = field(default=False, init=False)
+    """The deferral was made by a framework, and may still be on its way to Discord."""
+    _known: bool = field(default=False, init=False)
+    """Whether it is certain what the first answer is: ours, or looked at."""
     _original: Post | None = field(default=None, init=False, repr=False)
     """What the deferred answer became, or was tried to become."""
     _spent: bool = field(default=False, init=False)
@@ -103,11 +116,19 @@ class InteractionSender:
             return Took(None)
         if isinstance(answer, Rejected) and answer.reason in EXPIRED:
             self.fell_back = answer.reason
+            await self._look()
+        self._known = self._known or isinstance(answer, Took)
         return answer
 
     def was_deferred(self) -> None:
-        """Somebody else did it, the way `ephemeral` says."""
-        self._deferred = True
+        """A framework did it; how, Discord is asked when it matters."""
+        self._deferred = self._is_foreign = True
+
+    async def is_private(self) -> bool:
+        """Whether only the person who asked may see the answer and what belongs to it."""
+        if not self._known:
+            await self._look()
+        return self.ephemeral
 
     async def is_waited_for(self) -> bool:
         """Whether nobody has answered, so that Discord still shows "thinking…"."""
@@ -120,8 +141,9 @@ class InteractionSender:
         """Answer: with the first message by editing the deferred one, then with follow-ups."""
         if not self._deferred:
             await self.defer()
+        private = await self.is_private()
         if post.channel_id != self.bot.place:  # a thread started for the reply; tokens reach none
-            return await self.bot.create(post)
+            return Rejected("ephemeral") if private else await self.bot.create(post)
         doubtful = self._unsure and post is self._original
         if self._over():
             return await self._in_channel(post, doubtful=doubtful)
@@ -134,8 +156,11 @@ class InteractionSender:
 
     async def edit(self, post: Post, message_id: int) -> Answer:
         """Change a message that was sent, with the token or, after it, as the bot."""
-        call = self._rest.edit_webhook_message(
-            self.application_id, self._token, message_id, given(post.text), **editing(post)
+        call = flagged(
+            edited_flags(post),
+            lambda: self._rest.edit_webhook_message(
+                self.application_id, self._token, message_id, given(post.text), **editing(post)
+            ),
         )
         return await self._change(post.channel_id, call, lambda: self.bot.edit(post, message_id))
 
@@ -154,7 +179,7 @@ class InteractionSender:
 
     async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
         """Have the bot start a thread; what only one person sees cannot have one."""
-        if self.ephemeral:
+        if await self.is_private():
             return Rejected("ephemeral")
         return await self.bot.start_thread(channel_id, message_id, name)
 
@@ -171,10 +196,13 @@ class InteractionSender:
 
     async def _fill(self, post: Post) -> Answer:
         asked = creating(post)
-        asked.pop("flags", None)  # set by the first answer, and not to be changed
+        asked.pop("flags", None)  # hikari's call has no parameter for them
         answer = await self.calls.make(
-            self._rest.edit_interaction_response(
-                self.application_id, self._token, given(post.text), **asked
+            flagged(
+                edited_flags(post),
+                lambda: self._rest.edit_interaction_response(
+                    self.application_id, self._token, given(post.text), **asked
+                ),
             )
         )
         self._spent = isinstance(answer, Took)
@@ -219,21 +247,42 @@ class InteractionSender:
         return bool(self.fell_back)
 
     async def _look(self) -> None:
-        """Learn what a framework answered: only a deferral is there to be filled."""
-        seen: list[hikari.Message] = []
+        """Learn what the first answer is: only a deferral is there to be filled."""
+        found = await self._first_answer()
+        was_known, self._known = self._known, True
+        if isinstance(found, int):
+            self._spent = not found & LOADING
+            if found & LOADING and self.ephemeral and not found & EPHEMERAL:
+                await self._unshow()
+            self.ephemeral = self.ephemeral or bool(found & EPHEMERAL)
+        elif found != UNANSWERED or self._is_foreign:
+            # Nobody knows.  A follow-up is right: after a deferral Discord makes it the answer,
+            # as private as the deferral is, and otherwise it is as private as its own flag says.
+            if self.ephemeral and not was_known:
+                await self._unshow()
+            self._spent = True
+            self.ephemeral = self.ephemeral or not was_known
+
+    async def _first_answer(self) -> int | str:
+        """The flags of the first answer, or why Discord does not tell them."""
+        seen: list[int] = []
 
         async def look() -> None:
-            seen.append(
-                await self._rest.fetch_interaction_response(self.application_id, self._token)
-            )
+            found = await self._rest.fetch_interaction_response(self.application_id, self._token)
+            seen.append(int(found.flags))
 
-        await self.calls.make(look())
-        flags = int(seen[0].flags) if seen else 0
-        # If nobody knows, a follow-up is right: after a deferral Discord makes it the answer.
-        self._spent = not flags & LOADING
-        if flags & LOADING and self.ephemeral and not flags & EPHEMERAL:
-            await self._unshow()
-        self.ephemeral = self.ephemeral or bool(flags & EPHEMERAL)
+        why = ""
+        for attempt in range(LOOK_ATTEMPTS):
+            if attempt:
+                await anyio.sleep(LOOK_AGAIN_S)
+            answer = await self.calls.make(look())
+            if seen:
+                return seen[0]
+            why = getattr(answer, "reason", "")
+            is_final = isinstance(answer, Rejected)
+            if is_final and not (self._is_foreign and why == UNANSWERED):
+                break
+        return why
 
     async def _unshow(self) -> None:
         """Take back a deferral that everybody sees: what fills it, everybody would see, too."""

@@ -18,9 +18,9 @@ from minamo.shell.telling.wording import Wording
 
 @frozen
 class Speaking:
-    """What a persona needs to speak: the bot's client, one that repeats nothing, the words."""
+    """What a persona needs to speak: its webhooks, a client that repeats nothing, the words."""
 
-    rest: hikari.api.RESTClient
+    own: BotWebhooks
     webhooks: hikari.api.RESTClient
     wording: Wording
     cache: hikari.api.Cache | None = None
@@ -46,7 +46,7 @@ class Speaking:
         words = self.wording.say("reply_notice", name=name, link="{link}")
         return PersonaSender(
             bot.place,
-            _Shelf(BotWebhooks(self.rest), parent),
+            _Shelf(self.own, parent),
             voice,
             bot,
             notice=ReplyNotice(guild_id=target.guild_id, words=words),

@@ -24,7 +24,7 @@ from minamo.shell.outlet import Source
 from minamo.shell.sending.dispatch import Dispatch
 from minamo.shell.sending.sender import SUPPRESS_EMBEDS, Answer, Button, Sender, Took
 from minamo.shell.sending.source import Manner
-from minamo.shell.telling.beside import send_beside
+from minamo.shell.telling.beside import clean_beside, send_beside
 from minamo.shell.telling.notices import notice_for, send_notice
 from minamo.shell.telling.thoughts import Thoughts, tell_thoughts
 from minamo.shell.telling.wording import Wording
@@ -76,8 +76,7 @@ class Reply:
         defer = getattr(self.target.context, "defer", None)
         if defer is not None:
             # The framework keeps count of answers, and must not be surprised by ours.
-            flags = hikari.MessageFlag.EPHEMERAL if self.options.ephemeral else None
-            answer = await sender.calls.make(_deferred(defer, flags))
+            answer = await sender.calls.make(_deferred(defer, private=sender.ephemeral))
             if isinstance(answer, Took):
                 sender.was_deferred()
                 return
@@ -97,22 +96,36 @@ class Reply:
         *,
         first: bool = True,
         suppress_user_errors: bool = False,
+        in_turn: bool = False,
     ) -> StreamResult:
-        """One pass: a reply, or a part of a turn with tools."""
+        """Stream a reply, or *in_turn* one pass of a turn with tools, which has a clock more."""
         context = self._context(ticket, first=first, suppress=suppress_user_errors)
-        return await self.orchestrator.stream_pass(source, self.config, context)
+        pass_ = self.orchestrator.stream_pass if in_turn else self.orchestrator.stream_plain
+        return await pass_(source, self.config, context)
 
     async def tell_thoughts(self, result: StreamResult) -> None:
         """Tell them where the setting says, when the reply is there."""
+        place = self.options.thoughts or self.thoughts
+        if place.place == "nowhere" or not result.thought_log:
+            return
+        # Of what one person was told, only they are to know the thoughts.
+        sender = self.sender
+        private = isinstance(sender, InteractionSender) and await sender.is_private()
+
+        def sender_in(channel_id: int) -> Sender:
+            is_here = channel_id == self.channel_id
+            return sender if private and is_here else self._bot_in(channel_id)
+
         await tell_thoughts(
-            self.options.thoughts or self.thoughts,
+            place,
             result,
             lanes=self.home.lanes,
-            sender_for=self._confidant_in,
-            channel_id=self.target.channel_id,
+            sender_for=sender_in,
+            channel_id=self.channel_id,
             stream_id=self.stream_id,
             wording=self.wording,
-            threads=_Threads(self._bot_in(self.target.channel_id)),
+            config=self.config,
+            threads=None if private else _Threads(self._bot_in(self.channel_id)),
         )
 
     async def tell_error(self, result: StreamResult) -> None:
@@ -128,7 +141,7 @@ class Reply:
     def show_progress(self, progress: Progress) -> None:
         """Let a running tool say a line; nobody waits for it."""
         # Subtext ends with its line.
-        said = f"-# {' '.join(progress.text.split())}"
+        said = f"-# {' '.join(clean_beside(progress.text, self.config).split())}"
         self._progress.show(progress, said)
 
     def withdraw_progress(self) -> None:
@@ -141,7 +154,6 @@ class Reply:
             self.sender,
             lines,
             stream_id=f"{self.stream_id}.{next(self._passes)}",
-            manner=Manner(flags=SUPPRESS_EMBEDS),
         )
 
     async def is_waited_for(self) -> bool:
@@ -174,6 +186,7 @@ class Reply:
             # Nonces are made of it, and each pass counts its messages from the start.
             stream_id=f"{self.stream_id}.{next(self._passes)}",
             manner=self._manner(ticket, first=first),
+            scene=options.scene,
             edit=options.edit,
             fresh=options.fresh,
             wishes=ticket.wishes,
@@ -203,7 +216,7 @@ class Reply:
         bot = self._bot_in(target.channel_id)
         if options.persona is not None:
             cache = getattr(self.bot, "cache", None)
-            speaking = Speaking(self.bot.rest, self.home.webhooks, self.wording, cache)
+            speaking = Speaking(self.home.own_webhooks, self.home.webhooks, self.wording, cache)
             return speaking.sender(options.persona, bot, target)
         if target.interaction is None:
             return bot
@@ -214,25 +227,25 @@ class Reply:
             int(one.id),
             one.token,
             bot,
-            ephemeral=options.ephemeral,
+            ephemeral=options.ephemeral or _defers_privately(target.context),
         )
-
-    def _confidant_in(self, channel_id: int) -> Sender:
-        """Who tells the thoughts there: of what one person was told, only they are to know."""
-        sender = self.sender
-        is_private = isinstance(sender, InteractionSender) and sender.ephemeral
-        return sender if is_private and channel_id == self.channel_id else self._bot_in(channel_id)
 
     def _bot_in(self, channel_id: int) -> BotSender:
         return BotSender(self.bot.rest, channel_id)
 
 
-async def _deferred(defer: Callable[..., Any], flags: hikari.MessageFlag | None) -> None:
-    if flags is None:
+def _defers_privately(context: Any) -> bool:
+    """Whether a command is declared so in arc, whose `defer` does not look at it."""
+    mode = getattr(getattr(context, "command", None), "autodefer", None)
+    return getattr(mode, "name", "") == "EPHEMERAL"
+
+
+async def _deferred(defer: Callable[..., Any], *, private: bool) -> None:
+    if not private:
         await defer()
         return
     try:
-        await defer(flags=flags)
+        await defer(flags=hikari.MessageFlag.EPHEMERAL)
     except TypeError:  # crescent and lightbulb have a word of their own for it
         await defer(ephemeral=True)
 

@@ -37,12 +37,17 @@ class Target:
     context: Any = field(default=None, repr=False)
     """A framework's own; it wants to do the deferring."""
     locale: str | None = None
+    is_located: bool = True
+    """Whether a missing `guild_id` means a direct message; see shell/discord/places.py."""
 
 
 def read_target(target: Any, me: int | None) -> Target:
     """Understand *target*; *me* is the bot's own id, if it is known yet."""
     if isinstance(target, hikari.MessageCreateEvent):
-        return _of_message(target.message, me)
+        # An event tells of a direct message by its kind.
+        return _of_message(
+            target.message, me, direct=isinstance(target, hikari.DMMessageCreateEvent)
+        )
     if isinstance(target, hikari.Message):
         return _of_message(target, me)
     if isinstance(target, Interaction):
@@ -60,7 +65,7 @@ def read_target(target: Any, me: int | None) -> Target:
     raise BadRequest(f"a reply cannot go to a {type(target).__name__}; it goes to {_SHAPES}")
 
 
-def _of_message(message: hikari.Message, me: int | None) -> Target:
+def _of_message(message: hikari.Message, me: int | None, *, direct: bool = False) -> Target:
     named = message.user_mentions_ids
     is_named = me is not None and not isinstance(named, hikari.UndefinedType) and me in named
     answered = message.referenced_message
@@ -72,7 +77,8 @@ def _of_message(message: hikari.Message, me: int | None) -> Target:
         message_id=int(message.id),
         author_id=int(message.author.id),
         author_name=name_of(message),
-        addressed=message.guild_id is None or is_named or is_answer,
+        addressed=direct or is_named or is_answer,
+        is_located=direct or message.guild_id is not None,
     )
 
 

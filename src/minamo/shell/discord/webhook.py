@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 import hikari
-from attrs import define, field
+from attrs import define, evolve, field
 
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.calls import Calls, gone, once
-from minamo.shell.discord.fields import creating, editing, given
+from minamo.shell.discord.fields import creating, edited_flags, editing, given
 from minamo.shell.hushing import hush
 from minamo.shell.sending.sender import Answer, Kind, Post, Rejected
+
+T = TypeVar("T")
+
+_FLAGS: ContextVar[int] = ContextVar("the flags of the edit that is being made", default=0)
 
 
 @define(eq=False)
@@ -67,13 +74,16 @@ class WebhookSender:
 
     async def edit(self, post: Post, message_id: int) -> Answer:
         """Change a message that was sent."""
-        call = self._rest.edit_webhook_message(
-            self.place,
-            self._token,
-            message_id,
-            given(post.text),
-            thread=given(self._thread(post.channel_id)),
-            **editing(post),
+        call = flagged(
+            edited_flags(post),
+            lambda: self._rest.edit_webhook_message(
+                self.place,
+                self._token,
+                message_id,
+                given(post.text),
+                thread=given(self._thread(post.channel_id)),
+                **editing(post),
+            ),
         )
         return await self.calls.make(call)
 
@@ -97,16 +107,37 @@ class WebhookSender:
         return self.thread_id if channel_id == self.bot.place else channel_id
 
 
+async def flagged(flags: int, edit: Callable[[], Awaitable[T]]) -> T:
+    """Make *edit*, a call of a `webhook_client`, with *flags*; to be run in a task of its own.
+
+    Discord takes flags when a message is edited through a token; hikari's methods for that have
+    no parameter for them, as of 2.7.  What writes the body of a request is ours to choose, though.
+    """
+    _FLAGS.set(flags)
+    return await edit()
+
+
+def _dumps(body: Any) -> bytes:
+    if (flags := _FLAGS.get()) and isinstance(body, Mapping):
+        body = {**body, "flags": flags}
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
 @asynccontextmanager
-async def webhook_client(url: str | None = None) -> AsyncIterator[hikari.api.RESTClient]:
+async def webhook_client(
+    url: str | None = None, *, like: hikari.api.RESTClient | None = None
+) -> AsyncIterator[hikari.api.RESTClient]:
     """A client for webhooks and interactions, which repeats nothing by itself.
 
+    It uses the proxy, the certificates and the timeouts of *like*, the bot's own client.
     Connections are not kept: one that Discord closed in between would turn into a message of
     which nobody knows whether it arrived.
     """
     hush()
     app = hikari.RESTApp(
-        http_settings=hikari.impl.HTTPSettings(force_close_transports=True),
+        http_settings=_http(like),
+        proxy_settings=_proxy(like),
+        dumps=_dumps,
         max_retries=0,
         url=url,
     )
@@ -116,3 +147,15 @@ async def webhook_client(url: str | None = None) -> AsyncIterator[hikari.api.RES
             yield client
     finally:
         await app.close()
+
+
+def _http(like: hikari.api.RESTClient | None) -> hikari.impl.HTTPSettings:
+    known = like.http_settings if like is not None else None
+    if not isinstance(known, hikari.impl.HTTPSettings):
+        known = hikari.impl.HTTPSettings()
+    return evolve(known, force_close_transports=True)
+
+
+def _proxy(like: hikari.api.RESTClient | None) -> hikari.impl.ProxySettings | None:
+    known = like.proxy_settings if like is not None else None
+    return known if isinstance(known, hikari.impl.ProxySettings) else None

@@ -1,4 +1,8 @@
-"""Where the bot's webhooks come from."""
+"""Where the bot's webhooks come from.
+
+Only those that its own application made are used: whoever made another knows its token, and can
+read and delete what is said with it.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +20,15 @@ class BotWebhooks:
     _rest: hikari.api.RESTClient = field(repr=False)
     _name: str = "minamo"
     _calls: Calls = field(factory=Calls, repr=False, kw_only=True)
+    _application_id: int | None = field(default=None, init=False)
 
     async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | Answer:
         """Id and token of a webhook that is ours, or why there is none; *anew* makes another."""
         found: list[hikari.IncomingWebhook] = []
 
         async def look() -> None:
-            every = [] if anew else await self._rest.fetch_channel_webhooks(channel_id)
-            # Discord shows the token only of webhooks that this bot made.
-            found.extend(x for x in every if isinstance(x, hikari.IncomingWebhook) and x.token)
+            if not anew:
+                found.extend(await self._own(channel_id))
             if not found:
                 found.append(await self._rest.create_webhook(channel_id, self._name))
 
@@ -32,3 +36,11 @@ class BotWebhooks:
         if not found or found[0].token is None:
             return answer
         return int(found[0].id), found[0].token
+
+    async def _own(self, channel_id: int) -> list[hikari.IncomingWebhook]:
+        every = await self._rest.fetch_channel_webhooks(channel_id)
+        incoming = [one for one in every if isinstance(one, hikari.IncomingWebhook) and one.token]
+        if incoming and self._application_id is None:
+            # Not the bot's own id: those of old bots differ.
+            self._application_id = int((await self._rest.fetch_application()).id)
+        return [one for one in incoming if one.application_id == self._application_id]

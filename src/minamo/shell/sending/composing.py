@@ -10,7 +10,7 @@ from minamo.machine.machine import Observer
 from minamo.shell.sending.delivery import Delivery
 from minamo.shell.sending.overflow import Overflowing
 from minamo.shell.sending.receipts import Receipt, nonce_for
-from minamo.shell.sending.sender import File, Kind, Post, Sender
+from minamo.shell.sending.sender import SUPPRESS_EMBEDS, File, Kind, Post, Sender
 from minamo.shell.sending.source import Manner, Source, Text
 
 
@@ -82,7 +82,10 @@ class Composer:
 
     def plain(self) -> Post:
         """The edit that takes the button away."""
-        return Post(channel_id=self.channel_id, text="", ping=self.manner.ping, bare=True)
+        manner = self.manner
+        return Post(
+            channel_id=self.channel_id, text="", ping=manner.ping, flags=manner.flags, bare=True
+        )
 
     def _delivery(self, post: Post, kind: Kind, target: int, at: float) -> Delivery:
         made = Delivery(
@@ -96,6 +99,10 @@ class Composer:
 
     def _post(self, text: str, *, is_new: bool, ending: bool) -> Post:
         first, manner = self.count == 0, self.manner
+        embed = manner.embed if first else None
+        flags = manner.flags
+        if embed is not None and not text:
+            flags &= ~SUPPRESS_EMBEDS  # it would hide this one, and there is no address to preview
         has_nonce = is_new and self.sender.has_nonce
         place = self.channel_id
         if self.overflow is not None and self.overflow.thread_id is not None:
@@ -106,8 +113,8 @@ class Composer:
             nonce=nonce_for(self.stream_id, self.count) if has_nonce else None,
             reply_to=manner.reply_to if first else None,
             ping=manner.ping,
-            flags=manner.flags,
-            embed=manner.embed if first else None,
+            flags=flags,
+            embed=embed,
             # A reply that is whole when it appears has nothing to be stopped.
             button=manner.button if first and not ending else None,
         )

@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import define, field, frozen
 
 from minamo.shell.sending.overflow import Overflow
-from minamo.shell.sending.sender import NOBODY, Button, Embed, Ping
+from minamo.shell.sending.sender import NOBODY, SUPPRESS_EMBEDS, Button, Embed, Ping
 
 
 class Text(Protocol):
@@ -60,9 +60,10 @@ class Manner:
     reply_to: int | None = None
     """What the first message replies to."""
     ping: Ping = NOBODY
-    flags: int = 0
+    flags: int = SUPPRESS_EMBEDS
+    """Discord's; by default nothing is fetched from the addresses in a text."""
     embed: Embed | None = None
-    """Goes with the first message."""
+    """Goes with the first message, and is seen if that has no text or previews are on."""
     pause_s: Callable[[int], float] | None = None
     """How long to pretend to type so many characters."""
     overflow: Overflow | None = None

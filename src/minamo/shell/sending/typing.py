@@ -69,9 +69,11 @@ class Typing:
                 await self._rest()
 
     def hide(self) -> None:
-        """Not again."""
+        """Not again; a call that is out ends by itself, and one that waits is not made."""
         self._over = True
         self._change()
+        if not self._calling:
+            self._scope.cancel()
 
     def end(self) -> None:
         """Stop at once; only for closing."""

@@ -26,6 +26,8 @@ STREAMS_PER_CHANNEL_MAX = 64
 CONTEXT_BYTES_MAX = 4096
 
 Op = Literal["put", "wished", "forget", "runs"]
+Person = str | int
+"""A person's id, as text or as a number; hikari's are numbers."""
 
 
 @frozen(slots=True)
@@ -60,17 +62,18 @@ class Board:
 
     @contextmanager
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes, asker: str | None = None
+        self, stream_id: str, channel_id: int, wishes: Wishes, asker: Person | None = None
     ) -> Iterator[None]:
         """Make a stream reachable until the block is left, however that happens."""
         stream_id, channel_id = checked_stream_id(stream_id), checked_channel_id(channel_id)
+        asked_by = None if asker is None else checked_id("asker", asker)
         if stream_id in self.streams:
             raise BadRequest(f"stream_id {stream_id!r} runs already; each stream needs its own")
         here = self._channels.setdefault(channel_id, [])
         if len(here) >= STREAMS_PER_CHANNEL_MAX:
             raise BadRequest(f"{STREAMS_PER_CHANNEL_MAX} streams run in channel {channel_id}")
         here.append(stream_id)
-        self.streams[stream_id] = Registration(channel_id, wishes, asker)
+        self.streams[stream_id] = Registration(channel_id, wishes, asked_by)
         try:
             yield
         finally:
@@ -114,7 +117,9 @@ def _done(op: Op, wishes: Wishes, wish: Wish | None) -> bool:
             assert_never(op)
 
 
-def addressed(stream_id: str | None, channel_id: int | None, asker: str | None = None) -> Address:
+def addressed(
+    stream_id: str | None, channel_id: int | None, asker: Person | None = None
+) -> Address:
     """An address, if exactly one of its two forms was given."""
     if (stream_id is None) == (channel_id is None):
         raise BadRequest("give either stream_id= or channel_id=, one of the two")
@@ -142,20 +147,21 @@ def checked_channel_id(channel_id: object) -> int:
 
 
 def checked_id(name: str, person: object) -> str:
-    """A person's id, as a short printable word."""
+    """A person's id, as a short printable word; a number, such as hikari's, is one as well."""
+    if isinstance(person, int) and not isinstance(person, bool):
+        person = str(int(person))
     if not _is_word(person):
         raise BadRequest(
-            f"{name} must be an id of 1 to {ID_LENGTH_MAX} printable characters, or None"
+            f"{name} must be an id, a number or 1 to {ID_LENGTH_MAX} printable characters, or None"
         )
     return person
 
 
 def checked_wish(
-    kind: WishKind, requester: str | None, context: Mapping[str, object] | None
+    kind: WishKind, requester: Person | None, context: Mapping[str, object] | None
 ) -> Wish:
     """A wish that can travel to another process, whether it has to or not."""
-    if requester is not None:
-        requester = checked_id("requester", requester)
+    asked_by = None if requester is None else checked_id("requester", requester)
     try:
         told = msgspec.json.encode(dict(context or {}))
         if len(told) > CONTEXT_BYTES_MAX:
@@ -165,7 +171,7 @@ def checked_wish(
     # Its own words are not repeated: they quote what may be private.
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         raise BadRequest("context must be a mapping of names to plain JSON values") from None
-    return Wish(kind=kind, requester=requester, context=kept)
+    return Wish(kind=kind, requester=asked_by, context=kept)
 
 
 def _is_word(text: object) -> TypeGuard[str]:

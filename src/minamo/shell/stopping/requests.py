@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Protocol
 
-from minamo.shell.stopping.board import Address, Op, addressed, checked_wish
+from minamo.shell.stopping.board import Address, Op, Person, addressed, checked_wish
 from minamo.shell.stopping.wishes import Wish
 
 
@@ -38,9 +38,9 @@ async def request_stop(
     *,
     stream_id: str | None = None,
     channel_id: int | None = None,
-    requester: str | None = None,
+    requester: Person | None = None,
     context: Mapping[str, object] | None = None,
-    asker: str | None = None,
+    asker: Person | None = None,
 ) -> Reach:
     """A person's stop; without a requester the system's own.  With an *asker*, only of theirs."""
     wish = checked_wish("user", requester, context)
@@ -52,7 +52,7 @@ async def request_follow_up(
     *,
     stream_id: str | None = None,
     channel_id: int | None = None,
-    requester: str | None = None,
+    requester: Person | None = None,
     context: Mapping[str, object] | None = None,
 ) -> Reach:
     """Make way for a newer message."""
@@ -65,7 +65,7 @@ async def kill(
     *,
     stream_id: str | None = None,
     channel_id: int | None = None,
-    requester: str | None = None,
+    requester: Person | None = None,
     context: Mapping[str, object] | None = None,
 ) -> Reach:
     """An operator's stop: at once, and what was not sent is dropped."""

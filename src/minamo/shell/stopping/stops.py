@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 from minamo.shell.stopping import requests
-from minamo.shell.stopping.board import Address, Board, Op, checked_channel_id
+from minamo.shell.stopping.board import Address, Board, Op, Person, checked_channel_id
 from minamo.shell.stopping.requests import Reach
 from minamo.shell.stopping.wishes import Wish, Wishes
 
@@ -25,7 +25,7 @@ class Stops(Protocol):
     """A registry of running streams.  Requests take `stream_id=` or `channel_id=`, one of them."""
 
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes, asker: str | None = None
+        self, stream_id: str, channel_id: int, wishes: Wishes, asker: Person | None = None
     ) -> AbstractContextManager[None]:
         """Make a stream reachable until the block is left; *asker* is who it is for, if known."""
         ...
@@ -35,9 +35,9 @@ class Stops(Protocol):
         *,
         stream_id: str | None = None,
         channel_id: int | None = None,
-        requester: str | None = None,
+        requester: Person | None = None,
         context: Mapping[str, object] | None = None,
-        asker: str | None = None,
+        asker: Person | None = None,
     ) -> Reach:
         """A person's stop (the system's own without a requester): what was said is still sent.
 
@@ -50,7 +50,7 @@ class Stops(Protocol):
         *,
         stream_id: str | None = None,
         channel_id: int | None = None,
-        requester: str | None = None,
+        requester: Person | None = None,
         context: Mapping[str, object] | None = None,
     ) -> Reach:
         """Make way for a newer message.  Never overrides a person's stop, though it reaches."""
@@ -61,7 +61,7 @@ class Stops(Protocol):
         *,
         stream_id: str | None = None,
         channel_id: int | None = None,
-        requester: str | None = None,
+        requester: Person | None = None,
         context: Mapping[str, object] | None = None,
     ) -> Reach:
         """An operator's stop: at once, and what was not sent is dropped.  Outranks the others."""
@@ -104,7 +104,7 @@ class MemoryStops:
         return f"MemoryStops(_board={self._board!r})"
 
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes, asker: str | None = None
+        self, stream_id: str, channel_id: int, wishes: Wishes, asker: Person | None = None
     ) -> AbstractContextManager[None]:
         """Make a stream reachable until the block is left, however that happens."""
         return self._board.register(stream_id, channel_id, wishes, asker)

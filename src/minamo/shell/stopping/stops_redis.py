@@ -23,7 +23,7 @@ from minamo.errors import BadSetting
 from minamo.shell.stopping import requests
 from minamo.shell.stopping.announcing import Announcer
 from minamo.shell.stopping.asking import Asking
-from minamo.shell.stopping.board import Address, Board, Op, checked_channel_id
+from minamo.shell.stopping.board import Address, Board, Op, Person, checked_channel_id
 from minamo.shell.stopping.redis_link import asked, checked_prefix, end
 from minamo.shell.stopping.requests import Reach
 from minamo.shell.stopping.wishes import Wish, Wishes
@@ -95,7 +95,7 @@ class RedisStops:
 
     @contextmanager
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes, asker: str | None = None
+        self, stream_id: str, channel_id: int, wishes: Wishes, asker: Person | None = None
     ) -> Iterator[None]:
         """Make a stream reachable from every process until the block is left."""
         with self._board.register(stream_id, channel_id, wishes, asker):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import anyio
 
+from minamo.core.clean import clean
+from minamo.core.config import StreamConfig
 from minamo.shell.sending.dispatch import Dispatch
 from minamo.shell.sending.lanes import Lanes
 from minamo.shell.sending.receipts import Receipt
@@ -45,6 +47,17 @@ async def send_beside(
     except Exception as error:  # noqa: BLE001 - beside a reply nothing may go wrong, only missing
         _LOG.warning("a message beside a reply failed", extra={"kind": type(error).__name__})
         return (not_sent(channel_id, "unexpected", sum(map(len, texts))),)
+
+
+def clean_beside(text: str, config: StreamConfig) -> str:
+    """A model's or a tool's words as they may be shown: by the rules that hold for the reply."""
+    return clean(
+        text,
+        off=config.clean_off,
+        mentions=config.mentions,
+        first=False,
+        uncensor_unicode_space=config.uncensor_unicode_space,
+    ).text
 
 
 def _still_out(one: Dispatch) -> tuple[Receipt, ...]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import get_args
 
 from attrs import frozen
 
-from minamo.core.chunks import Error
+from minamo.core.chunks import Error, ErrorKind
+from minamo.core.clean import clean
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.shell.sending.lanes import Lanes
@@ -105,7 +107,9 @@ def notice_for(
 
 def _about_error(result: StreamResult, wording: Wording, *, quote: bool) -> Embed:
     error = result.data if isinstance(result.data, Error) else Error("api_error")
-    lines = [wording.say(f"error_{error.kind}")]
+    # An adapter that others wrote may name a kind of its own.
+    kind = error.kind if error.kind in get_args(ErrorKind) else "api_error"
+    lines = [wording.say(f"error_{kind}")]
     if quote and (words := quotable(error.message)):
         lines.append(f"> {words}")
     if error.retryable or error.retry_after is not None:
@@ -145,7 +149,7 @@ def _embed(wording: Wording, title: str, lines: list[str], result: StreamResult)
 
 def quotable(words: str) -> str:
     """A provider's words as one harmless line; empty if they may hold a secret."""
-    line = " ".join(words.split())
+    line = " ".join(clean(words, first=False).text.split())
     if not line or _SECRET.search(line):
         return ""
     return _FORMATTING.sub(r"\\\1", shorten(line, _QUOTE_MAX))

@@ -1,7 +1,7 @@
 """Where a reply's thoughts go: nowhere, a log channel, a spoiler below it, or a thread.
 
-Thoughts are long and of interest to few.  Wherever they are told, it is after the reply, as plain
-text of ours that pings nobody, and in a bounded number of messages.
+Thoughts are long and of interest to few.  Wherever they are told, it is after the reply, cleaned as
+the reply is, in messages that ping nobody and show no previews, and in a bounded number of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, get_args
 import anyio
 from attrs import Attribute, field, frozen
 
+from minamo.core.config import StreamConfig
 from minamo.core.ledger import Ledger
 from minamo.core.result import StreamResult
 from minamo.core.surrogates import Surrogates
@@ -21,7 +22,7 @@ from minamo.shell.sending.lanes import Lanes
 from minamo.shell.sending.receipts import Receipt
 from minamo.shell.sending.sender import Embed, Sender
 from minamo.shell.sending.source import Manner
-from minamo.shell.telling.beside import not_sent, send_beside
+from minamo.shell.telling.beside import clean_beside, not_sent, send_beside
 from minamo.shell.telling.thought_texts import log_embeds, plainly, spoilers
 from minamo.shell.telling.wording import Wording
 
@@ -71,6 +72,7 @@ async def tell_thoughts(
     channel_id: int,
     stream_id: str,
     wording: Wording,
+    config: StreamConfig | None = None,
     threads: Threads | None = None,
     deadline_s: float = TELL_S,
 ) -> tuple[Receipt, ...]:
@@ -79,8 +81,11 @@ async def tell_thoughts(
     *sender_for* makes the sender for a channel or thread.  Never raises but for a cancellation
     from outside.  What could not be told, or not all of it, is in the receipts.
     """
-    text = _whole("\n\n".join(one.strip() for one in result.thought_log if one.strip()))
-    if not text or place.place == "nowhere":
+    if place.place == "nowhere":
+        return ()
+    said = _whole("\n\n".join(one.strip() for one in result.thought_log if one.strip()))
+    text = clean_beside(said, config or StreamConfig()).strip()
+    if not text:
         return ()
     tell = _Telling(lanes, sender_for, f"{stream_id}/thoughts", anyio.current_time() + deadline_s)
     try:

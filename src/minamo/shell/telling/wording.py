@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import field, frozen
 
+from minamo.core.clean import clean
 from minamo.core.redact import shorten
 from minamo.errors import BadSetting
 from minamo.shell.telling.phrases import PHRASES, SLOTS
@@ -48,7 +49,8 @@ def _blank(key: str) -> dict[str, str]:
 def _shown(name: str, value: str | int) -> str:
     if name in _AS_IT_IS or isinstance(value, int):
         return str(value)
-    return _FORMATTING.sub(r"\\\1", shorten(value, _VALUE_MAX, printable=False))
+    plain = " ".join(clean(value, first=False).text.split())
+    return _FORMATTING.sub(r"\\\1", shorten(plain, _VALUE_MAX, printable=False))
 
 
 def _checked(own: object) -> Mapping[str, Mapping[str, str]]:

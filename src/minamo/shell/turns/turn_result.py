@@ -48,6 +48,16 @@ class TurnResult:
         """The result of the last reply; None if nothing was asked."""
         return self.results[-1] if self.results else None
 
+    @property
+    def details_content(self) -> str:
+        """The details of all replies, with a blank line between two."""
+        return joined(one.details_content for one in self.results)
+
+    @property
+    def thought_log(self) -> tuple[str, ...]:
+        """The thoughts of all replies."""
+        return tuple(thought for one in self.results for thought in one.thought_log)
+
     def as_stream_result(self) -> StreamResult:
         """The whole turn as if it had been one stream."""
         results, last = self.results, self.last
@@ -56,9 +66,9 @@ class TurnResult:
             status=self.status,
             data=self.data,
             accumulated_text=self.accumulated_text,
-            details_content=joined(one.details_content for one in results),
+            details_content=self.details_content,
             stop_reason=self.stop_reason,
-            thought_log=tuple(thought for one in results for thought in one.thought_log),
+            thought_log=self.thought_log,
             continuation_prefill=last.continuation_prefill if last else "",
             function_calls=calls,
             finish_reason=last.finish_reason if last else "",
