@@ -111,7 +111,7 @@ def fewest(layout: Layout) -> int:
 @given(text=markdown_texts(5))
 def test_there_is_no_way_with_fewer_messages(text: str) -> None:
     text = text[:700].strip() or "x"
-    draft, found, _ = compose(text, "code", Carry(), last=True)
+    draft, found, _ = compose(text, "code", Carry())
     layout = lay_out(draft.text, found, draft.blocks, 100)
     assert len(cuts(layout)) + 1 == fewest(layout)
 

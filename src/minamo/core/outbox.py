@@ -90,13 +90,14 @@ class Outbox:
         if self.config.suppress_text_output:
             return []
         first, last = waiting[0].segment, waiting[-1].segment
-        fitted = self._fit(text, last=not last.torn, mid_line=first.mid_line)
+        fitted = self._fit(evolve(last, text=text, mid_line=first.mid_line))
         if room is not None and len(fitted.messages) > room:
             start = beginning(text, fitted, room)
-            front = self._fit(text[:start], last=False, mid_line=first.mid_line)
+            torn = evolve(first, text=text[:start], torn=True, ahead=text[start:])
+            front = self._fit(torn)
             mid_line = text[start - 1] != "\n"
             marker = front.carry.fence.marker if front.carry.fence else ""
-            rest = joined(text[start:], marker, last.torn, mid_line)
+            rest = joined(text[start:], marker, last, mid_line=mid_line)
             pieces = Piece(text[:start], 0), Piece(text[start:], start)
             batch, left = parts(batch, [(piece,) for piece in pieces])
             self._put_back(rest, left)
@@ -114,7 +115,7 @@ class Outbox:
             self._drop(batch.trail, [Dropped(0, len(text), "blank")])
             return ""
         first, last = waiting[0].segment, waiting[-1].segment
-        self._rest = joined(text, first.fence, last.torn, first.mid_line)
+        self._rest = joined(text, first.fence, last, mid_line=first.mid_line)
         # The limit may leave nothing of it.
         sent = self._account(batch, Fitted((Message((Piece(text, 0),)),), ()))
         return sent[0].text if sent else ""
@@ -177,14 +178,16 @@ class Outbox:
         self._waiting.insert(0, Waiting(segment, shaped, given.trail, given.added, given))
         self.waiting += len(segment.text)
 
-    def _fit(self, text: str, *, last: bool, mid_line: bool) -> Fitted:
+    def _fit(self, segment: Segment) -> Fitted:
         return fit(
-            text,
+            segment.text,
             limit=self.config.max_message_length,
             tables=self.config.tables,
             carry=self._carry,
-            last=last,
-            mid_line=mid_line,
+            last=not segment.torn,
+            cut_off=segment.cut_off,
+            ahead=segment.ahead,
+            mid_line=segment.mid_line,
         )
 
     def _say(self, waiting: Sequence[Waiting], *, plainly: bool = False) -> tuple[str, Given]:
