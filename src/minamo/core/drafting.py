@@ -184,24 +184,29 @@ class _Edge:
                 ahead = draft.retract(len(marker), "blank") + self.ahead
                 found, formatting = evolve(self, ahead=ahead).close(draft)
                 return found, (*formatting, marker)
-        tries = 0
-        while closer := "".join(marker for _, marker in reversed(wanted) if marker not in QUOTES):
-            pieces = len(draft.pieces)
-            if draft.pieces[-1].text[-1] == closer[0]:
-                draft.add(BREAK, "break")
-            draft.add(closer, "closer")
-            closed = self._read(draft)
-            unread = _unread(closed, wanted)
-            if not unread:
-                found = closed
-                break
-            draft.forget(len(draft.pieces) - pieces)
-            tries += 1
-            wanted = [one for one in wanted if one not in unread]
-            if tries > 1:
-                # Each try reads the whole text, and looks are not worth many.
-                wanted = [one for one in wanted if one[1] in _HIDING]
-        return found, tuple(marker for _, marker in wanted)
+        closed = self._add_closers(draft, wanted)
+        if closed is None:
+            # Each try reads the whole text, and looks are not worth more than one.
+            wanted = [one for one in wanted if one[1] in _HIDING]
+            closed = self._add_closers(draft, wanted)
+        if closed is None:
+            wanted = [one for one in wanted if one[1] in QUOTES]
+        return closed or found, tuple(marker for _, marker in wanted)
+
+    def _add_closers(self, draft: Draft, wanted: list[tuple[int, str]]) -> Scan | None:
+        """Close what is *wanted* and read the whole; None, and nothing added, if that fails."""
+        closer = "".join(marker for _, marker in reversed(wanted) if marker not in QUOTES)
+        if not closer:
+            return None
+        pieces = len(draft.pieces)
+        if draft.pieces[-1].text[-1] == closer[0]:
+            draft.add(BREAK, "break")
+        draft.add(closer, "closer")
+        closed = self._read(draft)
+        if not _unread(closed, wanted):
+            return closed
+        draft.forget(len(draft.pieces) - pieces)
+        return None
 
     def _open(self, draft: Draft, found: Scan) -> list[tuple[int, str]]:
         """The openers that are to be closed at the end of the draft."""

@@ -70,6 +70,13 @@ def fit(
     return Fitted(messages, dropped, NOTHING if last else rest)
 
 
+def carry_after(text: str, *, tables: str, carry: Carry, ahead: str, mid_line: bool) -> Carry:
+    """The carry of a *text* that more follows, without the messages."""
+    if not text.strip():
+        return past_blank(carry, text)
+    return compose(text, tables, carry, Follows(last=False, ahead=ahead), mid_line=mid_line)[2]
+
+
 def _as_it_is(text: str) -> Fitted:
     """One message, for text that fits and has nothing in it to look at."""
     start = len(text) - len(text.lstrip())

@@ -99,6 +99,13 @@ FORMATTING_DEPTH_MAX = 12
 # a wider table wraps into noise, and reads better as bullets.
 TABLE_COLUMNS_MAX = 64
 
+# As much as a lane holds.  A longer text is fitted by portions, each of so much of a message in a
+# hundred: nearly four messages, of which the last waits for what comes after it.
+FIT_MAX = 8_000
+FIT_STEP = 380
+# How far behind a portion closers of its formatting are looked for: as far as one message goes.
+AHEAD_MAX = 2_000
+
 # Closing quotes and markers after a full stop, at most.
 SENTENCE_TAIL_MAX = 12
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define
 
 from minamo.core.draft import Block
 from minamo.core.enclosures import SPOILER, Enclosure, Stacks
@@ -32,7 +32,7 @@ _LINE_QUOTE = Enclosure("> ", lines=True)
 _BLOCK_QUOTE = Enclosure(">>> ")
 
 
-@frozen(slots=True)
+@define(slots=True)
 class Scope:
     """A stretch of text walked as one: its bounds, its stack, and where it lies."""
 

@@ -31,6 +31,7 @@ _LOG = logging.getLogger("minamo.stream")
 
 # A source that always has a chunk ready would otherwise keep everybody else from running.
 _TURN_CHUNKS = 16
+_TURN_CHARACTERS = 2_000
 
 
 class Driver:
@@ -56,6 +57,7 @@ class Driver:
         self._progress = progress
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
+        self._turned_at = 0  # how many characters had been read when others last had a turn
         self._outlet: Outlet | None = None
         self._let_go: Callable[[], Iterable[Chunk]] = tuple
         self._closed = False
@@ -166,7 +168,9 @@ class Driver:
             while not self._closed:
                 if outlet.held >= HELD_MAX:
                     await self._wait_for_room(outlet, clocks)
-                if not stream.chunks % _TURN_CHUNKS:
+                read = stream.characters - self._turned_at
+                if not stream.chunks % _TURN_CHUNKS or read >= _TURN_CHARACTERS:
+                    self._turned_at = stream.characters
                     await checkpoint()
                 chunk = await anext(chunks, None)
                 if self._closed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from typing import Any
 
 import anyio
@@ -17,6 +17,9 @@ from minamo.shell.providing.prepared import closing
 from minamo.shell.raising import place_of
 
 _LOG = logging.getLogger("minamo.stream")
+
+# The event loop has other work to do than to read this much text at once.
+TEXT_MAX = 2_000
 
 Line = str | Chunk | tuple[float, str | Chunk]
 """A text or chunk, at once or after some seconds."""
@@ -31,6 +34,15 @@ def _chunk(said: object) -> Chunk:
         raise BadRequest("a source gives text, and this gave None; leave those out")
     kind = type(said).__name__
     raise BadRequest(f"a source gives text, and this gave a {kind}; give the text in it")
+
+
+def _parts(chunk: Chunk) -> Iterator[Chunk]:
+    """The chunk, or if it has a lot of text several with the same."""
+    if not isinstance(chunk, Text) or len(chunk.content) <= TEXT_MAX:
+        yield chunk
+        return
+    for at in range(0, len(chunk.content), TEXT_MAX):
+        yield Text(chunk.content[at : at + TEXT_MAX], () if at else chunk.thoughts)
 
 
 def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
@@ -93,7 +105,8 @@ async def as_chunks(source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk,
             raise BadRequest(f"no async iterable of text, but a {type(source).__name__}")  # noqa: TRY301
         async with closing(source) as items:
             async for item in items:
-                yield _chunk(item)
+                for chunk in _parts(_chunk(item)):
+                    yield chunk
     except BadRequest as error:  # our own words
         _LOG.warning("the source of a reply is wrong: %s", error)
         failure = Error("api_error", f"the provider failed: {error}")
