@@ -61,20 +61,20 @@ def compose(
     """Draft *text*; give also what a walk through the draft found, and the new carry."""
     draft, found, rest, failed = _draft(text, tables, carry, follows, mid_line=mid_line)
     if failed:
-        # Something carried, italics most likely, that the new text makes impossible.
-        kept = [marker for marker in carry.formatting if marker not in failed]
-        fewer = evolve(carry, formatting=tuple(kept))
-        draft, found, rest, failed = _draft(text, tables, fewer, follows, mid_line=mid_line)
-    if failed:
-        fewer = evolve(carry, formatting=_hiding(carry.formatting))
-        draft, found, rest, _ = _draft(text, tables, fewer, follows, mid_line=mid_line)
+        # Something carried, italics most likely, that the new text makes impossible.  Each try
+        # reads the whole text, and looks are not worth many.
+        fewer = tuple(marker for marker in carry.formatting if marker in _HIDING)
+        plain = evolve(follows, ahead="")
+        draft, found, rest, _ = _draft(
+            text, tables, evolve(carry, formatting=fewer), plain, mid_line=mid_line
+        )
     return draft, found, rest
 
 
 def _draft(
     text: str, tables: str, carry: Carry, follows: Follows, *, mid_line: bool
-) -> tuple[Draft, Scan, Carry, list[str]]:
-    """The same; give also which of the openers carried over are not read as openers."""
+) -> tuple[Draft, Scan, Carry, bool]:
+    """The same; tell also whether an opener carried over is not read as one."""
     draft = Draft(text)
     at, formatting, fence = write_front(draft, carry)
     front = draft.length
@@ -89,7 +89,7 @@ def _draft(
     line_ends = 0 if end.mark or end.fence else line_ends_in(text[len(text.rstrip()) :])
     if not draft.length:
         rest = (*formatting, end.mark) if end.mark else formatting
-        return draft, scan(""), Carry(rest, end.fence, end.table, line_ends), []
+        return draft, scan(""), Carry(rest, end.fence, end.table, line_ends), False
     known = follows.ahead and not (end.fence or end.table)
     ahead = text[end.stop :] + follows.ahead if known else ""
     edge = _Edge(front, follows, ahead, mid_line=line_ends < 2)
@@ -99,12 +99,7 @@ def _draft(
         formatting = (*formatting, end.mark)
     if not end.table and LINE_QUOTE not in formatting:
         line_ends = 0
-    carry = Carry(formatting, end.fence, end.table, line_ends)
-    return draft, found, carry, [marker for _, marker in failed]
-
-
-def _hiding(formatting: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(marker for marker in formatting if marker in _HIDING)
+    return draft, found, Carry(formatting, end.fence, end.table, line_ends), bool(failed)
 
 
 def _next_line(text: str) -> int:
@@ -186,7 +181,6 @@ class _Edge:
                 return found, (*formatting, marker)
         closed = self._add_closers(draft, wanted)
         if closed is None:
-            # Each try reads the whole text, and looks are not worth more than one.
             wanted = [one for one in wanted if one[1] in _HIDING]
             closed = self._add_closers(draft, wanted)
         if closed is None:
