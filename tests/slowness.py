@@ -31,6 +31,7 @@ from minamo.inspect.tracks import Tracks
 from minamo.inspect.why import Books, fates
 from minamo.shell.sending.editing import Pages
 from minamo.shell.sending.growing import Growing
+from minamo.shell.sending.receipts import Receipt
 from minamo.shell.telling.notices import quotable
 from minamo.shell.telling.thought_texts import MESSAGES_MAX, log_embeds, plainly, spoilers
 from minamo.shell.telling.wording import Languages
@@ -38,7 +39,9 @@ from minamo.shell.telling.wording import Languages
 SIZE = 8_000
 """What a lane holds."""
 LIMIT_S = 0.05
-"""The event loop is never held longer than this."""
+"""The event loop is never held longer than this, on a computer with nothing else to do..."""
+REFERENCE_S = 0.004
+"""...which takes so long for the work of `reference`."""
 
 ATOMS = (
     # Formatting.
@@ -57,6 +60,12 @@ ATOMS = (
     *("é", "e\u0301", "\u0301", "好", "。", "…", "”", "😀", "👨\u200d👩\u200d👧", "\u200d", "\ufe0f"),
     *("🏴\U000e0067\U000e007f", "\u200b", "\u202e", "\u00a0", "\u3000", "ﷺ", "👍🏽", "🇩🇪", "क्ष"),
 )  # fmt: skip
+
+
+# What once took seconds: openers that nothing closes, each looked for anew.
+KNOWN = tuple(
+    (unit, line) for unit in ("*a ", "_Mr. ", "~~_a ", "**a __b ") for line in ("", "> ", "- ")
+)
 
 
 @frozen
@@ -172,22 +181,21 @@ def _told(**settings: object) -> Way:
     """A whole stream, in the parts that a driver gives to it; a lane takes what is ready."""
 
     def way(text: str) -> Iterator[Step]:
-        for size in (2_000, 7):
-            stream = Stream(StreamConfig(**settings))  # type: ignore[arg-type]
-            outbox = stream.actions.outbox
+        stream = Stream(StreamConfig(**settings))  # type: ignore[arg-type]
+        size = (7, 2_000)[crc32(text.encode()) % 2]
 
-            def heard(begin: int, size: int = size, stream: Stream = stream) -> None:
-                for at in range(begin, begin + 2_000, size):
-                    stream.chunk(Text(text[at : min(at + size, begin + 2_000)]))
-                    stream.take_effects()
+        def heard(begin: int) -> None:
+            for at in range(begin, begin + 2_000, size):
+                stream.chunk(Text(text[at : min(at + size, begin + 2_000)]))
+                stream.take_effects()
 
-            for begin in range(0, len(text), 2_000):
-                yield partial(heard, begin)
-            yield stream.end
-            while outbox.waiting:
-                yield partial(_take, stream)
-            stream.flushed()
-            yield stream.result
+        for begin in range(0, len(text), 2_000):
+            yield partial(heard, begin)
+        yield stream.end
+        while stream.actions.outbox.waiting:
+            yield partial(_take, stream)
+        stream.flushed()
+        yield stream.result
 
     return way
 
@@ -200,11 +208,26 @@ def _grown(text: str) -> Iterator[Step]:
     """A reply that grows in place, and is long."""
     stream = Stream(_PLAIN)
     growing = Growing(stream, Pages())
-    for at in range(0, len(text), 500):
-        yield partial(stream.chunk, Text(text[at : at + 500]))
-        growing.touch()
-        if at % 2_000 == 0:
-            yield growing.take
+
+    def change() -> None:
+        for one in growing.take():
+            number = one.target or len(growing.pages.ids) + 1
+            growing.heard(
+                Receipt(outcome="delivered", channel_id=1, index=0, characters=1, kind=one.kind,
+                        message_id=number)
+            )  # fmt: skip
+
+    for _ in range(3):
+        for at in range(0, len(text), 2_000):
+            yield partial(stream.chunk, Text(text[at : at + 2_000]))
+            growing.touch()
+            yield change
+    stream.end()
+    growing.finish()
+    growing.touch()
+    while growing.waiting:
+        yield change
+    yield growing.settle
 
 
 def _thought(text: str) -> Iterator[Step]:
@@ -252,6 +275,22 @@ WAYS: dict[str, Way] = {
 }
 
 
+def reference() -> float:
+    """The processor seconds of a fixed piece of work: other programs slow that down, too."""
+    begin = time.process_time()
+    sum(len(str(number)) for number in range(50_000))
+    return time.process_time() - begin
+
+
+def held_alone(way: Way, text: str, seconds: float) -> float:
+    """What a text that took *seconds* takes on an idle computer; the best of some more tries."""
+    slowness = reference()
+    for _ in range(6):
+        seconds = min(seconds, held(way, text))
+        slowness = min(slowness, reference())
+    return seconds / max(1.0, slowness / REFERENCE_S)
+
+
 def held(way: Way, text: str) -> float:
     """The processor seconds of the longest step."""
     worst = 0.0
@@ -274,21 +313,29 @@ class Find:
 def search(
     name: str, rng: random.Random, texts: int, size: int = SIZE, enough_s: float = LIMIT_S
 ) -> Find:
-    """The slowest of so many *texts*; at one that takes too long, again and again, it ends."""
+    """The slowest of so many *texts*; the search ends at one that takes too long."""
     way, best = WAYS[name], list[Find]()
     for number in range(texts):
-        climbing = best and rng.random() < 0.5
-        saying = changed(rng.choice(best).saying, rng) if climbing else invented(rng)
+        if number < len(KNOWN):
+            saying = Saying((((KNOWN[number][0],), 1),), KNOWN[number][1])
+        elif rng.random() < 0.5:
+            saying = changed(rng.choice(best).saying, rng)
+        else:
+            saying = invented(rng)
         text = saying.text(size)
         seconds = held(way, text)
-        for _ in range(5):
-            # Other programs and the garbage collector disturb; a slow text is slow each time.
-            if best and seconds > best[0].seconds:
-                seconds = min(seconds, held(way, text))
+        if seconds > (best[0].seconds if best else enough_s):
+            seconds = held_alone(way, text, seconds)
         best = sorted([*best, Find(seconds, saying, number + 1)], key=lambda one: -one.seconds)[:6]
         if seconds > enough_s:
             return best[0]
     return Find(best[0].seconds, best[0].saying, texts)
+
+
+def told(name: str, found: Find) -> str:
+    """One line about a find."""
+    took = f"{found.texts:7,} texts, at most {1_000 * found.seconds:5.1f} ms"
+    return f"{name:24} {took}: {ascii(found.saying)[:200]}"
 
 
 def main() -> None:
@@ -305,11 +352,7 @@ def main() -> None:
         rng = random.Random(f"{options.seed} {name}")
         count = max(1, options.texts // len(names))
         found = search(name, rng, count, options.size, options.enough / 1_000)
-        shown = ascii(found.saying)
-        print(
-            f"{name:24} {found.texts:7,} texts, at most {1_000 * found.seconds:6.1f} ms: {shown[:300]}",
-            flush=True,
-        )
+        print(told(name, found), flush=True)
 
 
 if __name__ == "__main__":

@@ -100,9 +100,9 @@ FORMATTING_DEPTH_MAX = 12
 TABLE_COLUMNS_MAX = 64
 
 # As much as a lane holds.  A longer text is fitted by portions, each of so much of a message in a
-# hundred: nearly four messages, of which the last waits for what comes after it.
+# hundred: nearly three messages, of which the last waits for what comes after it.
 FIT_MAX = 8_000
-FIT_STEP = 380
+FIT_STEP = 290
 # How far behind a portion closers of its formatting are looked for: as far as one message goes.
 AHEAD_MAX = 2_000
 

@@ -97,6 +97,8 @@ def _fitted(text: str, room: int, narrow: int = 0) -> Iterator[tuple[list[str], 
     """
     at, count, carry, limit = 0, 0, NOTHING, room
     while at < len(text) and count < MESSAGES_MAX:
+        if narrow and _units(text[at : at + room]) > _UNITS_MAX:
+            limit = narrow  # most likely
         fitted, end = fit_front(
             text[at:],
             room=MESSAGES_MAX - count,
