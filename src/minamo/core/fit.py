@@ -71,9 +71,7 @@ def fit(
 
 
 def carry_after(text: str, *, tables: str, carry: Carry, ahead: str, mid_line: bool) -> Carry:
-    """The carry of a *text* that more follows, without the messages."""
-    if not text.strip():
-        return past_blank(carry, text)
+    """The carry of a *text* that more follows, which is not blank, without the messages."""
     return compose(text, tables, carry, Follows(last=False, ahead=ahead), mid_line=mid_line)[2]
 
 
