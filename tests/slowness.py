@@ -25,6 +25,7 @@ from minamo.core.fences import Fence
 from minamo.core.fit import fit
 from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
+from minamo.core.limits import AHEAD_MAX, FIT_MAX, FIT_STEP, MESSAGE_LENGTH
 from minamo.core.outbox import Outbox
 from minamo.core.stream import Stream
 from minamo.inspect.tracks import Tracks
@@ -63,9 +64,7 @@ ATOMS = (
 
 
 # What once took seconds: openers that nothing closes, each looked for anew.
-KNOWN = tuple(
-    (unit, line) for unit in ("*a ", "_Mr. ", "~~_a ", "**a __b ") for line in ("", "> ", "- ")
-)
+KNOWN = tuple((unit, line) for unit in ("*a ", "_Mr. ", "~~_a ") for line in ("", "> "))
 
 
 @frozen
@@ -138,15 +137,17 @@ _PLAIN = StreamConfig(humanize=False)
 
 def _fitted(**settings: object) -> Way:
     def way(text: str) -> Iterator[Step]:
-        yield lambda: fit(text, **settings)  # type: ignore[arg-type]
+        # Nobody fits more at once.
+        for at in range(0, len(text), FIT_MAX):
+            yield partial(fit, text[at : at + FIT_MAX], **settings)  # type: ignore[arg-type]
 
     return way
 
 
 def _known(text: str) -> Iterator[Step]:
-    """A text of which some is known to follow, with formatting carried into it."""
-    at = len(text) * 3 // 4
-    yield lambda: fit(text[:at], carry=_CARRY, last=False, ahead=text[at:])
+    """A portion of a text, with formatting carried into it, and what is known to follow."""
+    at = MESSAGE_LENGTH * FIT_STEP // 100
+    yield lambda: fit(text[:at], carry=_CARRY, last=False, ahead=text[at : at + AHEAD_MAX])
 
 
 def _cleaned(text: str) -> Iterator[Step]:
@@ -217,7 +218,7 @@ def _grown(text: str) -> Iterator[Step]:
                         message_id=number)
             )  # fmt: skip
 
-    for _ in range(3):
+    for _ in range(2):
         for at in range(0, len(text), 2_000):
             yield partial(stream.chunk, Text(text[at : at + 2_000]))
             growing.touch()
@@ -232,7 +233,7 @@ def _grown(text: str) -> Iterator[Step]:
 
 def _thought(text: str) -> Iterator[Step]:
     for tell in (spoilers, plainly, log_embeds):
-        made = tell(text * 4, _WORDING)
+        made = tell(text * 3, _WORDING)
         for _ in range(MESSAGES_MAX):
             yield partial(next, made, None)  # type: ignore[arg-type]
 
@@ -324,7 +325,7 @@ def search(
             saying = invented(rng)
         text = saying.text(size)
         seconds = held(way, text)
-        if seconds > (best[0].seconds if best else enough_s):
+        if seconds > max(enough_s / 2, best[0].seconds if best else 0.0):
             seconds = held_alone(way, text, seconds)
         best = sorted([*best, Find(seconds, saying, number + 1)], key=lambda one: -one.seconds)[:6]
         if seconds > enough_s:

@@ -102,7 +102,7 @@ def test_p07_time_is_linear(atom: str, figure: Callable[[str], None]) -> None:
 
 @pytest.mark.parametrize("name", WAYS)
 def test_p07_no_text_holds_the_event_loop(name: str) -> None:
-    found = search(name, random.Random(name), 40)
+    found = search(name, random.Random(name), 15)
     assert found.seconds < LIMIT_S, told(name, found)
 
 

@@ -201,7 +201,9 @@ def _enclose(found: Scan, scope: Scope, start: int, close: int | None, enclosure
     found.openers[low] = start
     found.enders[close] = end
     found.firm.append((start, _ink(found, low, close) + 1))
-    found.firm.append((low + len(found.text[low:close].rstrip()) - 1, end))
+    blank = found.text[close - 1].isspace()
+    ink = low + len(found.text[low:close].rstrip()) if blank else close
+    found.firm.append((ink - 1, end))
     if enclosure.opener[0] == "`":
         return end
     if low <= found.split <= close:
@@ -227,6 +229,8 @@ def _token(found: Scan, match: re.Match[str], high: int) -> int:
 
 def _ink(found: Scan, low: int, high: int) -> int:
     """The first position from *low* on that is not blank."""
+    if low < high and not found.text[low].isspace():
+        return low
     ink = _INK.search(found.text, low, high)
     return ink.start() if ink else high
 
