@@ -166,11 +166,13 @@ def _behind(text: str) -> Iterator[Step]:
     parts = [text[at : at + size] for at in range(0, len(text), size)]
     segments = [Segment(part, (Run(0, at * size),)) for at, part in enumerate(parts)]
 
-    def put() -> None:
-        for segment in segments:
+    def put(some: list[Segment]) -> None:
+        for segment in some:
             box.put(segment)
 
-    yield put
+    count = 2_000 // size  # as much as is read at once
+    for at in range(0, len(segments), count):
+        yield partial(put, segments[at : at + count])
     yield lambda: box.take(None, 2)
     while box.waiting:
         yield box.take

@@ -102,10 +102,10 @@ TABLE_COLUMNS_MAX = 64
 TABLE_LABEL_MAX = 80
 
 # Three messages; even a text made to be slow is fitted in less than 50 ms then.  A longer text is
-# fitted by portions, each of so much of a message in a hundred: nearly three messages, of which the
-# last waits for what comes after it.
+# fitted by portions, each of so much of a message in a hundred: nearly two messages, of which the
+# second waits for what comes after it.
 FIT_MAX = 6_000
-FIT_STEP = 290
+FIT_STEP = 195
 # How far behind a portion closers of its formatting are looked for: as far as one message goes.
 AHEAD_MAX = 2_000
 
