@@ -42,7 +42,7 @@ def _text(kind: str, size: int) -> str:
 def _stream(text: str) -> Stream:
     stream = Stream(StreamConfig())
     outbox = stream.actions.outbox
-    stream.actions.idle_lane = lambda: stream.delivered(len(outbox.take(1)))
+    stream.actions.idle_lane = lambda: stream.delivered(len(outbox.take_segment()))
     for at in range(0, len(text), CHUNK):
         stream.chunk(Text(text[at : at + CHUNK]))
     stream.end()
@@ -80,7 +80,7 @@ def _peak_held(kind: str) -> int:
     """The most that lexer and buffer hold at any time, in characters."""
     stream = Stream(StreamConfig())
     outbox = stream.actions.outbox
-    stream.actions.idle_lane = lambda: stream.delivered(len(outbox.take(1)))
+    stream.actions.idle_lane = lambda: stream.delivered(len(outbox.take_segment()))
     text, most = _text(kind, 100_000), 0
     for at in range(0, len(text), CHUNK):
         stream.chunk(Text(text[at : at + CHUNK]))

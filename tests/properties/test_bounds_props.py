@@ -15,6 +15,7 @@ from dice import FIRST, dice
 from minamo.core.buffer import Buffer
 from minamo.core.markers import Markers
 from minamo.core.stream import LIVE
+from slowness import LIMIT_S, WAYS, search, told
 
 
 @pytest.mark.parametrize(
@@ -97,3 +98,26 @@ def test_p07_time_is_linear(atom: str, figure: Callable[[str], None]) -> None:
         f"P7: {atom!r} costs {large / small:.2f} times as much per character at 1 MB as at 10 KB"
     )
     assert large / small < 2.0
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_p07_no_text_holds_the_event_loop(name: str) -> None:
+    found = search(name, random.Random(name), 15)
+    assert found.seconds < LIMIT_S, told(name, found)
+
+
+PARTS = 10
+TEXTS = 100_000 // len(WAYS) // PARTS
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("name", WAYS)
+def test_p07_no_text_that_a_search_finds_holds_the_event_loop(
+    name: str, part: int, figure: Callable[[str], None]
+) -> None:
+    seed = FIRST * PARTS + part
+    found = search(name, random.Random(f"{seed} {name}"), TEXTS)
+    figure(f"P7: {told(name, found)}")
+    assert found.seconds < LIMIT_S, f"seed={seed}: {told(name, found)}"

@@ -111,27 +111,30 @@ def fewest(layout: Layout) -> int:
 @given(text=markdown_texts(5))
 def test_there_is_no_way_with_fewer_messages(text: str) -> None:
     text = text[:700].strip() or "x"
-    draft, found, _ = compose(text, "code", Carry(), last=True)
+    draft, found, _ = compose(text, "code", Carry())
     layout = lay_out(draft.text, found, draft.blocks, 100)
     assert len(cuts(layout)) + 1 == fewest(layout)
 
 
-def cost(atom: str, size: int) -> float:
+def cost(atom: str, size: int, *, last: bool) -> float:
     """Processor seconds per character, the best of a few runs."""
     text = (atom * (size // len(atom) + 1))[:size]
     best = float("inf")
     for _ in range(7 if size < 100_000 else 2):
         start = time.process_time()
-        fit(text)
+        fit(text, last=last)
         best = min(best, time.process_time() - start)
     return best / size
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("atom", [*ATOMS, "word ", "Some prose. ", "**a** ", "~~_", "<a:/", "[a]("])
-def test_p07_the_cost_of_a_character_does_not_grow_with_the_text(atom: str) -> None:
-    small, large = cost(atom, 10_000), cost(atom, 1_000_000)
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize(
+    "atom", [*ATOMS, "word ", "Some prose. ", "**a** ", "~~_", "<a:/", "[a](", "*a ", "> _Mr. \n"]
+)
+def test_p07_the_cost_of_a_character_does_not_grow_with_the_text(atom: str, last: bool) -> None:
+    small, large = cost(atom, 10_000, last=last), cost(atom, 1_000_000, last=last)
     # Whitespace is dropped in microseconds, where a clock tells nothing.
     assert large <= max(2 * small, 1e-7)
 

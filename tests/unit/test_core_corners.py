@@ -109,7 +109,11 @@ def test_the_aggregate_has_a_limit() -> None:
     text = "some words. " * (limits.AGGREGATE_MAX // 12 + 200)
     done = run([text], degree=0)
     audit(done, text)
-    assert len(done.batches) == 2
+    stream = Stream(StreamConfig(degree=0))
+    stream.chunk(Text(text))
+    assert stream.actions.handed == 1
+    stream.end()
+    assert stream.actions.handed == 2
 
 
 def test_code_is_cut_at_a_line_or_else_between_characters() -> None:

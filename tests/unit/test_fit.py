@@ -223,12 +223,22 @@ def test_ten_thousand_characters_under_spoiler_bold_and_fence() -> None:
     assert "".join(fences) == code
 
 
-def test_an_open_spoiler_is_closed_at_the_end_and_other_emphasis_is_not() -> None:
-    assert said("see ||secret") == ["see ||secret||"]
-    assert said("see ||secret |") == ["see ||secret |\u200b||"]
-    assert said("see **bold ||secret") == ["see **bold ||secret||"]
-    assert said("> ||secret\n") == ["> ||secret||"]
-    assert said("`a ||` b") == ["`a ||` b"]
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("see ||secret", "see ||secret||"),
+        ("see ||secret |", "see ||secret |\u200b||"),
+        ("see **bold ||secret", "see **bold ||secret||"),
+        ("> ||secret", "> ||secret||"),
+        ("`a ||` b", "`a ||` b"),
+        ("so: ||", "so: ||"),
+    ],
+)
+def test_only_an_open_spoiler_is_closed_and_only_if_the_reply_was_cut_off(
+    text: str, closed: str
+) -> None:
+    assert said(text) == [text]
+    assert [message.text for message in fit(text, cut_off=True).messages] == [closed]
 
 
 def test_an_opener_right_before_a_cut_moves_to_the_next_message() -> None:

@@ -10,11 +10,12 @@ from minamo.core.pieces import Dropped, Piece, covers
 
 
 def told(*texts: str, tables: str = "code", limit: int = 1950) -> list[list[str]]:
-    """The messages of each text, the carry going from one to the next."""
+    """The messages of each text, the carry going from one to the next; all of it is known."""
     carry, messages = NOTHING, []
     for at, text in enumerate(texts):
         last = at == len(texts) - 1
-        fitted = fit(text, carry=carry, last=last, tables=tables, limit=limit)
+        ahead = "".join(texts[at + 1 :])
+        fitted = fit(text, carry=carry, last=last, ahead=ahead, tables=tables, limit=limit)
         pieces = [piece for message in fitted.messages for piece in message.pieces]
         assert covers(text, pieces, fitted.dropped)
         carry = fitted.carry
@@ -48,8 +49,25 @@ def test_nested_formatting_goes_on() -> None:
 
 
 def test_what_was_reopened_is_closed_at_the_very_end() -> None:
-    assert told("**a", "b") == [["**a**"], ["**b**"]]
-    assert told("**a", "b", "c") == [["**a**"], ["**b**"], ["**c**"]]
+    carry = fit("**a", last=False, ahead="b**").carry
+    for last in (True, False):
+        assert [message.text for message in fit("b", carry=carry, last=last).messages] == ["**b**"]
+
+
+def test_what_is_not_known_to_be_closed_stays_as_written() -> None:
+    assert told("**a", "b") == [["**a"], ["b"]]
+    assert told("**a *b", "c* d") == [["**a *b*"], ["*c* d"]]
+    assert told("**a", "b\n```\n**\n```\n c**")[0] == ["**a"]
+    for marker in ("**", "__", "~~", "*", "_"):
+        fitted = fit(f"say {marker}one", last=False)
+        assert fitted.carry == NOTHING
+        assert fitted.messages[0].text == f"say {marker}one"
+
+
+def test_an_opener_at_the_end_of_a_text_opens_the_next() -> None:
+    assert told("say **", "one** x") == [["say"], ["**one** x"]]
+    assert told("say **_", "one_** x") == [["say"], ["**_one_** x"]]
+    assert told("**", "one** x") == [[], ["**one** x"]]
 
 
 def test_what_looks_literal_is_not_carried() -> None:
@@ -60,12 +78,13 @@ def test_what_looks_literal_is_not_carried() -> None:
 
 
 def test_of_two_lone_markers_only_one_can_be_meant() -> None:
-    assert told("*a *b", "c") == [["*a *b*"], ["*c*"]]
+    assert told("*a *b", "c*") == [["*a *b*"], ["*c*"]]
 
 
 def test_carried_italics_that_cannot_be_are_given_up() -> None:
-    assert told("say *one", "two * three") == [["say *one*"], ["two * three"]]
-    assert told("**say *one", "two * three** x") == [["**say *one***"], ["**two * three** x"]]
+    for carried, text in ((("*",), "two * three"), (("||", "**", "*"), "two * three|| x")):
+        fitted = fit(text, carry=Carry(carried))
+        assert fitted.messages[0].text == carried[0].strip("*") + text
 
 
 def test_a_spoiler_opened_at_the_end_of_a_text_hides_the_next() -> None:
@@ -113,7 +132,7 @@ def test_a_quoted_line_goes_on_until_its_end() -> None:
     assert told("> one", "\ntwo") == [["> one"], ["two"]]
     assert told("> **one\n", "> two** x") == [["> **one**"], ["> **two** x"]]
     assert told("> **one\n\n", "> two** x") == [["> **one"], ["> two** x"]]
-    assert told("> **one", "\n", "\n", "two") == [["> **one**"], [], [], ["two"]]
+    assert told("> ||one", "\n", "\n", "two") == [["> ||one||"], [], [], ["two"]]
     assert told("a\n> ", "two\nthree") == [["a"], ["> two\nthree"]]
     assert told("> **a\n> ", "b** c") == [["> **a**"], ["> **b** c"]]
     assert told("> ", "two") == [[], ["> two"]]

@@ -169,3 +169,12 @@ def test_tables_and_fences_in_turn() -> None:
     assert said(f"{TABLE}\n\n{fence}\n\n{TABLE}\n\n{fence}\n\n{TABLE}") == [
         f"{drawn}\n\n{fence}\n\n{drawn}\n\n{fence}\n\n{drawn}"
     ]
+
+
+def test_a_long_header_is_said_once() -> None:
+    head = "long " * 30
+    rows = "".join(f"| a | {number} |\n" for number in range(500))
+    fitted = fit(f"| {head}| N |\n|---|---|\n{rows}", tables="bullets")
+    shown = "".join(message.text for message in fitted.messages)
+    assert shown.count(head.strip()) == 1
+    assert shown.count("**N**: ") == 500

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from books import audit, fits, run, same
+from minamo.core.chunks import Error, FunctionCall, Text
+from minamo.core.config import StreamConfig
+from minamo.core.stream import Stream
 
 FENCE = "```"
 
@@ -220,13 +223,41 @@ def test_holds_end_at_the_overflow_limit() -> None:
 
 
 def test_formatting_survives_forced_cuts() -> None:
-    text = "**" + "bold words " * 200 + "** and ||" + "secret " * 300 + "|| end."
+    bold = "**" + "bold words " * 40 + "**"
+    text = "plain words " * 60 + bold + " and ||" + "secret " * 300 + "|| end."
     done = run([text])
+    assert any(message.endswith("**") for message in done.messages)
     audit(done, text)
     fits(done)
     for message in done.messages:
         assert message.count("||") % 2 == 0
         assert message.count("**") % 2 == 0
+
+
+def test_a_lone_marker_is_no_formatting_of_what_comes_after_it() -> None:
+    text = "Pass **kwargs on. " + "More words here. " * 150
+    done = run([text])
+    audit(done, text)
+    assert len(done.messages) > 2
+    assert "".join(done.messages).count("**") == 1
+
+
+@pytest.mark.parametrize("ending", ["end", "stop", "error", "call"])
+def test_an_open_spoiler_is_closed_if_the_reply_was_cut_off(ending: str) -> None:
+    text = "a | b | c and a || b"
+    stream = Stream(StreamConfig(humanize=False))
+    stream.chunk(Text(text))
+    match ending:
+        case "end":
+            stream.end()
+        case "stop":
+            stream.stop()
+        case "error":
+            stream.chunk(Error("api_error"))
+        case _:
+            stream.chunk(FunctionCall("roll", {}))
+    (message,) = stream.actions.outbox.take()
+    assert message.text == (text if ending == "end" else text + "||")
 
 
 def test_a_long_table_repeats_its_header() -> None:

@@ -216,7 +216,7 @@ class StreamActions:
     def flush_rest(self, _: object) -> None:
         for text, start in self.front.finish():
             self.buffer.add(text, start)
-        self.buffer.ready.extend(self.buffer.rest())
+        self.buffer.ready.extend(self.buffer.rest(cut_off=self.decided != "end"))
         self._hand_all()
 
     def discard_rest(self, ending: Ending) -> None:

@@ -75,9 +75,9 @@ def cleaned(segment: Segment, config: StreamConfig, *, first: bool) -> Waiting:
     return Waiting(segment, made, trail, added)
 
 
-def joined(text: str, fence: str, torn: bool, mid_line: bool) -> Segment:
-    """A segment made of others, which know where its characters stood."""
-    return Segment(text, (Run(0, 0),), fence, torn, mid_line)
+def joined(text: str, fence: str, last: Segment, *, mid_line: bool) -> Segment:
+    """A segment made of others, up to *last*, which know where its characters stood."""
+    return evolve(last, text=text, runs=(Run(0, 0),), fence=fence, mid_line=mid_line)
 
 
 def leading(waiting: Iterable[Waiting], characters: int) -> list[Waiting]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from minamo.core.boundaries import AGGREGATED, SENTENCES, Boundaries
 from minamo.core.holds import NOTABLE
@@ -49,6 +49,10 @@ class Segment:
     """Ends with formatting open that the next segment goes on with."""
     mid_line: bool = False
     """Begins in a line that an earlier segment began, so what stands there begins no fence."""
+    ahead: str = ""
+    """What was known of the text behind it when it was torn."""
+    cut_off: bool = False
+    """The reply ends here and is not complete."""
 
     @property
     def trail(self) -> Trail:
@@ -167,12 +171,14 @@ class Buffer:
         """No visible text follows for a while: let go of what is complete."""
         self._cut(self._boundaries.settle())
 
-    def rest(self) -> list[Segment]:
-        """Give up everything, complete or not."""
+    def rest(self, *, cut_off: bool = False) -> list[Segment]:
+        """Give up everything, complete or not; *cut_off*: the reply should have gone on."""
         self._cut(self._boundaries.finish())
         self._release(self._boundaries.at, torn=False)
         segments = list(self.ready)
         self.ready.clear()
+        if cut_off and segments:
+            segments[-1] = evolve(segments[-1], cut_off=True)
         return segments
 
     def _note(self, start: int) -> None:
@@ -203,18 +209,19 @@ class Buffer:
                 self._full = self._base + self._token_max
                 return
             offset = self._token_max
-        self._release(self._base + offset, torn=True)
+        self._release(self._base + offset, torn=True, ahead="" if self._fence else text[offset:])
         self._boundaries.forced(self._base, self._join())
         self._set_full()
 
-    def _release(self, position: int, *, torn: bool) -> None:
+    def _release(self, position: int, *, torn: bool, ahead: str = "") -> None:
         text = self._join()
         offset = position - self._base
         if offset:
             # The run that the cut falls into goes on behind it.
             inside = [run for run in self._runs if run.offset < position]
             runs = self._shifted(inside)
-            self.ready.append(Segment(text[:offset], runs, self._opened_in, torn, self._mid_line))
+            part, mid_line = text[:offset], self._mid_line
+            self.ready.append(Segment(part, runs, self._opened_in, torn, mid_line, ahead))
             self._mid_line = text[offset - 1] not in "\r\n"
             self._runs = [inside[-1], *(run for run in self._runs if run.offset >= position)]
         self._parts = [text[offset:]]

@@ -52,7 +52,7 @@ class Draft:
         if start < end:
             self.dropped.append(Dropped(start, end, reason))
 
-    def retract(self, count: int, reason: str) -> None:
+    def retract(self, count: int, reason: str) -> str:
         """Take back the last *count* characters, which were copied, and blanks before them."""
         piece = self.pieces.pop()
         assert piece.start is not None
@@ -60,6 +60,7 @@ class Draft:
         self.length -= len(piece.text)
         self.copy(piece.start, piece.start + len(kept))
         self.drop(piece.start + len(kept), piece.start + len(piece.text), reason)
+        return piece.text[len(kept) :]
 
     def forget(self, count: int) -> None:
         """Take back the last *count* pieces, which were added."""

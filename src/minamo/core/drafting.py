@@ -3,6 +3,9 @@
 Openers carried over are put in front, fences and tables get Discord's form, and closers for
 what is open at the end are put behind.  The draft is then a text like any other, and can be
 read and cut without thinking of the texts before and after it.
+
+An opener in the text is open at its end only if the text that is known to follow closes it, or
+if it hides: any other may be an asterisk.  So one reading of both together tells what to close.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from minamo.core.tables import head_of, next_table
 
 _BARE_QUOTE = re.compile(r" *(?:(>>>|>)[ \t])?\s*")  # a quoted line with nothing on it, or a blank
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
+_MARKER = re.compile(r"[*_~|]")
+_HIDING = (SPOILER, *QUOTES)
 
 
 @frozen(slots=True)
@@ -30,12 +35,46 @@ class _End:
     fence: Fence | None = None
     mark: str = ""  # the mark of a quote with nothing after it yet
     table: str = ""
+    stop: int = 0  # where what is written of the text ends
+
+
+@frozen(slots=True)
+class Follows:
+    """What comes behind a text."""
+
+    last: bool = True  # nothing
+    cut_off: bool = False  # nothing, because the reply was cut off
+    ahead: str = ""  # as much of the next text as is known
+
+    @property
+    def hides(self) -> bool:
+        """Whether a spoiler that is open is closed."""
+        return self.cut_off or not self.last
+
+
+LAST = Follows()
 
 
 def compose(
-    text: str, tables: str, carry: Carry, *, last: bool, mid_line: bool = False
+    text: str, tables: str, carry: Carry, follows: Follows = LAST, *, mid_line: bool = False
 ) -> tuple[Draft, Scan, Carry]:
     """Draft *text*; give also what a walk through the draft found, and the new carry."""
+    draft, found, rest, failed = _draft(text, tables, carry, follows, mid_line=mid_line)
+    if failed:
+        # Something carried, italics most likely, that the new text makes impossible.  Each try
+        # reads the whole text, and looks are not worth many.
+        fewer = tuple(marker for marker in carry.formatting if marker in _HIDING)
+        plain = evolve(follows, ahead="")
+        draft, found, rest, _ = _draft(
+            text, tables, evolve(carry, formatting=fewer), plain, mid_line=mid_line
+        )
+    return draft, found, rest
+
+
+def _draft(
+    text: str, tables: str, carry: Carry, follows: Follows, *, mid_line: bool
+) -> tuple[Draft, Scan, Carry, bool]:
+    """The same; tell also whether an opener carried over is not read as one."""
     draft = Draft(text)
     at, formatting, fence = write_front(draft, carry)
     front = draft.length
@@ -46,23 +85,21 @@ def compose(
         gap = carry.line_ends + line_ends_in(text[: len(text) - len(text.lstrip())])
         head = carry.table if gap < 2 and tables != "raw" else ""
         lines = max(at, _next_line(text)) if mid_line else at
-        end = _write_blocks(draft, at, lines, tables, head, last=last)
+        end = _write_blocks(draft, at, lines, tables, head, last=follows.last)
     line_ends = 0 if end.mark or end.fence else line_ends_in(text[len(text.rstrip()) :])
     if not draft.length:
         rest = (*formatting, end.mark) if end.mark else formatting
-        return draft, scan(""), Carry(rest, end.fence, end.table, line_ends)
-    found, formatting = _close(draft, front, mid_line=line_ends < 2, last=last)
+        return draft, scan(""), Carry(rest, end.fence, end.table, line_ends), False
+    known = follows.ahead and not (end.fence or end.table)
+    ahead = text[end.stop :] + follows.ahead if known else ""
+    edge = _Edge(front, follows, ahead, mid_line=line_ends < 2)
+    found, formatting = edge.close(draft)
     failed = _unread(found, _spans(carry.formatting, draft.text[:front]))
-    if failed:
-        # Something carried, italics most likely, that the new text makes impossible.
-        kept = tuple(marker for marker in carry.formatting if marker != failed[0][1])
-        kept_carry = evolve(carry, formatting=kept)
-        return compose(text, tables, kept_carry, last=last, mid_line=mid_line)
     if end.mark and not set(QUOTES) & set(formatting):
         formatting = (*formatting, end.mark)
     if not end.table and LINE_QUOTE not in formatting:
         line_ends = 0
-    return draft, found, Carry(formatting, end.fence, end.table, line_ends)
+    return draft, found, Carry(formatting, end.fence, end.table, line_ends), bool(failed)
 
 
 def _next_line(text: str) -> int:
@@ -104,7 +141,7 @@ def _write_blocks(draft: Draft, at: int, lines: int, tables: str, head: str, *, 
     draft.copy(at, end)
     draft.drop(max(at, end), bare, "seam")
     draft.drop(max(at, bare), len(text), "blank")
-    return _End(mark=mark, table=head)
+    return _End(mark=mark, table=head, stop=max(at, end))
 
 
 def _bare_quote(text: str, at: int) -> tuple[int, str]:
@@ -122,32 +159,76 @@ def _bare_quote(text: str, at: int) -> tuple[int, str]:
     return bare, mark
 
 
-def _close(draft: Draft, front: int, *, mid_line: bool, last: bool) -> tuple[Scan, tuple[str, ...]]:
-    """Add closers for what is open at the end; tell what that is, the outermost first."""
-    found = _read(draft, front, mid_line=mid_line)
-    wanted = [
-        (at, marker) for at, marker in found.open if not last or marker == SPOILER or at < front
-    ]
-    if wanted and wanted[-1] == (draft.length - 2, SPOILER) and draft.length - 2 >= front:
-        # An opener with nothing after it: there is nothing to hide here.
-        if not last:
-            draft.retract(2, "blank")
-            found, formatting = _close(draft, front, mid_line=mid_line, last=last)
-            return found, (*formatting, SPOILER)
-        wanted.pop()
-    while closer := "".join(marker for _, marker in reversed(wanted) if marker not in QUOTES):
+@frozen(slots=True)
+class _Edge:
+    """The end of a draft, where closers may be needed."""
+
+    front: int  # openers before this were put there
+    follows: Follows
+    ahead: str  # what is known to follow in the same prose
+    mid_line: bool  # the line goes on in the next text
+
+    def close(self, draft: Draft) -> tuple[Scan, tuple[str, ...]]:
+        """Add closers for what is open at the end; tell what that is, the outermost first."""
+        found = self._read(draft)
+        wanted = self._open(draft, found)
+        if wanted and self.front <= wanted[-1][0] == draft.length - len(wanted[-1][1]):
+            # An opener with nothing after it: there is nothing to close here.
+            _, marker = wanted.pop()
+            if not self.follows.last:
+                ahead = draft.retract(len(marker), "blank") + self.ahead
+                found, formatting = evolve(self, ahead=ahead).close(draft)
+                return found, (*formatting, marker)
+        closed = self._add_closers(draft, wanted)
+        if closed is None:
+            wanted = [one for one in wanted if one[1] in _HIDING]
+            closed = self._add_closers(draft, wanted)
+        if closed is None:
+            wanted = [one for one in wanted if one[1] in QUOTES]
+        return closed or found, tuple(marker for _, marker in wanted)
+
+    def _add_closers(self, draft: Draft, wanted: list[tuple[int, str]]) -> Scan | None:
+        """Close what is *wanted* and read the whole; None, and nothing added, if that fails."""
+        closer = "".join(marker for _, marker in reversed(wanted) if marker not in QUOTES)
+        if not closer:
+            return None
         pieces = len(draft.pieces)
         if draft.pieces[-1].text[-1] == closer[0]:
             draft.add(BREAK, "break")
         draft.add(closer, "closer")
-        closed = _read(draft, front, mid_line=mid_line)
-        unread = _unread(closed, wanted)
-        if not unread:
-            found = closed
-            break
+        closed = self._read(draft)
+        if not _unread(closed, wanted):
+            return closed
         draft.forget(len(draft.pieces) - pieces)
-        wanted.remove(unread[0])
-    return found, tuple(marker for _, marker in wanted)
+        return None
+
+    def _open(self, draft: Draft, found: Scan) -> list[tuple[int, str]]:
+        """The openers that are to be closed at the end of the draft."""
+        wanted = _across(draft, self.ahead)
+        taken = {at for start, marker in wanted for at in range(start, start + len(marker))}
+        for at, marker in found.open:
+            meant = at < self.front or marker in QUOTES or self.follows.hides
+            if meant and at not in taken:
+                wanted.append((at, marker))
+        return sorted(wanted)
+
+    def _read(self, draft: Draft) -> Scan:
+        text = mask(_with_line_feeds(draft.text), draft.blocks)
+        return scan(text, mid_line=self.mid_line, front=self.front)
+
+
+def _across(draft: Draft, ahead: str) -> list[tuple[int, str]]:
+    """The openers in the draft that *ahead*, the text behind it, closes."""
+    fence = next_fence(ahead, 0, len(ahead))
+    ahead = ahead[: fence.start()] if fence else ahead
+    if _MARKER.search(ahead) is None:
+        return []
+    text = mask(_with_line_feeds(draft.text), draft.blocks)
+    return scan(text + _with_line_feeds(ahead), split=len(text)).across
+
+
+def _with_line_feeds(text: str) -> str:
+    return text.replace("\r\n", " \n").replace("\r", "\n")
 
 
 def _spans(formatting: tuple[str, ...], front: str) -> list[tuple[int, str]]:
@@ -171,8 +252,3 @@ def _unread(found: Scan, openers: list[tuple[int, str]]) -> list[tuple[int, str]
         for at, marker in openers
         if marker not in QUOTES and not read.issuperset(range(at, at + len(marker)))
     ]
-
-
-def _read(draft: Draft, front: int, *, mid_line: bool) -> Scan:
-    text = draft.text.replace("\r\n", " \n").replace("\r", "\n")
-    return scan(mask(text, draft.blocks), mid_line=mid_line, front=front)

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from minamo.core.assembly import Message, assemble
 from minamo.core.carry import NOTHING, Carry, past_blank
-from minamo.core.drafting import compose
+from minamo.core.drafting import Follows, compose
 from minamo.core.limits import MESSAGE_LENGTH, MESSAGE_LENGTH_MIN, UTF16_MAX
 from minamo.core.pieces import Dropped, Piece
 from minamo.core.places import lay_out
@@ -42,12 +42,17 @@ def fit(
     tables: str = "code",
     carry: Carry = NOTHING,
     last: bool = True,
+    cut_off: bool = False,
+    ahead: str = "",
     mid_line: bool = False,
 ) -> Fitted:
     """Make messages of *text*, each of at most *limit* characters.
 
-    Unless *last*, more text follows, and is fitted with the carry returned here.  With *mid_line*
-    the text goes on in a line that an earlier one began: its beginning opens no fence or table.
+    Unless *last*, more text follows, and is fitted with the carry returned here; *ahead* is as much
+    of it as is known: what that closes is closed here and opened again there, as is a spoiler.
+    *cut_off* says that the reply ends here and is not complete, so that a spoiler is closed.  With
+    *mid_line* the text goes on in a line that an earlier one began: its beginning opens no fence or
+    table.
     """
     if not MESSAGE_LENGTH_MIN <= limit <= UTF16_MAX:
         raise ValueError(f"limit must be {MESSAGE_LENGTH_MIN} to {UTF16_MAX}")
@@ -59,9 +64,15 @@ def fit(
     free = not (carry.formatting or carry.fence or carry.table)
     if free and len(text) <= limit and _PLAIN.match(text):
         return _as_it_is(text)
-    draft, found, rest = compose(text, tables, carry, last=last, mid_line=mid_line)
+    follows = Follows(last, cut_off, ahead)
+    draft, found, rest = compose(text, tables, carry, follows, mid_line=mid_line)
     messages, dropped = assemble(draft, lay_out(draft.text, found, draft.blocks, limit))
     return Fitted(messages, dropped, NOTHING if last else rest)
+
+
+def carry_after(text: str, *, tables: str, carry: Carry, ahead: str, mid_line: bool) -> Carry:
+    """The carry of a *text* that more follows, which is not blank, without the messages."""
+    return compose(text, tables, carry, Follows(last=False, ahead=ahead), mid_line=mid_line)[2]
 
 
 def _as_it_is(text: str) -> Fitted:

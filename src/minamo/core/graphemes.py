@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from wcwidth import iter_graphemes, wcswidth
 
+# Twice what a table may be wide.
+_PART = 128
+
 
 def inner_positions(text: str) -> list[int]:
     """Every position of *text* that lies inside a grapheme cluster, in order."""
@@ -19,7 +22,12 @@ def inner_positions(text: str) -> list[int]:
 
 
 def columns(text: str) -> int:
-    """How many columns of a fixed-width font *text* takes."""
+    """How many columns of a fixed-width font *text* takes; of a long one nearly."""
+    # A run of flags takes time by the square of its length.
+    return sum(_columns(text[at : at + _PART]) for at in range(0, len(text), _PART))
+
+
+def _columns(text: str) -> int:
     width: int = wcswidth(text)
     # -1: there are control characters in it, which have no width; count characters then.
     return width if width >= 0 else len(text)

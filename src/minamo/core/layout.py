@@ -30,6 +30,8 @@ class Layout:
     kept: list[tuple[Enclosure, ...]]  # per stack, the enclosures that are reopened
     open_costs: list[int]  # per stack, the characters it takes to reopen it
     close_costs: list[int]
+    verbatims: list[bool]  # per stack, whether it is code
+    marks: list[bool]  # per stack, whether a quote in it marks its lines one by one
     hold: bytearray
     rank: bytearray = Factory(bytearray)
     starters: set[int] = Factory(set)
@@ -41,12 +43,11 @@ class Layout:
 
     def verbatim(self, at: int) -> bool:
         """Whether whitespace counts at *at*."""
-        enclosures = self.enclosures(at)
-        return bool(enclosures) and enclosures[-1].verbatim
+        return self.verbatims[self.found.inside[at]]
 
     def marked(self, at: int) -> bool:
         """Whether *at* is in a quote whose lines are marked one by one."""
-        return any(enclosure.lines for enclosure in self.enclosures(at))
+        return self.marks[self.found.inside[at]]
 
     def after(self, at: int) -> int:
         """Where the next message begins after a cut at *at*."""

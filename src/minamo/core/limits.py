@@ -98,6 +98,16 @@ FORMATTING_DEPTH_MAX = 12
 # A code block in a desktop window with the member list open shows about this many columns;
 # a wider table wraps into noise, and reads better as bullets.
 TABLE_COLUMNS_MAX = 64
+# A header that is longer is said once and not in every row: a small table would become a book.
+TABLE_LABEL_MAX = 80
+
+# Three messages; even a text made to be slow is fitted in less than 50 ms then.  A longer text is
+# fitted by portions, each of so much of a message in a hundred: nearly two messages, of which the
+# second waits for what comes after it.
+FIT_MAX = 6_000
+FIT_STEP = 195
+# How far behind a portion closers of its formatting are looked for: as far as one message goes.
+AHEAD_MAX = 2_000
 
 # Closing quotes and markers after a full stop, at most.
 SENTENCE_TAIL_MAX = 12

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from minamo.core.batches import Batch, Given, Waiting, cleaned, joined, parts
 from minamo.core.buffer import Segment
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.edits import whole
-from minamo.core.fit import NOTHING, Carry, Fitted, Message, fit
+from minamo.core.fit import NOTHING, Carry, Fitted, Message
 from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
+from minamo.core.limits import FIT_MAX
 from minamo.core.looks import Look, Stood, behind
 from minamo.core.origins import ADDED
 from minamo.core.pieces import Dropped, Piece
+from minamo.core.portions import fit_front
 from minamo.core.provenance import Origin, Trail, marked, through
-from minamo.core.remainder import beginning, shortened
 from minamo.core.said import Said
 
 #: The reasons for which the stream itself takes text back.  A lane that closes has its own.
@@ -80,9 +81,10 @@ class Outbox:
         """The messages of what waits, or of the first *most* segments of it.
 
         An idle lane takes one segment at a time; one that is behind takes them all.  They are no
-        more than *room*; the text of the others goes on waiting.
+        more than *room*, and of a long text no more than can be made at once; the text of the
+        others goes on waiting.
         """
-        waiting, self._waiting = self._waiting[:most], self._waiting[most:] if most else []
+        waiting = self._first(most)
         if not waiting:
             return []
         self.waiting -= sum(len(one.segment.text) for one in waiting)
@@ -90,19 +92,45 @@ class Outbox:
         if self.config.suppress_text_output:
             return []
         first, last = waiting[0].segment, waiting[-1].segment
-        fitted = self._fit(text, last=not last.torn, mid_line=first.mid_line)
-        if room is not None and len(fitted.messages) > room:
-            start = beginning(text, fitted, room)
-            front = self._fit(text[:start], last=False, mid_line=first.mid_line)
+        fitted, start = fit_front(
+            text,
+            room=room,
+            limit=self.config.max_message_length,
+            tables=self.config.tables,
+            carry=self._carry,
+            last=not last.torn,
+            cut_off=last.cut_off,
+            ahead=last.ahead,
+            mid_line=first.mid_line,
+        )
+        if start < len(text):
             mid_line = text[start - 1] != "\n"
-            marker = front.carry.fence.marker if front.carry.fence else ""
-            rest = joined(text[start:], marker, last.torn, mid_line)
+            marker = fitted.carry.fence.marker if fitted.carry.fence else ""
+            rest = joined(text[start:], marker, last, mid_line=mid_line)
             pieces = Piece(text[:start], 0), Piece(text[start:], start)
             batch, left = parts(batch, [(piece,) for piece in pieces])
             self._put_back(rest, left)
-            fitted = evolve(shortened(fitted, room, start), carry=front.carry)
         self._carry = fitted.carry
         return self._account(batch, fitted)
+
+    def take_segment(self) -> list[Message]:
+        """All messages of the first segment, however long it is: for a lane that is idle."""
+        left = self.waiting - len(self._waiting[0].segment.text)
+        messages = self.take(1)
+        while self.waiting > left:
+            messages += self.take(1)
+        return messages
+
+    def _first(self, most: int | None) -> list[Waiting]:
+        """Remove the first *most* segments, or as many of them as are fitted at once."""
+        count = size = 0
+        for one in self._waiting[:most]:
+            size += len(one.segment.text)
+            if count and size > FIT_MAX:
+                break
+            count += 1
+        first, self._waiting = self._waiting[:count], self._waiting[count:]
+        return first
 
     def take_rest(self) -> str:
         """Everything that waits, cleaned and otherwise as written, to be sent as one message."""
@@ -114,7 +142,7 @@ class Outbox:
             self._drop(batch.trail, [Dropped(0, len(text), "blank")])
             return ""
         first, last = waiting[0].segment, waiting[-1].segment
-        self._rest = joined(text, first.fence, last.torn, first.mid_line)
+        self._rest = joined(text, first.fence, last, mid_line=first.mid_line)
         # The limit may leave nothing of it.
         sent = self._account(batch, Fitted((Message((Piece(text, 0),)),), ()))
         return sent[0].text if sent else ""
@@ -186,27 +214,22 @@ class Outbox:
         self._waiting.insert(0, Waiting(segment, shaped, given.trail, given.added, given))
         self.waiting += len(segment.text)
 
-    def _fit(self, text: str, *, last: bool, mid_line: bool) -> Fitted:
-        return fit(
-            text,
-            limit=self.config.max_message_length,
-            tables=self.config.tables,
-            carry=self._carry,
-            last=last,
-            mid_line=mid_line,
-        )
-
     def _say(self, waiting: Sequence[Waiting], *, plainly: bool = False) -> tuple[str, Given]:
         """Say what was taken, humanised unless *plainly*: how it reads now, and what it holds."""
         first, last = (waiting[0].back, waiting[-1].back) if waiting else (None, None)
         since = self._said.size if first is None else first.since
         batch = Given([], [], [], since)
-        text = "".join([self._shape(one, batch, plainly=plainly) for one in waiting])
+        texts: list[str] = []
+        size = 0
+        for one in waiting:
+            texts.append(self._shape(one, batch, size, plainly=plainly))
+            size += len(texts[-1])
+        text = "".join(texts)
         until = self._said.size if last is None else last.until
         return text, Given(batch.trail, batch.said, batch.added, since, until)
 
-    def _shape(self, one: Waiting, batch: Given, *, plainly: bool) -> str:
-        """Say a segment and add it to *batch*."""
+    def _shape(self, one: Waiting, batch: Given, at: int, *, plainly: bool) -> str:
+        """Say a segment and add it to *batch*, in whose text it stands at *at*."""
         text, back = one.cleaned.text, one.back
         seed = self.config.humanize_seed + self._said.count
         said = [self._said.add(text)] if back is None else back.said
@@ -218,10 +241,9 @@ class Outbox:
             self._drop(trail, made.dropped)
             trail, said = through(trail, made.pieces), through(said, made.pieces)
             added, text = marked(added, made.pieces), made.text
-        size = sum([length for _, length in batch.trail])
         batch.trail.extend(trail)
         batch.said.extend(said)
-        batch.added.extend([(size + at, length, reason) for at, length, reason in added])
+        batch.added.extend([(at + offset, size, reason) for offset, size, reason in added])
         return text
 
     @property

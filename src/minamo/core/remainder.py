@@ -1,9 +1,9 @@
-"""Where the rest of a text begins when only some of its messages are wanted."""
+"""A text that is fitted in two parts: where the second begins, and both together."""
 
 from __future__ import annotations
 
-from minamo.core.fit import Fitted
-from minamo.core.pieces import Dropped
+from minamo.core.fit import Fitted, Message
+from minamo.core.pieces import Dropped, Piece
 
 
 def beginning(text: str, fitted: Fitted, count: int) -> int:
@@ -26,3 +26,18 @@ def shortened(fitted: Fitted, count: int, start: int) -> Fitted:
         if one.start < start
     )
     return Fitted(fitted.messages[:count], tuple(dropped), fitted.carry)
+
+
+def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
+    """Both together; in the whole text the *rest* begins at *start*."""
+    messages = [
+        Message(
+            tuple(
+                one if one.start is None else Piece(one.text, one.start + start, one.reason)
+                for one in message.pieces
+            )
+        )
+        for message in rest.messages
+    ]
+    dropped = [Dropped(one.start + start, one.end + start, one.reason) for one in rest.dropped]
+    return Fitted((*front.messages, *messages), (*front.dropped, *dropped), rest.carry)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define
 
 from minamo.core.draft import Block
 from minamo.core.enclosures import SPOILER, Enclosure, Stacks
@@ -32,7 +32,7 @@ _LINE_QUOTE = Enclosure("> ", lines=True)
 _BLOCK_QUOTE = Enclosure(">>> ")
 
 
-@frozen(slots=True)
+@define(slots=True)
 class Scope:
     """A stretch of text walked as one: its bounds, its stack, and where it lies."""
 
@@ -64,19 +64,19 @@ class Scan:
     front: int = 0  # openers before this were put there, and mean it
     open: list[tuple[int, str]] = Factory(list)  # openers that a closer could still be added for
     open_end: int = 0
-    paragraph: int = -1  # where the last paragraph begins
+    split: int = -1  # where one text ends and the next begins
+    across: list[tuple[int, str]] = Factory(list)  # openers before `split` that close behind it
 
     def fill(self, start: int, end: int, stack: int) -> None:
         """Put the positions from *start* up to *end* into *stack*."""
         self.inside[start:end] = array("i", [stack]) * (end - start)
 
 
-def scan(text: str, *, mid_line: bool = False, front: int = 0) -> Scan:
+def scan(text: str, *, mid_line: bool = False, front: int = 0, split: int = -1) -> Scan:
     """Walk the whole of *text*; fences in it must have been masked out."""
     inside = array("i", [0]) * (len(text) + 1)
     found = Scan(text, mid_line, Stacks(), inside, Closers(text))
-    found.front = front
-    found.paragraph = text.rfind("\n\n")
+    found.front, found.split = front, split
     _walk(found, Scope(0, len(text), 0))
     found.inside[len(text)] = 0
     return found
@@ -201,8 +201,14 @@ def _enclose(found: Scan, scope: Scope, start: int, close: int | None, enclosure
     found.openers[low] = start
     found.enders[close] = end
     found.firm.append((start, _ink(found, low, close) + 1))
-    found.firm.append((low + len(found.text[low:close].rstrip()) - 1, end))
-    if enclosure.opener[0] != "`" and scope.depth < FORMATTING_DEPTH_MAX:
+    blank = found.text[close - 1].isspace()
+    ink = low + len(found.text[low:close].rstrip()) if blank else close
+    found.firm.append((ink - 1, end))
+    if enclosure.opener[0] == "`":
+        return end
+    if low <= found.split <= close:
+        found.across.append((start, enclosure.opener))
+    if scope.depth < FORMATTING_DEPTH_MAX:
         fresh = _line_start(found, scope, start)
         inner = Scope(low, close, stack, scope.depth + 1, scope.quoted, scope.lines, fresh, False)
         _walk(found, inner)
@@ -223,6 +229,8 @@ def _token(found: Scan, match: re.Match[str], high: int) -> int:
 
 def _ink(found: Scan, low: int, high: int) -> int:
     """The first position from *low* on that is not blank."""
+    if low < high and not found.text[low].isspace():
+        return low
     ink = _INK.search(found.text, low, high)
     return ink.start() if ink else high
 
@@ -234,16 +242,10 @@ def _line_start(found: Scan, scope: Scope, at: int) -> bool:
 
 
 def _note_open(found: Scan, scope: Scope, start: int, marker: str) -> None:
-    """Remember an opener that a closer further on could still make real."""
-    text, end = found.text, start + len(marker)
+    """Remember an opener that means it: a spoiler, or one that was put in front."""
+    end = start + len(marker)
     if not scope.tail or start < found.open_end or end > scope.high:
         return
-    follows = text[end : end + 1]
-    wanted = marker == SPOILER or bool(follows.strip())
-    if len(marker) == 1:
-        # A lone marker inside a word or from an earlier paragraph is most likely literal.
-        before = text[start - 1 : start]
-        wanted = wanted and not before.isalnum() and found.paragraph < start
-    if wanted or start < found.front:
+    if marker == SPOILER or start < found.front:
         found.open.append((start, marker))
         found.open_end = end

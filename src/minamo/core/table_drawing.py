@@ -12,7 +12,7 @@ from itertools import chain, repeat, zip_longest
 from minamo.core.draft import Block, Draft
 from minamo.core.enclosures import code_enclosure
 from minamo.core.graphemes import columns
-from minamo.core.limits import TABLE_COLUMNS_MAX
+from minamo.core.limits import TABLE_COLUMNS_MAX, TABLE_LABEL_MAX
 from minamo.core.tables import Cell, Row, Side, Table, next_table, table_rows
 
 _PIPE_ESCAPE = re.compile(r"\\\|")
@@ -49,7 +49,7 @@ def continue_table(draft: Draft, at: int, head: str, style: str) -> int:
         draft.add(header, "header")
         _write_rows(draft, rows, _columns(widths, table), start, body, header)
     else:
-        _write_bullet_rows(draft, rows, _labels(head, table))
+        _write_bullet_rows(draft, rows, _short(_labels(head, table)))
     return rows[-1].end
 
 
@@ -145,8 +145,11 @@ def _write_bullets(draft: Draft, table: Table) -> None:
 
 
 def _write_bullet_rows(draft: Draft, rows: Sequence[Row], labels: list[str]) -> None:
+    """Write *rows*; the first has the whole *labels*."""
     for row in rows:
         _write_bullet_row(draft, row, labels)
+        if row is rows[0]:
+            labels = _short(labels)
         if row is not rows[-1]:
             draft.copy(row.end, row.line_end)
 
@@ -166,6 +169,11 @@ def _write_bullet_row(draft: Draft, row: Row, labels: list[str]) -> None:
         _write_cell(draft, cell, code=False)
         at, bullet = cell.end, "\n  - "
     draft.drop(at, row.end, "clean.table")
+
+
+def _short(labels: list[str]) -> list[str]:
+    """*labels* without those that are too long to be said in each row."""
+    return ["" if len(label) > TABLE_LABEL_MAX else label for label in labels]
 
 
 def _label(head: str) -> str:

@@ -143,7 +143,7 @@ class _Run:
 
     def deliver(self) -> None:
         outbox = self.stream.actions.outbox
-        messages = outbox.take(1)
+        messages = outbox.take_segment()
         self.messages += [message.text for message in messages]
         self.stream.delivered(len(messages))
         if outbox.limited and not self.limited:

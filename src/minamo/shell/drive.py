@@ -34,6 +34,7 @@ _LOG = logging.getLogger("minamo.stream")
 
 # A source that always has a chunk ready would otherwise keep everybody else from running.
 _TURN_CHUNKS = 16
+_TURN_CHARACTERS = 2_000
 
 
 class Driver:
@@ -62,6 +63,7 @@ class Driver:
             self._progress = Guarded("on_stream_progress", progress, _LOG)
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
+        self._turned_at = 0  # how many characters had been read when others last had a turn
         self._outlet: Outlet | None = None
         self._held: HoldsBack | None = None
         self._closed = False
@@ -167,11 +169,13 @@ class Driver:
     async def _hear(self, source: Source, clocks: Clocks) -> None:
         stream, outlet = self.stream, self._outlet
         assert outlet is not None
-        async with closing(as_chunks(source)) as chunks:
+        async with closing(as_chunks(source, overlap=self._overlap)) as chunks:
             while not self._closed:
                 if outlet.held >= HELD_MAX:
                     await self._wait_for_room(outlet, clocks)
-                if not stream.chunks % _TURN_CHUNKS:
+                read = stream.characters - self._turned_at
+                if not stream.chunks % _TURN_CHUNKS or read >= _TURN_CHARACTERS:
+                    self._turned_at = stream.characters
                     await checkpoint()
                 chunk = await anext(chunks, None)
                 if self._closed:
@@ -208,8 +212,6 @@ class Driver:
                 self.touched()
 
     def _take(self, chunk: Chunk) -> None:
-        if self._overlap is not None:
-            chunk = self._overlap.take(chunk)
         self._tell("chunk", chunk)
         self.stream.chunk(chunk)
 

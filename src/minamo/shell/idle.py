@@ -45,7 +45,7 @@ class Idle:
         """Nothing is open."""
 
     def _take(self) -> None:
-        messages = self._stream.actions.outbox.take(1)
+        messages = self._stream.actions.outbox.take_segment()
         self._stream.delivered(len(messages))
         if self._shown is not None:
             for message in messages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from typing import Any
 
 import anyio
@@ -17,8 +17,12 @@ from minamo.core.trace import read_trace
 from minamo.errors import BadRequest
 from minamo.shell.providing.prepared import closing
 from minamo.shell.raising import place_of
+from minamo.wire.overlap import ChunkOverlap
 
 _LOG = logging.getLogger("minamo.stream")
+
+# The event loop has other work to do than to read this much text at once.
+TEXT_MAX = 2_000
 
 Line = str | Chunk | tuple[float, str | Chunk]
 """A text or chunk, at once or after some seconds."""
@@ -30,6 +34,16 @@ def _chunk(said: object) -> Chunk:
     if isinstance(said, Text | FunctionCall | Error | Done):
         return said
     raise BadRequest(find_problem(said))
+
+
+def _parts(chunk: Chunk) -> Iterator[Chunk]:
+    """Yield *chunk*, or if it has a lot of text several chunks with the same."""
+    if not isinstance(chunk, Text) or len(chunk.content) <= TEXT_MAX:
+        yield chunk
+        return
+    for at in range(0, len(chunk.content), TEXT_MAX):
+        part = chunk.content[at : at + TEXT_MAX]
+        yield Text(part) if at else Text(part, chunk.thoughts, overlap=chunk.overlap)
 
 
 def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
@@ -84,10 +98,13 @@ class Scripted:
         return cls(script, hangs=not ended)
 
 
-async def as_chunks(source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk, None]:
+async def as_chunks(
+    source: AsyncIterable[str | Chunk], *, overlap: ChunkOverlap | None = None
+) -> AsyncGenerator[Chunk, None]:
     """Yield what any iterable of text or chunks yields, as chunks that keep their contract.
 
     What it throws, or what is neither text nor a valid chunk, becomes an error chunk, the last.
+    With *overlap*, text that repeats the end of the chunk before is removed.
     """
     failure: Error | None = None
     try:
@@ -98,7 +115,8 @@ async def as_chunks(source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk,
                 chunk, problem = as_chunk(item)
                 if problem:
                     _LOG.warning("the source of a reply is wrong: %s", problem)
-                yield chunk
+                for part in _parts(chunk if overlap is None else overlap.take(chunk)):
+                    yield part
                 if chunk.__class__ is Error:
                     return
     except BadRequest as error:  # our own words

@@ -4,6 +4,9 @@ The driver says what the whole text is now, as often as it likes; the lane asks 
 time and gets the one that is due then.  So the latest text wins, however slow the pace is, and
 when nothing is due any more the channel shows exactly the last text that was said.
 
+A long text is fitted by portions.  The messages of a portion are settled: they are not fitted
+again while the text only grows, and the next portion waits until they stand.
+
 A message that grew does not make its channel unread.  So the end may be *fresh*: the final text
 as new messages, and when they are all there, the ones that grew are removed.
 """
@@ -12,9 +15,10 @@ from __future__ import annotations
 
 from attrs import define, evolve, field, frozen
 
-from minamo.core.fit import Fitted, Message, fit
+from minamo.core.fit import Fitted, Message
 from minamo.core.limits import MESSAGE_LENGTH
-from minamo.core.remainder import shortened
+from minamo.core.portions import fit_front
+from minamo.core.remainder import followed, shortened
 from minamo.shell.sending.receipts import Receipt
 from minamo.shell.sending.sender import Kind
 
@@ -43,8 +47,13 @@ class Pages:
     """Why no page is changed any more; empty if all is well."""
     _text: str = field(default="", init=False, repr=False)
     _fitted: str | None = field(default=None, init=False, repr=False)
+    """The text, or so much of it as was fitted."""
     _made: Fitted = field(default=Fitted((), ()), init=False, repr=False)
-    """The text fitted, without the messages that the limit cuts off."""
+    """That text fitted, without the messages that the limit cuts off."""
+    _settled: tuple[str, Fitted] = field(default=("", Fitted((), ())), init=False, repr=False)
+    """The text before the portion that is fitted anew when the text grows."""
+    _cut_off: bool = field(default=True, init=False)
+    """The text ends here, but the reply goes on or should have."""
     _wanted: tuple[str, ...] = field(default=(), init=False, repr=False)
     _shown: list[str] = field(factory=list, init=False, repr=False)
     _sound: list[str] = field(factory=list, init=False, repr=False)
@@ -67,9 +76,11 @@ class Pages:
         """The whole reply as it is now; tell the dispatch with `deliver`."""
         self._text = text
 
-    def finish(self) -> None:
-        """The text is final; called when the dispatch is closed."""
+    def finish(self, *, cut_off: bool = False) -> None:
+        """The text is final, or was *cut_off*; called when the dispatch is closed."""
         self._ending = True
+        if self._cut_off != cut_off:
+            self._cut_off, self._fitted = cut_off, None
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -89,6 +100,7 @@ class Pages:
                 break
             standing += 1
         is_whole = standing == len(self._wanted) and bool(self._wanted or not self._shown)
+        is_whole = is_whole and self._fitted == self._text
         if is_whole and not self.limited:
             return self._made, len(self._fitted or "")  # what fit dropped at the end is no loss
         if not is_whole and (self._grown is not None or standing < len(self._shown)):
@@ -152,7 +164,7 @@ class Pages:
             self.stray = len(self._shown) > len(self._ids)
             self._spare += self._ids
             self._shown, self._ids = [], []
-        elif self._grown is not None and len(self._ids) < len(self._wanted):
+        elif self._grown is not None and not self._is_complete():
             self.stray = len(self._shown) > len(self._ids)  # it is out, and comes too late
             self._grow_on()
         self.broken = self.broken or reason
@@ -169,7 +181,8 @@ class Pages:
                 return Change(text)
             if self._shown[number] != text:
                 return Change(text, "edit", self._ids[number])
-        if len(wanted) < len(self._shown) and (wanted or self._ending):
+        is_whole = self._fitted == self._text
+        if is_whole and len(wanted) < len(self._shown) and (wanted or self._ending):
             # What looked like two pages with a block open can be one with the block closed; and
             # what looked like a reply can be a thought, or marks around nothing.
             return Change("", "delete", self._ids[-1])
@@ -211,16 +224,45 @@ class Pages:
         # A page that was asked for and not answered has no id: nothing is due before it has.
         return not self.broken and len(self._shown) == len(self._ids)
 
+    def _is_complete(self) -> bool:
+        """Whether the whole text was fitted, and there is a message for each page."""
+        return self._fitted == self._text and len(self._ids) >= len(self._wanted)
+
     def _pages(self) -> tuple[str, ...]:
         # Fitted when asked for, not when said: of many texts between two calls only one counts.
-        if self._fitted != self._text:
-            fitted = fit(self._text, limit=self.limit, tables=self.tables)
+        if self._fitted != self._text and not self._is_behind():
+            fitted, end = self._fit()
             self.limited = bool(self.most) and len(fitted.messages) > self.most
             messages = fitted.messages[: self.most] if self.limited else fitted.messages
             self._made = evolve(fitted, messages=messages)
             self._wanted = tuple(message.text for message in messages)
-            self._fitted = self._text
+            self._fitted = self._text if self.limited else self._text[:end]
         return self._wanted
+
+    def _is_behind(self) -> bool:
+        """Whether pages of the text that was fitted do not stand yet, and will stay as they are."""
+        if self._fitted is None or self._fitted != self._settled[0]:
+            return False
+        return self._shown[: len(self._wanted)] != list(self._wanted)
+
+    def _fit(self) -> tuple[Fitted, int]:
+        """Fit the text from the last portion on; tell also how far."""
+        if not self._text.startswith(self._settled[0]):
+            self._settled = "", Fitted((), ())
+        front, before = self._settled
+        made, end = fit_front(
+            self._text[len(front) :],
+            limit=self.limit,
+            tables=self.tables,
+            carry=before.carry,
+            cut_off=self._cut_off,
+            mid_line=bool(front) and front[-1] != "\n",
+        )
+        end += len(front)
+        fitted = followed(before, made, len(front))
+        if end < len(self._text):
+            self._settled = self._text[:end], fitted
+        return fitted, end
 
 
 def _end(message: Message) -> int:

@@ -23,6 +23,8 @@ class Growing:
     _stream: Stream = field(repr=False)
     pages: Pages
     _is_stale: bool = field(default=False, init=False)
+    _seen: int = field(default=0, init=False)
+    """How much there was at the last look."""
     _look: Look = field(default=Look(()), init=False, repr=False)
     """What the pages were told last."""
     _out: Stood | None = field(default=None, init=False, repr=False)
@@ -43,8 +45,13 @@ class Growing:
     def waiting(self) -> int:
         """How much is to be shown; putting it together waits until somebody asks for it."""
         if self._is_stale and not self.pages.broken:
-            return 1
+            return max(self._size - self._seen, 1)
         return self.pages.waiting
+
+    @property
+    def _size(self) -> int:
+        """How much there is by now."""
+        return self._stream.actions.outbox.waiting + len(self._stream.actions.buffer)
 
     @property
     def limited(self) -> bool:
@@ -69,7 +76,7 @@ class Growing:
 
     def finish(self) -> None:
         """The text is final."""
-        self.pages.finish()
+        self.pages.finish(cut_off=self._stream.actions.decided != "end")
 
     def withdraw(self, reason: str) -> None:
         """Leave everything as it stands, unless it is no part of the reply any more."""
@@ -102,5 +109,6 @@ class Growing:
     def _look_again(self) -> None:
         if self._is_stale:
             self._is_stale = False
+            self._seen = self._size
             self._look = self._stream.actions.outbox.look(self._stream.actions.buffer.pending)
             self.pages.show(self._look.text)

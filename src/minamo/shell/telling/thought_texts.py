@@ -1,13 +1,18 @@
-"""Thoughts as messages: embeds for a log, spoilers, or plain text; a bounded number of each."""
+"""Thoughts as messages: embeds for a log, spoilers, or plain text; a bounded number of each.
+
+They are made one after the other: a thought is long, and the event loop has other work.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 
-from minamo.core.fit import fit
+from minamo.core.fit import NOTHING
 from minamo.core.graphemes import inner_positions
 from minamo.core.limits import MESSAGE_LENGTH, UTF16_MAX
+from minamo.core.portions import fit_front
 from minamo.shell.sending.sender import Embed
 from minamo.shell.telling.wording import Wording
 
@@ -24,8 +29,9 @@ _NOTE_MAX = 100
 _BAR, _BREAK = "||", "\u200b"
 # Both bars, and a break inside each.
 _AROUND = 2 * (len(_BAR) + len(_BREAK))
+_UNITS_MAX = UTF16_MAX - _AROUND - _NOTE_MAX
 # So few characters never have too many UTF-16 units, whatever they are.
-_WIDE = (UTF16_MAX - _AROUND - _NOTE_MAX) // 2
+_WIDE = _UNITS_MAX // 2
 _BARS = re.compile(r"\|(?=\|)")
 
 _FENCE = re.compile(r"^ {0,3}```+([^\s`]{0,32})[^`\n]*$", re.MULTILINE)
@@ -34,32 +40,32 @@ _CLOSE = "\n```"
 _GRAPHEME_MAX = 32
 
 
-def log_embeds(text: str, wording: Wording) -> list[Embed]:
+def log_embeds(text: str, wording: Wording) -> Iterator[Embed]:
     """The embeds that hold *text*, in order, each for a message of its own."""
-    parts, left = _cut(text, DESCRIPTION_MAX - _NOTE_MAX)
     title = wording.say("thoughts_title")
-    return [
-        Embed(title="" if number else title, description=part, colour=GREY)
-        for number, part in enumerate(_noted(parts, left, wording))
-    ]
+    for part in _noted(_cut(text, DESCRIPTION_MAX - _NOTE_MAX), len(text), wording):
+        yield Embed(title=title, description=part, colour=GREY)
+        title = ""
 
 
-def spoilers(text: str, wording: Wording) -> list[str]:
+def spoilers(text: str, wording: Wording) -> Iterator[str]:
     """The messages that hide *text* until somebody wants to see it."""
-    parts, left = _fitted(text, MESSAGE_LENGTH - _AROUND - _NOTE_MAX, _calm)
-    if any(_units(part) > UTF16_MAX - _AROUND - _NOTE_MAX for part in parts):
-        parts, left = _fitted(text, _WIDE, _calm)
-    return [_hidden(part) for part in _noted(parts, left, wording)]
+    room = MESSAGE_LENGTH - _AROUND - _NOTE_MAX
+    kept = text[: MESSAGES_MAX * room]
+    # The breaks between bars are not counted as text.
+    breaks = [bar.end() + number for number, bar in enumerate(_BARS.finditer(kept))]
+    made = (
+        (parts, end - bisect_left(breaks, end))
+        for parts, end in _fitted(_BARS.sub(f"|{_BREAK}", kept), room, narrow=_WIDE)
+    )
+    for part in _noted(made, len(text), wording):
+        yield _hidden(part)
 
 
-def plainly(text: str, wording: Wording) -> list[str]:
+def plainly(text: str, wording: Wording) -> Iterator[str]:
     """The messages that show *text* as it is."""
-    return _noted(*_fitted(text, MESSAGE_LENGTH - _NOTE_MAX), wording)
-
-
-def _calm(text: str) -> str:
-    """No two bars side by side."""
-    return _BARS.sub(f"|{_BREAK}", text)
+    room = MESSAGE_LENGTH - _NOTE_MAX
+    return _noted(_fitted(text[: MESSAGES_MAX * room], room), len(text), wording)
 
 
 def _hidden(part: str) -> str:
@@ -69,40 +75,63 @@ def _hidden(part: str) -> str:
     return f"{_BAR}{before}{part}{after}{_BAR}"
 
 
-def _noted(parts: list[str], left: int, wording: Wording) -> list[str]:
-    if left and parts:
-        parts[-1] += f"\n{wording.say('thoughts_left_out', characters=left)}"
-    return parts
+def _noted(made: Iterable[tuple[list[str], int]], size: int, wording: Wording) -> Iterator[str]:
+    """The parts; the last says how much of the *size* characters is in none of them."""
+    last, done = "", 0
+    for parts, end in made:
+        done = end
+        for part in parts:
+            if last:
+                yield last
+            last = part
+    if last and done < size:
+        last += f"\n{wording.say('thoughts_left_out', characters=size - done)}"
+    if last:
+        yield last
 
 
-def _fitted(text: str, room: int, made: Callable[[str], str] = str) -> tuple[list[str], int]:
-    """As many messages as may be, and how many characters are not in them."""
-    kept = text[: MESSAGES_MAX * room]
-    while True:
-        parts = [message.text for message in fit(made(kept), limit=room).messages]
-        if len(parts) <= MESSAGES_MAX:
-            return parts, len(text) - len(kept)
-        # Formatting that is closed and reopened takes room; a tenth less is soon little enough.
-        kept = kept[: len(kept) * 9 // 10]
+def _fitted(text: str, room: int, narrow: int = 0) -> Iterator[tuple[list[str], int]]:
+    """As many messages as may be, a portion of the text at a time, and where each portion ends.
+
+    A portion with too many UTF-16 units is made into messages of *narrow* characters, if given.
+    """
+    at, count, carry, limit = 0, 0, NOTHING, room
+    while at < len(text) and count < MESSAGES_MAX:
+        if narrow and _units(text[at : at + room]) > _UNITS_MAX:
+            limit = narrow  # most likely
+        fitted, end = fit_front(
+            text[at:],
+            room=MESSAGES_MAX - count,
+            limit=limit,
+            carry=carry,
+            mid_line=at > 0 and text[at - 1] != "\n",
+        )
+        parts = [message.text for message in fitted.messages]
+        if limit == room and narrow and any(_units(part) > _UNITS_MAX for part in parts):
+            limit = narrow
+            continue
+        at, carry, limit = at + end, fitted.carry, room
+        count += len(parts)
+        yield parts, at
 
 
 def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _cut(text: str, room: int) -> tuple[list[str], int]:
+def _cut(text: str, room: int) -> Iterator[tuple[list[str], int]]:
     """Parts that are longer than any message, with code blocks closed and opened again."""
-    parts: list[str] = []
-    at, language = 0, None
-    while at < len(text) and len(parts) < MESSAGES_MAX:
+    at, count, language = 0, 0, None
+    while at < len(text) and count < MESSAGES_MAX:
         opening = "" if language is None else f"```{language}\n"
         end = _end(text, at, at + room - len(opening) - len(_CLOSE))
         part = opening + text[at:end]
         language = _open_fence(part)
-        if part.strip():
-            parts.append(part if language is None else part.rstrip("\n") + _CLOSE)
         at = end
-    return parts, len(text) - at
+        if part.strip():
+            count += 1
+            yield [part if language is None else part.rstrip("\n") + _CLOSE], at
+    yield [], at
 
 
 def _end(text: str, start: int, most: int) -> int:

@@ -7,10 +7,11 @@ the reply is, in messages that ping nobody and show no previews, and in a bounde
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Any, Literal, Protocol, get_args
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import anyio
+from anyio.lowlevel import checkpoint
 from attrs import Attribute, field, frozen
 
 from minamo.core.config import StreamConfig
@@ -28,6 +29,7 @@ from minamo.shell.telling.wording import Wording
 
 _LOG = logging.getLogger("minamo.thoughts")
 
+T = TypeVar("T")
 Place = Literal["nowhere", "log", "spoiler", "thread"]
 
 # For ten messages at Discord's pace, and a little trouble on the way.
@@ -92,14 +94,15 @@ async def tell_thoughts(
         match place.place:
             case "log":
                 assert place.channel_id is not None
-                return await tell.embeds(place.channel_id, log_embeds(text, wording))
+                embeds = await _in_turns(log_embeds(text, wording))
+                return await tell.embeds(place.channel_id, embeds)
             case "spoiler":
-                return await tell.texts(channel_id, spoilers(text, wording))
+                return await tell.texts(channel_id, await _in_turns(spoilers(text, wording)))
             case "thread":
                 with anyio.move_on_after(deadline_s):
                     made = await _below(result, wording, threads)
                     if isinstance(made, int):
-                        return await tell.texts(made, plainly(text, wording))
+                        return await tell.texts(made, await _in_turns(plainly(text, wording)))
                     return (not_sent(channel_id, made, len(text)),)
                 return (not_sent(channel_id, "deadline", len(text)),)
     except Exception as error:  # noqa: BLE001 - a thought is never worth a reply
@@ -111,6 +114,15 @@ def _whole(text: str) -> str:
     # What a provider calls a thought comes past the stream, with its torn characters.
     fold = Surrogates(Ledger())
     return fold.feed(text) + fold.release()
+
+
+async def _in_turns(made: Iterable[T]) -> list[T]:
+    """Make them all, and let others work in between."""
+    out: list[T] = []
+    for one in made:
+        out.append(one)
+        await checkpoint()
+    return out
 
 
 async def _below(result: StreamResult, wording: Wording, threads: Threads | None) -> int | str:
