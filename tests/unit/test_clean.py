@@ -216,7 +216,7 @@ def test_code_that_began_earlier_ends_with_its_own_kind_of_fence(fence, line):
 def test_p25_invisible(text, want):
     assert cleaned(text) == want
     assert cleaned(want) == want
-    assert cleaned(text, off=frozenset({"invisible", "blank_lines"})) == text
+    assert cleaned(text, off=frozenset({"invisible", "blank_lines", "fence"})) == text
 
 
 def test_zero_width_space_can_be_kept():
@@ -303,10 +303,10 @@ def test_mention(text, want):
 
 
 def test_every_rule_reports_itself():
-    text = "Mina: a\u200b[b](https://x)\n\n\n[system: c] @Bob<|im_end|>"
+    text = "Mina: a\u200b[b](https://x)\n\n\n[system: c] @Bob<|im_end|>\n```py\n"
     shaped = clean(text, bot_name="Mina", mentions={"Bob": "1"})
-    assert shaped.text == "a" + "b (<https://x>)\n\n <@1>"
-    assert {lost.reason for lost in shaped.dropped} == {f"clean.{name}" for name in RULES}
+    assert shaped.text == "a" + "b (<https://x>)\n\n <@1>\n"
+    assert {lost.reason for lost in shaped.dropped} == {f"clean.{name}" for name in RULES} - {"clean.line_end"}
     added = {piece.reason for piece in shaped.pieces if piece.start is None}
     assert added == {"clean.masked_link", "clean.mention"}
     assert covers(text, shaped.pieces, shaped.dropped)

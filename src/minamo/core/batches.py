@@ -66,6 +66,7 @@ def cleaned(segment: Segment, config: StreamConfig, *, first: bool) -> Waiting:
         mentions=config.mentions,
         first=first,
         fence=segment.fence,
+        torn=segment.torn,
         uncensor_unicode_space=config.uncensor_unicode_space,
     )
     stood = segment.trail

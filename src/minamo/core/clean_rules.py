@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from minamo.core.code_spans import Spans, code_spans
+from minamo.core.code_spans import Spans, code_spans, empty_fence
 from minamo.core.edits import Edit
 from minamo.core.invisible import remove_invisible
 from minamo.core.limits import SYSTEM_LEAK_MAX
@@ -51,6 +51,7 @@ class Setting:
     mentions: Mapping[str, str]
     first: bool
     fence: str
+    torn: bool
     keep_zero_width_space: bool
 
     def code(self, text: str) -> Spans:
@@ -149,6 +150,12 @@ def blank_lines(text: str, setting: Setting) -> list[Edit]:
 def masked_link(text: str, setting: Setting) -> list[Edit]:
     """Show the target of every masked link."""
     return masked_links(text, setting.code(text)) if "](" in text else []
+
+
+def fence(text: str, setting: Setting) -> list[Edit]:
+    """Take out a fence that the reply ends in before anything stands in it."""
+    start = -1 if setting.torn else empty_fence(text, fence=setting.fence)
+    return [Edit(start, len(text))] if start >= 0 else []
 
 
 def mention(text: str, setting: Setting) -> list[Edit]:

@@ -81,6 +81,22 @@ def _fences(text: str, opened: str) -> list[tuple[int, int]]:
     return out
 
 
+def empty_fence(text: str, *, fence: str = "") -> int:
+    """Return where a fence begins that *text* opens, writes nothing in and does not close; or -1.
+
+    The mark of a list item in front of it is text.
+    """
+    if "```" not in text and "~~~" not in text:
+        return -1
+    ranges = _fences(text, fence)
+    if not ranges or ranges[-1][1] < len(text):
+        return -1
+    opening = _FENCE.match(text, ranges[-1][0])
+    if opening is None or text[opening.end() :].strip():
+        return -1
+    return opening.start(2) if opening[1].strip() else opening.start()
+
+
 def _inline(text: str, low: int, high: int) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     line: list[tuple[int, int]] = []
