@@ -306,7 +306,9 @@ def test_every_rule_reports_itself():
     text = "Mina: a\u200b[b](https://x)\n\n\n[system: c] @Bob<|im_end|>\n```py\n"
     shaped = clean(text, bot_name="Mina", mentions={"Bob": "1"})
     assert shaped.text == "a" + "b (<https://x>)\n\n <@1>\n"
-    assert {lost.reason for lost in shaped.dropped} == {f"clean.{name}" for name in RULES} - {"clean.line_end"}
+    assert {lost.reason for lost in shaped.dropped} == {f"clean.{name}" for name in RULES} - {
+        "clean.line_end"
+    }
     added = {piece.reason for piece in shaped.pieces if piece.start is None}
     assert added == {"clean.masked_link", "clean.mention"}
     assert covers(text, shaped.pieces, shaped.dropped)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from minamo.core.fences import LEAD
+from minamo.core.limits import SPAN_HOLD
 
 # Up to three blanks or the mark of a list item, three or more fence characters, anything.
 _FENCE = re.compile(r"^(" + LEAD + r")(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
@@ -84,7 +85,7 @@ def _fences(text: str, opened: str) -> list[tuple[int, int]]:
 def empty_fence(text: str, *, fence: str = "") -> int:
     """Return where a fence begins that *text* opens, writes nothing in and does not close; or -1.
 
-    The mark of a list item in front of it is text.
+    The mark of a list item in front of it belongs to it: there is nothing else in the item.
     """
     if "```" not in text and "~~~" not in text:
         return -1
@@ -94,7 +95,51 @@ def empty_fence(text: str, *, fence: str = "") -> int:
     opening = _FENCE.match(text, ranges[-1][0])
     if opening is None or text[opening.end() :].strip():
         return -1
-    return opening.start(2) if opening[1].strip() else opening.start()
+    return opening.start()
+
+
+@frozen(slots=True)
+class LineSpan:
+    """An inline code span, the backticks that close it, and whether *text* has them."""
+
+    start: int
+    end: int
+    ticks: int
+    closed: bool = True
+
+
+def line_spans(text: str, ticks: int = 0) -> list[LineSpan]:
+    """Return the inline spans of *text*, which has no fence, and the one it may end in.
+
+    With *ticks* the text begins in a span that so many backticks close.
+    """
+    if "`" not in text and not ticks:
+        return []
+    spans: list[LineSpan] = []
+    here = 0
+    if ticks:
+        stops = (stop for stop in _TICKS.finditer(text) if stop[0] in ("\n", "`" * ticks))
+        stop = next(stops, None)
+        if stop is None:
+            return [LineSpan(0, len(text), ticks, closed=False)]
+        here = stop.end()
+        spans.append(LineSpan(0, here, ticks))
+    for start, end in _inline(text, here, len(text)):
+        spans.append(LineSpan(start, end, _size(text, start)))
+        here = end
+    # A run that nothing closes in its line, or for so long, is none.
+    line = max(here, text.rfind("\n") + 1, len(text) - SPAN_HOLD)
+    opening = text.find("`", line)
+    if opening >= 0:
+        spans.append(LineSpan(opening, len(text), _size(text, opening), closed=False))
+    return spans
+
+
+def _size(text: str, start: int) -> int:
+    """How many backticks stand at *start*."""
+    run = _TICKS.match(text, start)
+    assert run is not None
+    return run.end() - start
 
 
 def _inline(text: str, low: int, high: int) -> list[tuple[int, int]]:

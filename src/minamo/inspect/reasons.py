@@ -29,7 +29,7 @@ HIDDEN: Mapping[str, str] = {
     "clean.blank_lines": "One blank line is enough.",
     "clean.masked_link": "Rewritten so that the reader sees where a link leads.",
     "clean.mention": "Replaced by a real mention.",
-    "clean.fence": "Written as Discord's own three backticks, at the left edge; or an empty fence at the end.",
+    "clean.fence": "Written as Discord's own three backticks, or an empty fence at the end.",
     "clean.table": "Discord draws no tables; this one was redrawn.",
     "suppress_text_output": "This stream shows nothing on purpose; the text is in its result.",
     "cancelled": "The program around the stream was cancelled.",
