@@ -49,7 +49,7 @@ def cleaned(text: str, **options) -> str:
         "می‌خواهم",
         "क्‍ष",
         "👩‍👩‍👧 ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 1️⃣",
-        "a\u200e\u200fb",
+        "א\u200eb",
         "assistant\nmodel\nuser",
     ],
 )
@@ -206,8 +206,20 @@ def test_code_that_began_earlier_ends_with_its_own_kind_of_fence(fence, line):
         ("a\u200d", "a"),
         ("a \u200c b", "a  b"),
         ("🙂\u200d a", "🙂 a"),
-        ("a\u200c\u200d\u200bb", "a\u200cb"),
-        ("a\u200b\u200db", "a\u200db"),
+        ("a\u200c\u200d\u200bb", "ab"),
+        ("ب\u200c\u200d\u200bب", "ب\u200cب"),
+        ("ب\u200b\u200dب", "ب\u200dب"),
+        ("ب\u200d!", "ب!"),
+        ("👩\ufe0f\u200d\ufe0f\u200d👧", "👩\ufe0f\u200d👧"),
+        ("→\ufe0f a\ufe0f 漢\ufe0e", "→ a 漢"),
+        ("漢\U000e0100\U000e0101", "漢\U000e0100"),
+        ("ᠠ\u180b\u180c\u180eᠠ x\u180e\u180b", "ᠠ\u180b\u180eᠠ x"),
+        ("א\u200e\u200f\u200e (a)", "א\u200e (a)"),
+        ("a\u200e\u200f\u061cb", "ab"),
+        ("e\u034f\u0301 e\u034fe", "e\u034f\u0301 ee"),
+        ("ᄀ\u1160ᆨ \u115fᅡ \u115f\u1160 \u3164\uffa0", "ᄀ\u1160ᆨ \u115fᅡ  "),
+        ("⠓\u2800\u2800⠑ a\u2800b", "⠓\u2800⠑ ab"),
+        ("a\u2062\u2064\u206a\ufff9\U0001bca0\U0001d173\U0001d159\u17b4b", "ab"),
         ("❤️\u200da", "❤️a"),
         ("ল্\u200d ", "ল্\u200d "),
         ("``\u200b`py\nx\n\n\n```", "```py\nx\n\n\n```"),
@@ -217,6 +229,21 @@ def test_p25_invisible(text, want):
     assert cleaned(text) == want
     assert cleaned(want) == want
     assert cleaned(text, off=frozenset({"invisible", "blank_lines", "fence"})) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "می\u200cخواهم کتاب\u200cها را", "क्\u200dष और र्\u200cक", "ශ්\u200dරී ලංකාව ක්\u200dෂ",
+        "👨\u200d👩\u200d👧\u200d👦 🏳\ufe0f\u200d🌈 🏴\u200d☠\ufe0f ❤\ufe0f\u200d🔥 👩🏽\u200d🚀 🧑\u200d⚕\ufe0f",
+        "1\ufe0f\u20e3 #\ufe0f\u20e3 ©\ufe0f ™\ufe0e ⚡\ufe0f 🇩🇪",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f England",
+        "ᠮᠣᠩᠭᠣᠯ ᠬᠠᠭ\u180eᠠ ᠠ\u180b", "葛\U000e0100城 辻\U000e0101さん 神\ufe00", "한국어 가나다 각",
+        "שלום\u200f! (abc\u200e) שלום",
+    ],
+)  # fmt: skip
+def test_p25_what_scripts_and_emoji_need_is_kept(text):
+    assert cleaned(text) == text
 
 
 def test_zero_width_space_can_be_kept():
@@ -258,7 +285,7 @@ def test_zero_width_space_can_be_kept():
         ("[a](https://x](https://y)", "a (<https://x](https://y>)"),
         ("[`code`](https://x)", "`code` (<https://x>)"),
         ("`[a](https://x)` [b](https://y)", "`[a](https://x)` b (<https://y>)"),
-        ("[a](https://x`)`)", "[a](https://x`)`)"),
+        ("[a](https://x`)`)", "[a] (https://x`)`)"),
         ("\\`[a](https://x)`", "\\`a (<https://x>)`"),
         ("\\``[a](https://x)`", "\\``[a](https://x)`"),
         ("\\\\`[a](https://x)`", "\\\\`[a](https://x)`"),

@@ -12,6 +12,7 @@ from minamo.core.edits import Edit, edit, whole
 from minamo.core.intake import RULE as LINE_END
 from minamo.core.invisible import all_visible
 from minamo.core.limits import CLEAN_PASSES_MAX
+from minamo.core.masked_links import NO_LINKS, Links
 from minamo.core.pieces import Shaped
 
 _Rule = Callable[[str, Setting], list[Edit]]
@@ -49,6 +50,7 @@ def clean(
     first: bool = True,
     fence: str = "",
     torn: bool = False,
+    links: Links = NO_LINKS,
     uncensor_unicode_space: bool = False,
 ) -> Shaped:
     """Apply the rules to one segment.
@@ -61,6 +63,7 @@ def clean(
         first: Whether the segment begins the reply.
         fence: The run that opened the fence in which the segment begins, if it does.
         torn: Whether the next segment goes on inside of what this one ends in.
+        links: What the segments before it may have begun of a masked link.
         uncensor_unicode_space: Keep U+200B, which the model put into words on purpose.
 
     Raises:
@@ -68,7 +71,7 @@ def clean(
     """
     if off and (unknown := sorted(off.difference(RULES))):
         raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
-    if not (first and bot_name) and _is_clean(text):
+    if not (first and bot_name) and not links.label and _is_clean(text):
         return whole(text)
     setting = Setting(
         bot_name=bot_name,
@@ -76,6 +79,7 @@ def clean(
         first=first,
         fence=fence,
         torn=torn,
+        links=links,
         keep_zero_width_space=uncensor_unicode_space,
     )
     shaped = whole(text)

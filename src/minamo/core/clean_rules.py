@@ -15,7 +15,7 @@ from minamo.core.code_spans import Spans, code_spans, empty_fence
 from minamo.core.edits import Edit
 from minamo.core.invisible import remove_invisible
 from minamo.core.limits import SYSTEM_LEAK_MAX
-from minamo.core.masked_links import masked_links
+from minamo.core.masked_links import Links, masked_links
 
 # Words that a chat template puts right after its opening mark.
 _ROLE = (
@@ -52,6 +52,7 @@ class Setting:
     first: bool
     fence: str
     torn: bool
+    links: Links
     keep_zero_width_space: bool
 
     def code(self, text: str) -> Spans:
@@ -149,7 +150,9 @@ def blank_lines(text: str, setting: Setting) -> list[Edit]:
 
 def masked_link(text: str, setting: Setting) -> list[Edit]:
     """Show the target of every masked link."""
-    return masked_links(text, setting.code(text)) if "](" in text else []
+    if "](" not in text and not (setting.links.label and text.startswith("(")):
+        return []
+    return masked_links(text, setting.links.code(text, setting.fence), setting.links)
 
 
 def fence(text: str, setting: Setting) -> list[Edit]:

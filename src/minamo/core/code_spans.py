@@ -98,6 +98,12 @@ def empty_fence(text: str, *, fence: str = "") -> int:
     return opening.start()
 
 
+def lone_runs(text: str, code: Spans) -> list[tuple[int, int]]:
+    """Return the runs of backticks in *text* that are no part of *code*, which was found in it."""
+    runs = (run.span() for run in _TICKS.finditer(text) if run[0] != "\n")
+    return [(start, end) for start, end in runs if not code.touches(start, end)]
+
+
 @frozen(slots=True)
 class LineSpan:
     """An inline code span, the backticks that close it, and whether *text* has them."""
