@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import anyio
 from anyio.lowlevel import checkpoint
 
-from minamo.core.chunks import Chunk, Error
+from minamo.core.chunks import Error
 from minamo.core.effects import Effect
 from minamo.core.result import StopReason
 from minamo.core.stream import Stream
@@ -57,7 +57,6 @@ class Driver:
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
         self._outlet: Outlet | None = None
-        self._let_go: Callable[[], Iterable[Chunk]] = tuple
         self._closed = False
         self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
@@ -71,7 +70,7 @@ class Driver:
         """Run the stream to its outcome; only a cancellation from outside is raised."""
         self._outlet = outlet
         self._now = loop_clock()
-        self._let_go = getattr(source, "let_go", tuple)
+        self.stream.actions.silence = getattr(source, "silence", None)
         with self.wishes.heard_by(self._wish):
             await self._read(source)
             await self._settle(outlet)
@@ -107,7 +106,6 @@ class Driver:
         self._perform()
 
     def _wish(self, wish: Wish) -> None:
-        self._take_held()
         self._tell(wish.kind, wish)
         match wish.kind:
             case "user":
@@ -138,7 +136,6 @@ class Driver:
     def _run_out(self, reason: StopReason) -> None:
         if self._closed:
             return
-        self._take_held()
         self._tell("silent", reason)
         if reason == "deadline":
             self.stream.overran()
@@ -188,16 +185,6 @@ class Driver:
                         self._make_progress()
                 if stream.actions.effects:
                     self._perform()
-
-    def _take_held(self) -> None:
-        """Hear what the source holds back: nothing will follow that could tell what it is."""
-        if self._closed:
-            return
-        for chunk in self._let_go():
-            self._tell("chunk", chunk)
-            self.stream.chunk(chunk)
-            if self.touched is not None:
-                self.touched()
 
     async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
         clocks.pause(self._now())

@@ -9,7 +9,7 @@ from minamo.core.chunks import Chunk
 from minamo.shell.sending.receipts import Receipt
 
 Source: TypeAlias = AsyncIterable[str | Chunk]
-"""It may also have ``let_go()``: the chunks that it holds back, when nobody waits for more."""
+"""It may also have ``silence``, a `Silence`: the marker of a reply that is not to be shown."""
 Watch: TypeAlias = Callable[[float, str, object], object]
 """Told of everything that happens: when, what, and with what."""
 
