@@ -4,6 +4,7 @@ import pytest
 
 from minamo.core.clean import RULES, clean
 from minamo.core.edits import Edit, edit, whole
+from minamo.core.masked_links import Links
 from minamo.core.pieces import Dropped, Piece, Shaped, covers
 
 
@@ -379,3 +380,35 @@ def test_long_runs_take_linear_time(atom):
         # Quadratic work on 100,000 characters would take minutes.
         assert time.process_time() - started < 10
         assert covers(body, shaped.pieces, shaped.dropped)
+
+
+@pytest.mark.parametrize(
+    ("segments", "want"),
+    [
+        (["[your ", "bank](https://x) b"], "[your bank] (https://x) b"),
+        (["[a]", "(https://x)"], "[a] (https://x)"),
+        (["[a]", "(see below)"], "[a](see below)"),
+        (["[a]", "", "(h", "ttps://x)"], "[a] (https://x)"),
+        (["[a](https://x", ") b"], "[a] (https://x) b"),
+        (['[a](https://x "t', '")'], '[a] (https://x "t")'),
+        (["[a](ht", "tps://x)"], "[a] (https://x)"),
+        (["[a](https://x y)", ""], "[a](https://x y)"),
+        (["a](https://x)", " b"], "a](https://x) b"),
+        (["`[` b ", "c](https://x)"], "`[` b c](https://x)"),
+        (["a `b ", "` [c](https://x) `"], "a `b ` c (<https://x>) `"),
+        (["`a` ", "`[c](https://x)`"], "`a` `[c](https://x)`"),
+        (["a ``` b\n", "```\n[c](https://x)\n```"], "a ``` b\n```\nc (<https://x>)\n```"),
+    ],
+)
+def test_p25_no_masked_link_is_made_of_two_segments(segments, want):
+    links, shown = Links(more=True), ""
+    for segment in segments:
+        text = clean(segment, links=links).text
+        links = links.after(text, "")
+        shown += text
+    assert shown == want
+
+
+def test_code_that_touches_an_address_is_one_stretch():
+    names = {"Bob": "1"}
+    assert cleaned("`https://x` `a https://x/`@Bob` @Bob", mentions=names).endswith(" <@1>")
