@@ -15,7 +15,7 @@ from minamo.core.code_spans import Spans, code_spans, empty_fence
 from minamo.core.edits import Edit
 from minamo.core.invisible import remove_invisible
 from minamo.core.limits import SYSTEM_LEAK_MAX
-from minamo.core.masked_links import Links, masked_links
+from minamo.core.masked_links import NO_LINKS, Links, masked_links
 
 # Words that a chat template puts right after its opening mark.
 _ROLE = (
@@ -51,9 +51,9 @@ class Setting:
     mentions: Mapping[str, str]
     first: bool
     fence: str
-    torn: bool
-    links: Links
     keep_zero_width_space: bool
+    torn: bool = False
+    links: Links = NO_LINKS
 
     def code(self, text: str) -> Spans:
         """Return where *text* is code."""
