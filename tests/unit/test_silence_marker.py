@@ -48,9 +48,10 @@ def test_only_the_marker_alone_is_silence(text: str, shown: str, silent: bool) -
         assert result.suppressed["marker"] >= len(MARK)
 
 
-def test_a_kill_takes_back_what_is_held() -> None:
-    stream, silence = streamed("<sile", ending="kill")
-    assert (stream.result().suppressed, silence.silent) == ({"killed": 5}, False)
+@pytest.mark.parametrize("text", ["<sile", MARK])
+def test_a_kill_takes_back_what_is_held(text: str) -> None:
+    stream, silence = streamed(text, ending="kill")
+    assert (stream.result().suppressed, silence.silent) == ({"killed": len(text)}, False)
 
 
 def test_a_prefill_is_not_shown_for_silence() -> None:
