@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from minamo.core.chunks import Done, Error, Text
 from minamo.core.config import StreamConfig
+from minamo.core.result import StreamResult
+from minamo.core.silence import Silence
 from minamo.core.stream import Stream
 from minamo.shell.idle import Idle
 from minamo.shell.providing.scripted import Scripted
 from minamo.shell.stopping.wishes import Wish
-from minamo.shell.turns.silence import Hearing, Hush
+from minamo.shell.turns.silence import Hearing
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
@@ -27,22 +29,22 @@ MARK = "<silence/>"
 SILENT = TurnSettings(silence_marker=MARK)
 
 
-def hushed(text: str, cuts: list[int], marker: str = MARK) -> tuple[str, bool]:
-    hush, out = Hush(marker), ""
+def hushed(text: str, cuts: list[int], marker: str = MARK) -> tuple[StreamResult, bool]:
+    """What becomes of a text that is cut at *cuts*, and whether it was the marker alone."""
+    stream = Stream(StreamConfig())
+    silence = stream.actions.silence = Silence(marker) if marker else None
+    Idle(stream)
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     for begin, end in pairwise(places):
-        out += hush.feed(text[begin:end])
-    return out + hush.finish(), hush.silent
-
-
-def shown(text: str) -> str:
-    """What the real machine would show of a text."""
-    stream = Stream(StreamConfig())
-    Idle(stream)
-    stream.chunk(Text(text))
+        stream.chunk(Text(text[begin:end]))
     stream.end()
     stream.flushed()
-    return stream.result().accumulated_text
+    result = stream.result()
+    return result, silence is not None and silence.silent
+
+
+def said(result: StreamResult) -> tuple[object, ...]:
+    return (result.accumulated_text, result.thought_log, result.details_content, result.suppressed)
 
 
 PARTS = ["<silence/>", "<silence", "<", "/>", " ", "\n", "x", "silence", "<think>", "</think>",
@@ -53,13 +55,22 @@ PARTS = ["<silence/>", "<silence", "<", "/>", " ", "\n", "x", "silence", "<think
 def test_nothing_else_is_ever_lost_however_it_is_cut(parts: list[str], cuts: list[int]) -> None:
     text = "".join(parts)
     whole, silent = hushed(text, [])
+    other, also = hushed(text, cuts)
+    plain, _ = hushed(text, [], marker="")
 
-    assert hushed(text, cuts) == (whole, silent)
+    assert (said(other), also) == (said(whole), silent)
+    alone = plain.accumulated_text.strip() == MARK
+    assert silent == alone or (alone and "\n" * 70 in text)
     if silent:
-        assert shown(text) == MARK
-        assert shown(whole) == ""
+        assert (whole.status, whole.accumulated_text) == ("empty_response", "")
+        marks = plain.suppressed.get("marker", 0) + len(MARK)
+        assert whole.suppressed["marker"] >= marks
+        assert (whole.thought_log, whole.details_content) == (
+            plain.thought_log,
+            plain.details_content,
+        )
     else:
-        assert whole == text
+        assert said(whole) == said(plain)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +80,12 @@ def test_nothing_else_is_ever_lost_however_it_is_cut(parts: list[str], cuts: lis
         (f"\n {MARK}\n\n", True),
         (f"<think>Nothing to say.</think>{MARK}", True),
         (f"<think>a</think>\n<think>b</think>\n{MARK}", True),
-        # A thought that was never opened is text until it closes, so something was said.
-        (f"not meant for me</think>{MARK}", False),
+        # A thought that was never opened is none of what is shown.
+        (f"not meant for me</think>{MARK}", True),
+        (f"<silence/></think>{MARK}", True),
+        (f"<think>I may write <think> here</think>{MARK}", True),
+        (f"<think>a<think>b</think>c</think>{MARK}", True),
+        (f"<details>a <details> b</details>\n{MARK}\n", True),
         (f"<details>d</details>{MARK}", True),
         ("<think>a</think>", False),
         ("", False),
@@ -79,7 +94,8 @@ def test_nothing_else_is_ever_lost_however_it_is_cut(parts: list[str], cuts: lis
         (f"{MARK} but", False),
         (f"Well, {MARK}", False),
         (f"<sil<think>a</think>{MARK}", False),
-        (f"{MARK}<think>a</think>", False),
+        ("<sil<think>a</think>ence/>", True),
+        (f"{MARK}<think>a</think>", True),
         (f"```\n{MARK}\n```", False),
         (MARK + "\n" * 70, False),
     ],
@@ -166,7 +182,7 @@ def test_what_is_held_back_comes_out_when_the_reply_is_ended(
     assert (result.status, reply.thought_log) == (status, ("hm",) if "hm" in held else ())
     if visible == MARK:  # the marker, and nobody knows whether more would have come
         assert (stage.shown, reply.accumulated_text) == ([], "")
-        assert reply.metrics["total_characters"] == 0
+        assert reply.suppressed[reason or "marker"] >= len(MARK)
     elif reason:
         assert (stage.shown, reply.accumulated_text) == ([], "")
         assert reply.suppressed[reason] >= len(visible)
@@ -197,7 +213,7 @@ async def test_thoughts_and_replay_pass_through() -> None:
     hearing = Hearing(source(), MARK)
     heard = [chunk async for chunk in hearing]
     done = Done("stop", replay={"k": 1})
-    assert heard == [Text("", ("a",)), done, Text("<six y")]
+    assert heard == [Text("<si", ("a",)), done, Text("x y")]
     assert (hearing.replay, hearing.silent) == ({"k": 1}, False)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from minamo.core.clean import RULES, clean
 from minamo.core.edits import Edit, edit, whole
+from minamo.core.masked_links import Links
 from minamo.core.pieces import Dropped, Piece, Shaped, covers
 
 
@@ -49,7 +50,7 @@ def cleaned(text: str, **options) -> str:
         "می‌خواهم",
         "क्‍ष",
         "👩‍👩‍👧 ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 1️⃣",
-        "a\u200e\u200fb",
+        "א\u200eb",
         "assistant\nmodel\nuser",
     ],
 )
@@ -206,8 +207,20 @@ def test_code_that_began_earlier_ends_with_its_own_kind_of_fence(fence, line):
         ("a\u200d", "a"),
         ("a \u200c b", "a  b"),
         ("🙂\u200d a", "🙂 a"),
-        ("a\u200c\u200d\u200bb", "a\u200cb"),
-        ("a\u200b\u200db", "a\u200db"),
+        ("a\u200c\u200d\u200bb", "ab"),
+        ("ب\u200c\u200d\u200bب", "ب\u200cب"),
+        ("ب\u200b\u200dب", "ب\u200dب"),
+        ("ب\u200d!", "ب!"),
+        ("👩\ufe0f\u200d\ufe0f\u200d👧", "👩\ufe0f\u200d👧"),
+        ("→\ufe0f a\ufe0f 漢\ufe0e", "→ a 漢"),
+        ("漢\U000e0100\U000e0101", "漢\U000e0100"),
+        ("ᠠ\u180b\u180c\u180eᠠ x\u180e\u180b", "ᠠ\u180b\u180eᠠ x"),
+        ("א\u200e\u200f\u200e (a)", "א\u200e (a)"),
+        ("a\u200e\u200f\u061cb", "ab"),
+        ("e\u034f\u0301 e\u034fe", "e\u034f\u0301 ee"),
+        ("ᄀ\u1160ᆨ \u115fᅡ \u115f\u1160 \u3164\uffa0", "ᄀ\u1160ᆨ \u115fᅡ  "),
+        ("⠓\u2800\u2800⠑ a\u2800b", "⠓\u2800⠑ ab"),
+        ("a\u2062\u2064\u206a\ufff9\U0001bca0\U0001d173\U0001d159\u17b4b", "ab"),
         ("❤️\u200da", "❤️a"),
         ("ল্\u200d ", "ল্\u200d "),
         ("``\u200b`py\nx\n\n\n```", "```py\nx\n\n\n```"),
@@ -216,7 +229,22 @@ def test_code_that_began_earlier_ends_with_its_own_kind_of_fence(fence, line):
 def test_p25_invisible(text, want):
     assert cleaned(text) == want
     assert cleaned(want) == want
-    assert cleaned(text, off=frozenset({"invisible", "blank_lines"})) == text
+    assert cleaned(text, off=frozenset({"invisible", "blank_lines", "fence"})) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "می\u200cخواهم کتاب\u200cها را", "क्\u200dष और र्\u200cक", "ශ්\u200dරී ලංකාව ක්\u200dෂ",
+        "👨\u200d👩\u200d👧\u200d👦 🏳\ufe0f\u200d🌈 🏴\u200d☠\ufe0f ❤\ufe0f\u200d🔥 👩🏽\u200d🚀 🧑\u200d⚕\ufe0f",
+        "1\ufe0f\u20e3 #\ufe0f\u20e3 ©\ufe0f ™\ufe0e ⚡\ufe0f 🇩🇪",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f England",
+        "ᠮᠣᠩᠭᠣᠯ ᠬᠠᠭ\u180eᠠ ᠠ\u180b", "葛\U000e0100城 辻\U000e0101さん 神\ufe00", "한국어 가나다 각",
+        "שלום\u200f! (abc\u200e) שלום",
+    ],
+)  # fmt: skip
+def test_p25_what_scripts_and_emoji_need_is_kept(text):
+    assert cleaned(text) == text
 
 
 def test_zero_width_space_can_be_kept():
@@ -258,7 +286,7 @@ def test_zero_width_space_can_be_kept():
         ("[a](https://x](https://y)", "a (<https://x](https://y>)"),
         ("[`code`](https://x)", "`code` (<https://x>)"),
         ("`[a](https://x)` [b](https://y)", "`[a](https://x)` b (<https://y>)"),
-        ("[a](https://x`)`)", "[a](https://x`)`)"),
+        ("[a](https://x`)`)", "[a] (https://x`)`)"),
         ("\\`[a](https://x)`", "\\`a (<https://x>)`"),
         ("\\``[a](https://x)`", "\\``[a](https://x)`"),
         ("\\\\`[a](https://x)`", "\\\\`[a](https://x)`"),
@@ -303,10 +331,12 @@ def test_mention(text, want):
 
 
 def test_every_rule_reports_itself():
-    text = "Mina: a\u200b[b](https://x)\n\n\n[system: c] @Bob<|im_end|>"
+    text = "Mina: a\u200b[b](https://x)\n\n\n[system: c] @Bob<|im_end|>\n```py\n"
     shaped = clean(text, bot_name="Mina", mentions={"Bob": "1"})
-    assert shaped.text == "a" + "b (<https://x>)\n\n <@1>"
-    assert {lost.reason for lost in shaped.dropped} == {f"clean.{name}" for name in RULES}
+    assert shaped.text == "a" + "b (<https://x>)\n\n <@1>\n"
+    assert {lost.reason for lost in shaped.dropped} == {f"clean.{name}" for name in RULES} - {
+        "clean.line_end"
+    }
     added = {piece.reason for piece in shaped.pieces if piece.start is None}
     assert added == {"clean.masked_link", "clean.mention"}
     assert covers(text, shaped.pieces, shaped.dropped)
@@ -350,3 +380,35 @@ def test_long_runs_take_linear_time(atom):
         # Quadratic work on 100,000 characters would take minutes.
         assert time.process_time() - started < 10
         assert covers(body, shaped.pieces, shaped.dropped)
+
+
+@pytest.mark.parametrize(
+    ("segments", "want"),
+    [
+        (["[your ", "bank](https://x) b"], "[your bank] (https://x) b"),
+        (["[a]", "(https://x)"], "[a] (https://x)"),
+        (["[a]", "(see below)"], "[a](see below)"),
+        (["[a]", "", "(h", "ttps://x)"], "[a] (https://x)"),
+        (["[a](https://x", ") b"], "[a] (https://x) b"),
+        (['[a](https://x "t', '")'], '[a] (https://x "t")'),
+        (["[a](ht", "tps://x)"], "[a] (https://x)"),
+        (["[a](https://x y)", ""], "[a](https://x y)"),
+        (["a](https://x)", " b"], "a](https://x) b"),
+        (["`[` b ", "c](https://x)"], "`[` b c](https://x)"),
+        (["a `b ", "` [c](https://x) `"], "a `b ` c (<https://x>) `"),
+        (["`a` ", "`[c](https://x)`"], "`a` `[c](https://x)`"),
+        (["a ``` b\n", "```\n[c](https://x)\n```"], "a ``` b\n```\nc (<https://x>)\n```"),
+    ],
+)
+def test_p25_no_masked_link_is_made_of_two_segments(segments, want):
+    links, shown = Links(more=True), ""
+    for segment in segments:
+        text = clean(segment, links=links).text
+        links = links.after(text, "")
+        shown += text
+    assert shown == want
+
+
+def test_code_that_touches_an_address_is_one_stretch():
+    names = {"Bob": "1"}
+    assert cleaned("`https://x` `a https://x/`@Bob` @Bob", mentions=names).endswith(" <@1>")

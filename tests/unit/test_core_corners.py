@@ -13,7 +13,7 @@ from minamo.core.fit import fit
 from minamo.core.ledger import Ledger
 from minamo.core.limits import SPANS_MAX
 from minamo.core.origins import Origins
-from minamo.core.overflow import cut_code, cut_prose
+from minamo.core.overflow import Cut, cut_code, cut_prose
 from minamo.core.pieces import Dropped, Piece, covers
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
@@ -124,14 +124,42 @@ def test_code_is_cut_at_a_line_or_else_between_characters() -> None:
 
 
 def test_prose_is_cut_at_the_best_place_near_the_limit() -> None:
-    words = "word " * 100
-    assert cut_prose("x" * 380 + ". " + words, 400) == 382
-    assert cut_prose("x" * 380 + "\n" + words, 400) == 381
-    assert cut_prose("x" * 380 + " " + "y" * 300, 400) == 381
-    assert cut_prose("x" * 700, 400) == 400
-    assert cut_prose("y " * 20 + "http://" + "x" * 700, 400) == 40
-    assert cut_prose("http://" + "x" * 700, 400) == 0
-    assert cut_prose("e\u0301" * 300, 301) in (300, 302)
+    words, mention = "word " * 100, "<@12345678901234567>"
+    for text, want in (
+        ("x" * 380 + ". " + words, 382),
+        ("x" * 380 + "\n" + words, 381),
+        ("x" * 380 + " " + "y" * 300, 381),
+        ("x" * 700, 400),
+        ("y " * 20 + "http://" + "x" * 700, 40),
+        ("http://" + "x" * 700, 0),
+        # A place far away is better than a torn word, but a blank message is none.
+        ("  ab " + "x" * 700, 5),
+        ("  " + "x" * 700, 400),
+        (mention * 30, 400),
+        (mention + "x" * 700, 400),
+        ("word," * 140, 400),
+        ("漢字" * 300, 400),
+        # Code, closed or not; a run that nothing closes for so long is no code.
+        ("y " * 20 + "`" + "x " * 300, 40),
+        ("`" + "x " * 300, 0),
+        ("y " * 20 + "[" + "x " * 270 + "](http://x", 40),
+    ):
+        assert cut_prose(text[:600], 400, 1_950) == Cut(want), text
+    assert cut_prose("`" + "x " * 300 + "` z", 400, 1_950) == Cut(603)
+    assert cut_prose("y " * 20 + "`" + "x " * 600, 400, 1_950) == Cut(1_041)
+    assert cut_prose("y " * 5 + "</x" + " x" * 40, 60, 1_950) == Cut(10)
+    assert cut_prose("y " * 5 + "</x" + " x" * 60, 60, 1_950) == Cut(60)
+    assert cut_prose("e\u0301" * 250, 301, 1_950).at in (300, 302)
+
+
+def test_a_token_longer_than_a_message_is_cut_where_the_message_is_full() -> None:
+    assert cut_prose("http://" + "x" * 593, 400, 500) == Cut(500)
+    assert cut_prose("`" + "x" * 599, 400, 500) == Cut(400, 1)
+    # What follows begins in the code span.
+    rest = "x" * 300 + "`, so `a b` " + "y" * 288
+    assert cut_prose(rest, 400, 500, 1) == Cut(312)
+    assert cut_prose("x " * 300, 400, 500, 1) == Cut(400, 1)
+    assert cut_prose("x x\n" + "y " * 298, 400, 500, 1) == Cut(400)
 
 
 def test_a_buffer_says_how_much_it_holds() -> None:

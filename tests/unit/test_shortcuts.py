@@ -38,7 +38,7 @@ PLAIN = ATOMS[:7]
 DEBRIS = (
     "so the water", " ", ".", "\n", "\n \n", "\t\n", "\r\n", "\x1f", "é", "[", "]", "](", ")", "(http://a.b)",
     "[a](http://a.b)", "[system: be kind]", "[ System :", "<|im_end|>", "<|", "|>", "<s>", "</s>", "[INST]",
-    "<｜User｜>", "<end_of_turn>", "@x", "@", "x", "\u200b", "\u200d", "\ufeff", "\U000e0041", "\u202e", "`",
+    "<｜User｜>", "<end_of_turn>", "@x", "@", "x", "\u200b", "\u200d", "\ufeff", "\U000e0041", "\u202e", "`", "```py", "~~~",
 )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def read_slowly(stream: Stream, text: str) -> None:
     """The long way: the lexer holds it and decides."""
     stream.chunks += 1
     stream.characters += len(text)
-    stream.actions.lexer.add(text)
+    stream.actions.lexer.add(stream._intake.feed(text))
     stream._read()
 
 
@@ -124,7 +124,7 @@ def test_plain_text_of_any_length_is_not_too_much_for_one_step() -> None:
     assert stream.actions.handed > STEPS_MAX
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", [name for name in RULES if name != "line_end"])
 def test_no_rule_finds_anything_in_what_is_clean_at_first_sight(name: str) -> None:
     """The debris that a rule looks for, whole and in parts, among harmless words."""
     rule = getattr(clean_rules, name)

@@ -162,6 +162,21 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
         f"{FENCE}\nx\n{FENCE}", {"prefill": "Code:"}, ["Code:", f"{FENCE}\nx\n{FENCE}"], [], []),
     "a prefill is not part of a reclaimed thought": (
         "plan</think>Hi", {"prefill": "So: "}, ["So: Hi"], ["plan"], []),
+    "a blank behind a less-than makes no tag": (
+        "if a < think and think > b, </ think>", {}, ["if a < think and think > b, </ think>"], [], []),
+    "line ends of other systems": (
+        f"Look:\r\n{FENCE}py\r\nx = 1\r\n    y = 2\r\n{FENCE}\r\nafter\rit\r\n\r\nend\r", {},
+        ["Look:", f"{FENCE}py\nx = 1\n    y = 2\n{FENCE}", "after\nit", "end"], [], []),
+    "line ends kept": ("a\r\nb", {"clean_off": ["line_end"]}, ["a\r\nb"], [], []),
+    "an empty fence at the end": (f"Before.\n{FENCE}py", {}, ["Before."], [], []),
+    "an empty fence of blanks at the end": ("Before.\n  ~~~\n \n\n", {}, ["Before."], [], []),
+    "an empty fence in a list": (f"- a\n- {FENCE}py\n", {}, ["- a"], [], []),
+    "an empty fence in an aggregated reply": (f"a\n{FENCE}\n", {"degree": 0}, ["a"], [], []),
+    "nothing but an empty fence": (FENCE, {}, [], [], []),
+    "an empty fence kept": (
+        f"Before.\n{FENCE}py", {"clean_off": ["fence"]}, ["Before.", f"{FENCE}py"], [], []),
+    "no sentence ends in code": (
+        "Use `a. B c` now. Next.", {"degree": 3}, ["Use `a. B c` now.", "Next."], [], []),
     "output suppressed": ("a <think>b</think>", {"suppress_text_output": True}, [], ["b"], []),
     "only whitespace": (" \n\n ", {}, [], [], []),
     "nothing": ("", {}, [], [], []),
@@ -186,6 +201,48 @@ def test_p02_a_reply_looks_as_it_should_however_it_is_cut(name: str) -> None:
         for two in range(one, len(text), step):
             parts = [text[:one], text[one:two], text[two:]]
             same(whole, run([part for part in parts if part], **settings))
+
+
+CALLS = [f"`some_function_name_{number:03}(arg, other)`" for number in range(110)]
+ROLL = "</roll dice:100000000000300922>"
+LINK = "https://ex.test/" + "p" * 1_894
+CUT = {
+    # Text, then the text of each message.
+    "code spans": ("Call then " + " then ".join(CALLS), [
+        "Call then " + " then ".join(CALLS[:24]),
+        *("then " + " then ".join(CALLS[at : at + 24]) for at in range(24, 110, 24)),
+    ]),
+    "command mentions": (ROLL * 80, [ROLL * 32, ROLL * 32, ROLL * 16]),
+    "words behind a long link": (f"{LINK} aaaaaaaa bbbbbbbb cccccccc dddddddd eeeeeeee", [
+        LINK, "aaaaaaaa bbbbbbbb cccccccc dddddddd eeeeeeee",
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_p04_a_long_text_is_cut_between_words_and_tokens(name: str) -> None:
+    text, messages = CUT[name]
+    done = run([text])
+    assert list(done.messages) == messages
+    audit(done, text)
+    fits(done)
+    same(done, run(list(text)))
+    for size in (7, 400, 1_199):
+        same(done, run([text[at : at + size] for at in range(0, len(text), size)]))
+
+
+def test_line_ends_are_booked() -> None:
+    done = run(["a\r", "\nb\r", "c\r"])
+    assert done.result.accumulated_text == "a\nb\nc"
+    assert done.result.suppressed["clean.line_end"] == 3
+    assert done.result.additions == {"clean.line_end": 2}
+    assert run(["a\r\ud83d"]).messages == ("a\n\ufffd",)
+
+
+def test_an_empty_fence_is_booked() -> None:
+    done = run(["Before.\n```py\n"])
+    assert done.result.suppressed["clean.fence"] == len("```py\n")
+    assert done.result.accumulated_text == "Before."
 
 
 LONG = {

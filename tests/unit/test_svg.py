@@ -271,7 +271,7 @@ def test_rows_between_two_states_share_an_arrow():
 
     assert arrows["live", "completing"].rows == (0, 4)
     ending = " ".join(words_of(arrows["live", "timing_out"].label.lines)).split()
-    assert " ".join(ending) == "went_silent, overran / note_ending, keep_open, flush_rest"
+    assert " ".join(ending) == "went_silent, overran / note_ending, keep_open, flush_cut_off"
     closing = " ".join(words_of(arrows["in_think", "streaming"].label.lines)).split()
     assert " ".join(closing) == "think_closed [outermost] / close_thought"
     assert arrows["handing", "streaming"].label is None

@@ -17,6 +17,7 @@ from minamo.core.ledger import Ledger
 from minamo.core.markers import Markers, Token
 from minamo.core.origins import ADDED
 from minamo.core.outbox import Outbox
+from minamo.core.silence import Silence
 
 if TYPE_CHECKING:
     from minamo.machine import Machine
@@ -33,6 +34,7 @@ class StreamActions:
         self.ledger = Ledger()
         self.lexer = Markers()
         self.front = Front(config, self.ledger)
+        self.silence: Silence | None = None  # set by the caller that knows of a marker
         self.captures = Captures(self.ledger)
         self.outbox = Outbox(config, self.ledger)
         self.buffer = self._new_buffer()
@@ -88,11 +90,18 @@ class StreamActions:
         if not token.text:
             return
         self.captures.interrupt()
-        if self.front.idle:
-            self.buffer.add(token.text, token.start)
+        if self.silence is None:
+            self._take_prose(token.text, token.start)
             return
-        for text, start in self.front.feed(token.text, token.start):
+        for text, start in self.silence.feed(token.text, token.start):
+            self._take_prose(text, start)
+
+    def _take_prose(self, text: str, start: int) -> None:
+        if self.front.idle:
             self.buffer.add(text, start)
+            return
+        for part, stood in self.front.feed(text, start):
+            self.buffer.add(part, stood)
         if self.front.tripped and not self.ending_already:
             assert self.machine is not None
             self.machine.send("guard_tripped", Ending("speaker_guard"))
@@ -109,6 +118,9 @@ class StreamActions:
         self.captures.interrupt()
         if self._is_behind_guard(token):
             return
+        if self.silence is not None:
+            for text, start in self.silence.release():
+                self._take_prose(text, start)
         for text, start in self.front.finish(shown=True):
             self.buffer.add(text, start)
         self.buffer.open_code(*self._moved_out(token))
@@ -174,6 +186,10 @@ class StreamActions:
 
     def reclaim_thought(self, token: Token) -> None:
         self.drop_marker(token)
+        if self.silence is not None:
+            for text, start in self.silence.release():
+                self._take_prose(text, start)
+            self.silence.begin()
         for text, start in self.front.finish():
             self.buffer.add(text, start)
         parts, trail = [], []
@@ -214,15 +230,30 @@ class StreamActions:
         self.captures.keep_open()
 
     def flush_rest(self, _: object) -> None:
+        self._flush(cut_off=False)
+
+    def flush_cut_off(self, _: object) -> None:
+        self._flush(cut_off=True)
+
+    def _flush(self, *, cut_off: bool) -> None:
+        if self.silence is not None:
+            spoken, marker = self.silence.finish()
+            for text, start in spoken:
+                self._take_prose(text, start)
+            for text, start in marker:
+                self.ledger.suppress(start, len(text), "marker")
         for text, start in self.front.finish():
             self.buffer.add(text, start)
-        self.buffer.ready.extend(self.buffer.rest(cut_off=self.decided != "end"))
+        self.buffer.ready.extend(self.buffer.rest(cut_off=cut_off))
         self._hand_all()
 
     def discard_rest(self, ending: Ending) -> None:
         reason = ending.suppress
         start, held = self.lexer.drop()
         self.ledger.suppress(start, len(held), reason)
+        if self.silence is not None:
+            for text, stood in self.silence.release():
+                self.ledger.suppress(stood, len(text), reason)
         self.front.discard(reason)
         for segment in self.buffer.rest():
             if self.outbox.grows:  # some of it may stand in the channel

@@ -11,6 +11,7 @@ from minamo.core.clean import clean
 from minamo.core.config import StreamConfig
 from minamo.core.edits import whole
 from minamo.core.fit import Fitted
+from minamo.core.masked_links import NO_LINKS, Links
 from minamo.core.origins import ADDED
 from minamo.core.pieces import Piece, Shaped
 from minamo.core.provenance import Added, Marks, Origin, Trail, marked, through
@@ -57,7 +58,9 @@ class Batch:
     """How many of the messages were given out; the limit may have cut off the rest."""
 
 
-def cleaned(segment: Segment, config: StreamConfig, *, first: bool) -> Waiting:
+def cleaned(
+    segment: Segment, config: StreamConfig, *, first: bool, links: Links = NO_LINKS
+) -> Waiting:
     """The segment as it is to be fitted; *first*: nothing was said before it."""
     made = clean(
         segment.text,
@@ -66,6 +69,8 @@ def cleaned(segment: Segment, config: StreamConfig, *, first: bool) -> Waiting:
         mentions=config.mentions,
         first=first,
         fence=segment.fence,
+        torn=segment.torn,
+        links=links,
         uncensor_unicode_space=config.uncensor_unicode_space,
     )
     stood = segment.trail

@@ -44,7 +44,11 @@ class Boundaries:
             self.holds.skip(char)
         if self._degree == AGGREGATED:
             return 0
-        if self._sentences is not None and self._sentences.feed(char) and not self.holds.open:
+        if (
+            self._sentences is not None
+            and self._sentences.feed(char)
+            and not self.holds.in_sentence
+        ):
             self._see(self.at if char.isspace() else self.at - 1)
         if char == "\n":
             return self._end_line()
@@ -68,7 +72,7 @@ class Boundaries:
         if self._degree == AGGREGATED:
             return 0
         sentences = self._sentences
-        if sentences is not None and sentences.feed_word(phrase) and not self.holds.open:
+        if sentences is not None and sentences.feed_word(phrase) and not self.holds.in_sentence:
             self._see(self.at - len(phrase))
         found, self._candidate = self._candidate, 0
         self._newlines = 0

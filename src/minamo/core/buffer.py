@@ -73,8 +73,8 @@ class Buffer:
     """
 
     __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence", "_full", "_mid_line",
-                 "_opened_in", "_parts", "_pieces", "_prose_max", "_runs", "_shift", "_token_max",
-                 "ready")  # fmt: skip
+                 "_opened_in", "_parts", "_pieces", "_prose_max", "_runs", "_shift", "_ticks",
+                 "_token_max", "ready")  # fmt: skip
 
     def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
         self.ready: deque[Segment] = deque()
@@ -90,6 +90,7 @@ class Buffer:
         self._base = 0  # position of the first character held
         self._fence = ""  # the run that opened a fence which is open
         self._opened_in = ""  # ...and that which was open when the text held began
+        self._ticks = 0  # what closes the code span in which the text held begins
         self._mid_line = False  # the text held begins in the middle of a line
         self._full = 0  # position at which a cut is forced
         self._set_full()
@@ -190,28 +191,35 @@ class Buffer:
 
     def _cut(self, position: int) -> None:
         if position > self._base:
+            self._ticks = 0  # no boundary is in a code span
             self._release(position, torn=self._boundaries.holds.carries)
         if self._boundaries.at >= self._full:
             self._force()
 
     def _force(self) -> None:
         """The limit is reached: cut where it hurts least, or wait if nothing can be cut."""
+        while self._boundaries.at >= self._full:
+            offset = self._forced()
+            if not offset:
+                # Look again now and then: what is waited for may have come to its end.
+                size = min(len(self) + WINDOW_AFTER, self._token_max)
+                self._full = self._base + size
+                return
+            ahead = "" if self._fence else self._join()[offset:]
+            self._release(self._base + offset, torn=True, ahead=ahead)
+            self._boundaries.forced(self._base, self._join())
+
+    def _forced(self) -> int:
+        """How much of what is held to release, or 0 to wait."""
         text = self._join()
         candidate = self._boundaries.candidate
         if self._fence:
-            offset = cut_code(text, self._code_max)
-        elif candidate > self._base:
-            offset = candidate - self._base
-        else:
-            offset = cut_prose(text, self._prose_max)
-        if not offset:
-            if len(text) < self._token_max:
-                self._full = self._base + self._token_max
-                return
-            offset = self._token_max
-        self._release(self._base + offset, torn=True, ahead="" if self._fence else text[offset:])
-        self._boundaries.forced(self._base, self._join())
-        self._set_full()
+            return cut_code(text, self._code_max)
+        if candidate > self._base:
+            return candidate - self._base
+        cut = cut_prose(text, self._prose_max, self._token_max, self._ticks)
+        self._ticks = cut.ticks if cut.at else self._ticks
+        return cut.at
 
     def _release(self, position: int, *, torn: bool, ahead: str = "") -> None:
         text = self._join()

@@ -9,8 +9,10 @@ from types import MappingProxyType
 from minamo.core import clean_rules
 from minamo.core.clean_rules import Setting
 from minamo.core.edits import Edit, edit, whole
+from minamo.core.intake import RULE as LINE_END
 from minamo.core.invisible import all_visible
 from minamo.core.limits import CLEAN_PASSES_MAX
+from minamo.core.masked_links import NO_LINKS, Links
 from minamo.core.pieces import Shaped
 
 _Rule = Callable[[str, Setting], list[Edit]]
@@ -27,12 +29,14 @@ _ORDER: tuple[tuple[str, _Rule], ...] = (
     ("blank_lines", clean_rules.blank_lines),
     ("masked_link", clean_rules.masked_link),
     ("mention", clean_rules.mention),
+    ("fence", clean_rules.fence),
 )
 
-RULES: tuple[str, ...] = tuple(name for name, _ in _ORDER)
+#: Line ends are made one when a chunk comes in, before anything is read.
+RULES: tuple[str, ...] = (*(name for name, _ in _ORDER), LINE_END)
 
 # What none of the rules but `invisible` and `own_name` can do without.
-_SUSPECT = re.compile(r"[<\[\]@]|\n[^\S\n]*\n[^\S\n]*\n")
+_SUSPECT = re.compile(r"[<\[\]@]|```|~~~|\n[^\S\n]*\n[^\S\n]*\n")
 
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 
@@ -45,6 +49,8 @@ def clean(
     mentions: Mapping[str, str] = _NOBODY,
     first: bool = True,
     fence: str = "",
+    torn: bool = False,
+    links: Links = NO_LINKS,
     uncensor_unicode_space: bool = False,
 ) -> Shaped:
     """Apply the rules to one segment.
@@ -56,6 +62,8 @@ def clean(
         mentions: Ids by name, the name without its "@".
         first: Whether the segment begins the reply.
         fence: The run that opened the fence in which the segment begins, if it does.
+        torn: Whether the next segment goes on inside of what this one ends in.
+        links: What the segments before it may have begun of a masked link.
         uncensor_unicode_space: Keep U+200B, which the model put into words on purpose.
 
     Raises:
@@ -63,13 +71,15 @@ def clean(
     """
     if off and (unknown := sorted(off.difference(RULES))):
         raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
-    if not (first and bot_name) and _is_clean(text):
+    if not (first and bot_name) and not links.label and _is_clean(text):
         return whole(text)
     setting = Setting(
         bot_name=bot_name,
         mentions=mentions,
         first=first,
         fence=fence,
+        torn=torn,
+        links=links,
         keep_zero_width_space=uncensor_unicode_space,
     )
     shaped = whole(text)

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from minamo.core.code_spans import Spans, code_spans
+from minamo.core.code_spans import Spans, code_spans, empty_fence
 from minamo.core.edits import Edit
 from minamo.core.invisible import remove_invisible
 from minamo.core.limits import SYSTEM_LEAK_MAX
-from minamo.core.masked_links import masked_links
+from minamo.core.masked_links import NO_LINKS, Links, masked_links
 
 # Words that a chat template puts right after its opening mark.
 _ROLE = (
@@ -52,6 +52,8 @@ class Setting:
     first: bool
     fence: str
     keep_zero_width_space: bool
+    torn: bool = False
+    links: Links = NO_LINKS
 
     def code(self, text: str) -> Spans:
         """Return where *text* is code."""
@@ -148,7 +150,15 @@ def blank_lines(text: str, setting: Setting) -> list[Edit]:
 
 def masked_link(text: str, setting: Setting) -> list[Edit]:
     """Show the target of every masked link."""
-    return masked_links(text, setting.code(text)) if "](" in text else []
+    if "](" not in text and not (setting.links.label and text.startswith("(")):
+        return []
+    return masked_links(text, setting.links.code(text, setting.fence), setting.links)
+
+
+def fence(text: str, setting: Setting) -> list[Edit]:
+    """Take out a fence that the reply ends in before anything stands in it."""
+    start = -1 if setting.torn else empty_fence(text, fence=setting.fence)
+    return [Edit(start, len(text))] if start >= 0 else []
 
 
 def mention(text: str, setting: Setting) -> list[Edit]:

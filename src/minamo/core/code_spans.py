@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from minamo.core.fences import LEAD
+from minamo.core.limits import SPAN_HOLD
 
 # Up to three blanks or the mark of a list item, three or more fence characters, anything.
 _FENCE = re.compile(r"^(" + LEAD + r")(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
@@ -79,6 +80,72 @@ def _fences(text: str, opened: str) -> list[tuple[int, int]]:
     if 0 <= start < len(text):
         out.append((start, len(text)))
     return out
+
+
+def empty_fence(text: str, *, fence: str = "") -> int:
+    """Return where a fence begins that *text* opens, writes nothing in and does not close; or -1.
+
+    The mark of a list item in front of it belongs to it: there is nothing else in the item.
+    """
+    if "```" not in text and "~~~" not in text:
+        return -1
+    ranges = _fences(text, fence)
+    if not ranges or ranges[-1][1] < len(text):
+        return -1
+    opening = _FENCE.match(text, ranges[-1][0])
+    if opening is None or text[opening.end() :].strip():
+        return -1
+    return opening.start()
+
+
+def lone_runs(text: str, code: Spans) -> list[tuple[int, int]]:
+    """Return the runs of backticks in *text* that are no part of *code*, which was found in it."""
+    runs = (run.span() for run in _TICKS.finditer(text) if run[0] != "\n")
+    return [(start, end) for start, end in runs if not code.touches(start, end)]
+
+
+@frozen(slots=True)
+class LineSpan:
+    """An inline code span, the backticks that close it, and whether *text* has them."""
+
+    start: int
+    end: int
+    ticks: int
+    closed: bool = True
+
+
+def line_spans(text: str, ticks: int = 0) -> list[LineSpan]:
+    """Return the inline spans of *text*, which has no fence, and the one it may end in.
+
+    With *ticks* the text begins in a span that so many backticks close.
+    """
+    if "`" not in text and not ticks:
+        return []
+    spans: list[LineSpan] = []
+    here = 0
+    if ticks:
+        stops = (stop for stop in _TICKS.finditer(text) if stop[0] in ("\n", "`" * ticks))
+        stop = next(stops, None)
+        if stop is None:
+            return [LineSpan(0, len(text), ticks, closed=False)]
+        here = stop.end()
+        spans.append(LineSpan(0, here, ticks))
+    for start, end in _inline(text, here, len(text)):
+        spans.append(LineSpan(start, end, _size(text, start)))
+        here = end
+    # A run that nothing closes in its line, or for so long, is none.
+    line = max(here, text.rfind("\n") + 1, len(text) - SPAN_HOLD)
+    opening = text.find("`", line)
+    if opening >= 0:
+        spans.append(LineSpan(opening, len(text), _size(text, opening), closed=False))
+    return spans
+
+
+def _size(text: str, start: int) -> int:
+    """How many backticks stand at *start*."""
+    run = _TICKS.match(text, start)
+    assert run is not None
+    return run.end() - start
 
 
 def _inline(text: str, low: int, high: int) -> list[tuple[int, int]]:

@@ -44,6 +44,14 @@ class Holds:
         return bool(self._marks or self._quote or self._brackets)
 
     @property
+    def in_sentence(self) -> bool:
+        """Whether no sentence ends here: something is open, or a code span may be.
+
+        A backtick that nothing closes holds to the end of its line.
+        """
+        return self.open or self._ticks > 0
+
+    @property
     def carries(self) -> bool:
         """Whether formatting is open that a message ended here would have to reopen."""
         return bool(self._marks or self._carried or self._quoted)

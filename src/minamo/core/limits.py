@@ -86,6 +86,9 @@ SPANS_MAX = 10_000
 # Titles are rare and short; the bound keeps a text full of quotes linear.
 LINK_TITLE_MAX = 256
 
+# A label that is longer is not waited for: a lone bracket would hold a reply back.
+LINK_BEGUN_MAX = 1_000
+
 # How far back a word can begin that decides whether a full stop ends a sentence.
 SENTENCE_CONTEXT = 64
 

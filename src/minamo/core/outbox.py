@@ -19,6 +19,7 @@ from minamo.core.humanize import humanize
 from minamo.core.ledger import Ledger
 from minamo.core.limits import FIT_MAX
 from minamo.core.looks import Look, Stood, behind
+from minamo.core.masked_links import Links
 from minamo.core.origins import ADDED
 from minamo.core.pieces import Dropped, Piece
 from minamo.core.portions import fit_front
@@ -53,6 +54,7 @@ class Outbox:
     _said: Said = field(factory=Said)
     _out: dict[int, Given] = field(factory=dict)
     _carry: Carry = NOTHING
+    _links: Links = field(default=Links(more=True))
     _rest: Segment | None = None
     """What `take_rest` gave last."""
     _taken_back: str = ""
@@ -65,7 +67,9 @@ class Outbox:
 
     def put(self, segment: Segment) -> None:
         """Take a segment; it is cleaned at once and fitted when it is its turn."""
-        one = cleaned(segment, self.config, first=not self.spoke)
+        one = cleaned(segment, self.config, first=not self.spoke, links=self._links)
+        # Whichever segments are put together in a message, no link is made of two of them.
+        self._links = self._links.after(one.cleaned.text, segment.fence)
         self._waiting.append(one)
         self.waiting += len(segment.text)
         self.spoke = self.spoke or bool(one.cleaned.text.strip())
@@ -74,7 +78,7 @@ class Outbox:
 
     def look(self, pending: Segment) -> Look:
         """How what waits reads with *pending* behind it; for a reply that grows in place."""
-        last = cleaned(pending, self.config, first=not self.spoke)
+        last = cleaned(pending, self.config, first=not self.spoke, links=self._links)
         return Look((*self._waiting, last), self.beginning)
 
     def take(self, most: int | None = None, room: int | None = None) -> list[Message]:

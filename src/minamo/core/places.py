@@ -24,9 +24,11 @@ from minamo.core.layout import (
 )
 from minamo.core.limits import SENTENCE_TAIL_MAX
 from minamo.core.scan import Scan
+from minamo.core.words import EDGE, WORD, hold_words
 
 # How strongly a position resists a cut.
-AVOID, ATOM, LINE, CLUSTER, FIRM, MARKER, GAP = range(1, 8)
+AVOID, _, SPAN, _, ATOM, LINE, CLUSTER, FIRM, MARKER, GAP = range(1, 11)
+assert AVOID < EDGE < SPAN < WORD < ATOM
 
 _SPACES = re.compile(r"\s+")
 _MARKERS = re.compile(r"[*_~|`\\]+")
@@ -99,7 +101,8 @@ def _raise(hold: bytearray, start: int, end: int, level: int) -> None:
 
 
 def _hold_prose(layout: Layout, prose: str) -> None:
-    hold = layout.hold
+    hold, found = layout.hold, layout.found
+    hold_words(hold, prose)
     for match in _STARTERS.finditer(prose):
         start = match.start()
         gap = start
@@ -108,15 +111,15 @@ def _hold_prose(layout: Layout, prose: str) -> None:
         if gap and prose[gap - 1] not in "\r\n":
             layout.starters.add(start)
             hold[gap] = AVOID
-    for match in _MARKERS.finditer(prose):
-        start, end = match.span()
-        # A cut right beside a marker is safe only where a blank is beside it too.
-        if not prose[start - 1 : start].isspace():
-            hold[start] = AVOID
-        if not prose[end : end + 1].isspace():
-            hold[end] = AVOID
-    for start, end in layout.found.atoms:
+    for start, end in found.code:
+        _raise(hold, start, end, WORD)
+        for match in _SPACES.finditer(prose, start, end):
+            hold[match.start()] = SPAN
+    ends = {end for _, end in found.atoms}
+    for start, end in found.atoms:
         _raise(hold, start, end, ATOM)
+        if start in ends:
+            hold[start] = 0  # between two of them
     for match in _MARKERS.finditer(prose):
         _raise(hold, *match.span(), LINE)
 

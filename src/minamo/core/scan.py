@@ -59,6 +59,7 @@ class Scan:
     enders: dict[int, int] = Factory(dict)  # markers that close: start to end
     firm: list[tuple[int, int]] = Factory(list)  # no cut in here
     atoms: list[tuple[int, int]] = Factory(list)  # links, mentions: no cut if it can be helped
+    code: list[tuple[int, int]] = Factory(list)  # inline code: nor here
     prefixes: dict[int, int] = Factory(dict)  # where a further line of a quote is marked
     blocks: list[Block] = Factory(list)  # code blocks other than fences
     front: int = 0  # openers before this were put there, and mean it
@@ -170,6 +171,7 @@ def _ticks(found: Scan, scope: Scope, start: int) -> int:
             start += 1
         return start
     length, close = code
+    found.code.append((start, close + length))
     enclosure = Enclosure("`" * length, "`" * length)
     return _enclose(found, scope, start, close, enclosure)
 

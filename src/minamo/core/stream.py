@@ -12,13 +12,13 @@ from minamo.core.actions import StreamActions
 from minamo.core.chunks import Chunk, Error, FunctionCall, Text, is_cut_off
 from minamo.core.config import StreamConfig
 from minamo.core.effects import Effect, Ending
+from minamo.core.intake import RULE, Intake
 from minamo.core.limits import STATES_MAX, TOKEN_MAX
 from minamo.core.looks import Stood
 from minamo.core.markers import MARKERS, Token
 from minamo.core.outbox import WITHDRAWN
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.core.sentences import find_ends
-from minamo.core.surrogates import Surrogates
 from minamo.machine import Machine, compile, load
 
 CHART = load("stream")
@@ -31,13 +31,14 @@ _OPEN = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.linea
 class Stream:
     """One reply on its way.  It never raises for anything the world does."""
 
-    __slots__ = ("_halves", "actions", "characters", "chunks", "machine")
+    __slots__ = ("_intake", "actions", "characters", "chunks", "machine")
 
     def __init__(self, config: StreamConfig | None = None) -> None:
-        self.actions = StreamActions(config or StreamConfig())
+        config = config or StreamConfig()
+        self.actions = StreamActions(config)
         self.machine = Machine(TABLE, self.actions, path=[], path_max=STATES_MAX)
         self.actions.machine = self.machine
-        self._halves = Surrogates(self.actions.ledger)
+        self._intake = Intake(self.actions.ledger, line_ends=RULE not in config.clean_off)
         self.chunks = 0
         self.characters = 0
 
@@ -187,11 +188,11 @@ class Stream:
 
     def _text(self, content: str) -> None:
         self.characters += len(content)
-        text = self._halves.feed(content)
-        if not text:
+        if not content:
             # Even an empty chunk says that the provider answers.
             self.machine.send("text", Token("text", "", self.actions.lexer.at))
             return
+        text = self._intake.feed(content)
         lexer, machine = self.actions.lexer, self.machine
         token = lexer.plain(LIVE[machine.state], text)
         if token is not None:
@@ -212,7 +213,7 @@ class Stream:
 
     def _read_held(self) -> None:
         """What was held to be decided is decided now: it is all there is."""
-        self.actions.lexer.add(self._halves.release())
+        self.actions.lexer.add(self._intake.release())
         self._read(last=True)
 
     def _read_mistaken(self) -> None:
@@ -238,7 +239,7 @@ class Stream:
     def _discard(self, event: str, ending: Ending) -> None:
         """What was held goes with the rest, undecided; this may come while text is being read."""
         if not self.decided:
-            self.actions.lexer.add(self._halves.release())
+            self.actions.lexer.add(self._intake.release())
         self.machine.send(event, ending)
 
 

@@ -24,6 +24,11 @@ class Surrogates:
         self._held = ""
         self._ledger = ledger
 
+    @property
+    def holds(self) -> bool:
+        """Whether a half waits for the other."""
+        return self._held != ""
+
     def feed(self, text: str) -> str:
         """Take *text*; return it whole, but for a first half at its very end."""
         if not self._held and text.isascii():

@@ -17,16 +17,17 @@ _NAMES = {
     "details": "details",
 }
 
-# Blanks are allowed around everything, attributes after the name, one `prefix:` before it.
+# Blanks are allowed around everything but directly behind `<` or `</`: "a < think" compares.
+# Attributes may stand after the name, one `prefix:` before it.
 _TAG = re.compile(
-    r"<[ \t]*(?P<close>/?)[ \t]*(?:[a-z][a-z0-9_.-]*:)?(?P<name>"
+    r"<(?P<close>/?)(?:[a-z][a-z0-9_.-]*:)?(?P<name>"
     + "|".join(sorted(_NAMES, key=len, reverse=True))
     + r")(?:[ \t\n]*|[ \t\n][^<>]*?)(?P<empty>/?)[ \t]*>",
     re.IGNORECASE,
 )
 # What may still become one: every stage of writing a tag from the left.
 _UNFINISHED = re.compile(
-    r"<[ \t]*/?[ \t]*(?:(?P<word>[a-z][a-z0-9_.-]*)?(?::(?P<after>[a-z]*))?)"
+    r"</?(?:(?P<word>[a-z][a-z0-9_.-]*)?(?::(?P<after>[a-z]*))?)"
     r"(?P<rest>[ \t\n/][^<>]*)?\Z",
     re.IGNORECASE,
 )
@@ -63,7 +64,6 @@ def may_become_tag(text: str, at: int) -> bool:
     word, after, rest = found["word"] or "", found["after"], found["rest"]
     name = (word if after is None else after).lower()
     if rest is not None:
-        # A blank before any name is part of the opening; after one, the name must be known.
-        return name in _NAMES or (not word and after is None)
+        return name in _NAMES
     # Without a colon the word may yet turn out to be the prefix.
     return after is None or name in _STARTS

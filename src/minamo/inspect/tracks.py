@@ -10,10 +10,10 @@ from attrs import define, field, frozen
 
 from minamo.core.batches import Batch
 from minamo.core.chunks import Chunk, Text
+from minamo.core.intake import RULE, Intake
 from minamo.core.ledger import Ledger
 from minamo.core.markers import Token
 from minamo.core.stream import Stream
-from minamo.core.surrogates import REPLACEMENT, Surrogates
 from minamo.machine import Taken
 
 
@@ -55,7 +55,11 @@ class Tracks:
     """Note nothing more, but for the moves: there is enough."""
     _parts: list[str] = field(factory=list, init=False)
     _size: int = field(default=0, init=False)
-    _halves: Surrogates = field(factory=lambda: Surrogates(Ledger()), init=False)
+    _intake: Intake = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        off = self.stream.actions.config.clean_off
+        self._intake = Intake(Ledger(), line_ends=RULE not in off)
 
     @classmethod
     def of(cls, stream: Stream) -> Tracks:
@@ -85,11 +89,11 @@ class Tracks:
 
     @property
     def text(self) -> str:
-        """Every character that came, as the stream sees them: halves joined."""
-        # At most one half is held back; the stream replaces it when no other comes.
+        """Every character that came, as the stream counts them: see `Intake`."""
         text = "".join(self._parts)
-        alone = not self.full and self.stream.actions.lexer.at > len(text)
-        return text + REPLACEMENT if alone else text
+        # The stream decides what is held back here when it ends.
+        ended = not self.full and self.stream.actions.lexer.at > len(text)
+        return text + self._intake.pending if ended else text
 
     def forget_from(self, number: int) -> None:
         """The messages from *number* on were taken back and are given out anew."""
@@ -99,7 +103,7 @@ class Tracks:
     def heard(self, chunk: Chunk) -> None:
         """Note a chunk."""
         if isinstance(chunk, Text) and chunk.content:
-            text = self._halves.feed(chunk.content)
+            text = self._intake.feed(chunk.content)
             self._parts.append(text)
             self._size += len(text)
         self.ends.append(self._size)

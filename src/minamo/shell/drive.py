@@ -16,13 +16,13 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from minamo.core.chunks import Chunk, Error
-from minamo.core.contract import as_chunk
 from minamo.core.effects import Effect
 from minamo.core.result import StopReason
+from minamo.core.silence import Silence
 from minamo.core.stream import Stream
-from minamo.shell.callbacks import Guarded, call
+from minamo.shell.callbacks import Guarded
 from minamo.shell.clocks import Clocks, loop_clock
-from minamo.shell.outlet import HoldsBack, Outlet, Source, Watch
+from minamo.shell.outlet import Outlet, Source, Watch
 from minamo.shell.providing.prepared import closing
 from minamo.shell.providing.scripted import as_chunks
 from minamo.shell.sending.dispatch import HELD_MAX
@@ -65,7 +65,6 @@ class Driver:
         self._watch = tuple(watch)
         self._turned_at = 0  # how many characters had been read when others last had a turn
         self._outlet: Outlet | None = None
-        self._held: HoldsBack | None = None
         self._closed = False
         self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
@@ -79,7 +78,8 @@ class Driver:
         """Run the stream to its outcome; only a cancellation from outside is raised."""
         self._outlet = outlet
         self._now = loop_clock()
-        self._held = source if isinstance(source, HoldsBack) else None
+        silence = getattr(source, "silence", None)
+        self.stream.actions.silence = silence if isinstance(silence, Silence) else None
         with self.wishes.heard_by(self._wish):
             await self._read(source)
             await self._settle(outlet)
@@ -114,7 +114,6 @@ class Driver:
         self._perform()
 
     def _wish(self, wish: Wish) -> None:
-        self._take_held()
         self._tell(wish.kind, wish)
         match wish.kind:
             case "user":
@@ -145,7 +144,6 @@ class Driver:
     def _run_out(self, reason: StopReason) -> None:
         if self._closed:
             return
-        self._take_held()
         self._tell("silent", reason)
         if reason == "deadline":
             self.stream.overran()
@@ -195,21 +193,6 @@ class Driver:
                         self._progress()
                 if stream.actions.effects:
                     self._perform()
-
-    def _take_held(self) -> None:
-        """Hear what the source holds back: nothing will follow that could tell what it is."""
-        if self._closed:
-            return
-        if self._held is None:
-            return
-        failed, held = call(lambda source: [*map(as_chunk, source.let_go())], self._held)
-        if failed:
-            _LOG.warning("the source of a reply %s when it was to let go", failed)
-            return
-        for chunk, _ in held:
-            self._take(chunk)
-            if self.touched is not None:
-                self.touched()
 
     def _take(self, chunk: Chunk) -> None:
         self._tell("chunk", chunk)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import AsyncIterable, Callable
+from typing import Protocol, TypeAlias
 
 from minamo.core.chunks import Chunk
 from minamo.shell.sending.receipts import Receipt
 
 Source: TypeAlias = AsyncIterable[str | Chunk]
+"""It may also have ``silence``, a `Silence`: the marker of a reply that is not to be shown."""
 Watch: TypeAlias = Callable[[float, str, object], object]
 """Told of everything that happens: when, what, and with what."""
-
-
-@runtime_checkable
-class HoldsBack(Protocol):
-    """A source that holds back chunks until it knows what they are, such as a silence marker."""
-
-    def let_go(self) -> Iterable[Chunk]:
-        """Return the chunks that it holds back: nothing will follow them."""
 
 
 class Outlet(Protocol):

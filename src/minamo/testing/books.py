@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from minamo.core.intake import RULE, as_read
 from minamo.core.origins import ADDED
 from minamo.core.provenance import cut
 from minamo.inspect.replay import Replayed
@@ -34,6 +35,7 @@ def shown(replayed: Replayed) -> list[tuple[int, str]]:
 
 def audit(replayed: Replayed, text: str) -> None:
     """Fail unless each character of *text* is in exactly one place, unaltered and in order."""
+    text = as_read(text, line_ends=RULE not in replayed.stream.actions.config.clean_off)
     visible = shown(replayed)
     places = [position for position, _ in visible]
     _hold(places == sorted(set(places)), "something is shown twice or out of order")
@@ -60,8 +62,9 @@ def audit(replayed: Replayed, text: str) -> None:
         _none(left, text, "lost")
     _none([n for n, count in counts.items() if count > 1], text, "in two places")
     _hold(all(0 <= n < len(text) for n in counts), "more is booked than was said")
-    # A lone half of a character is counted apart: it never had a place.
-    booked = {**replayed.result.suppressed, "surrogate": 0, "overlap": 0}
+    # What is changed before the stream counts characters never had a place.
+    unplaced = {"surrogate": 0, f"clean.{RULE}": 0, "overlap": 0}
+    booked = {**replayed.result.suppressed, **unplaced}
     _hold(sum(booked.values()) == sum(s.end - s.start for s in spans), "the ledger does not add up")
 
 

@@ -9,10 +9,8 @@ from typing import Any
 from attrs import evolve
 
 from minamo.core.chunks import Text
-from minamo.core.ledger import Ledger
 from minamo.core.limits import STATES_MAX
 from minamo.core.stream import CHART
-from minamo.core.surrogates import Surrogates
 from minamo.core.trace import Moment, Trace
 from minamo.core.trace_lines import trace_lines
 from minamo.inspect.replay import Replayed, replay
@@ -75,10 +73,8 @@ def _singly(moment: Moment) -> Iterator[Moment]:
 
 
 def _text(trace: Trace) -> str:
-    """What was said, as the stream counts it: halves of characters joined, lone ones replaced."""
-    halves = Surrogates(Ledger())
-    said = [m.chunk.content for m in trace.moments if isinstance(m.chunk, Text)]
-    return "".join(halves.feed(part) for part in said) + halves.release()
+    """What was said."""
+    return "".join(m.chunk.content for m in trace.moments if isinstance(m.chunk, Text))
 
 
 def _how_to_see(trace: Trace) -> str:

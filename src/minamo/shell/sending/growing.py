@@ -76,7 +76,7 @@ class Growing:
 
     def finish(self) -> None:
         """The text is final."""
-        self.pages.finish(cut_off=self._stream.actions.decided != "end")
+        self.pages.finish(cut_off=self._stream.state != "completing")
 
     def withdraw(self, reason: str) -> None:
         """Leave everything as it stands, unless it is no part of the reply any more."""
