@@ -12,6 +12,7 @@ from attrs import fields
 from minamo.bot import settings as tables
 from minamo.bot.reading import example, read_settings
 from minamo.bot.settings import BotSettings, DiscordSettings, ProviderSettings, Settings
+from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 
 CANARY = "sk-canary-0123456789"
@@ -49,6 +50,12 @@ def test_the_example_shows_the_defaults(file: Path) -> None:
 def test_the_example_has_every_setting(table: str) -> None:
     for one in fields(getattr(tables, table)):
         assert re.search(rf"(?m)^# {one.name} = ", example()), one.name
+
+
+def test_the_example_has_every_setting_of_a_stream() -> None:
+    table = example().partition("\n[stream]\n")[2].partition("\n\n")[0]
+    for one in fields(StreamConfig):
+        assert re.search(rf"(?m)^# {one.name} = ", table), one.name
 
 
 @pytest.mark.parametrize(
