@@ -11,11 +11,20 @@ from attrs import define, field
 from driving import Provider, plain, traced
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.context import StreamContext
+from minamo.shell.delivery.interfaces import (
+    Answer,
+    Kind,
+    Lost,
+    Post,
+    PutOff,
+    Rejected,
+    Took,
+    Vanished,
+)
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.options import StreamContext
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.sending.lanes import open_lanes
-from minamo.shell.sending.sender import Answer, Kind, Lost, Post, PutOff, Rejected, Took, Vanished
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.stops.requests import Wish, Wishes
 from senders import virtually
 
 Fault = Literal[

@@ -6,10 +6,10 @@ from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
 from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import Replayed, replay
-from minamo.testing.books import audit as audit
-from minamo.testing.books import fits as fits
-from minamo.testing.books import same as same
-from minamo.testing.books import shown as shown
+from minamo.testing.audit import audit as audit
+from minamo.testing.audit import fits as fits
+from minamo.testing.audit import same as same
+from minamo.testing.audit import shown as shown
 
 
 def run(chunks: list[str], *, ending: str = "end", **settings: object) -> Replayed:

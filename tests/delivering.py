@@ -11,14 +11,15 @@ import hikari
 from attrs import define
 
 from minamo.machine.machine import Observer
-from minamo.shell.discord import BotSender, BotWebhooks, WebhookSender, webhook_client
-from minamo.shell.hushing import hush
-from minamo.shell.sending.dispatch import Dispatch
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.pacing import PACES, Pace, Pacer
-from minamo.shell.sending.persona import PersonaSender
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.source import Manner, Texts
+from minamo.shell.delivery.interfaces import Manner, Texts
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.delivery.persona import PersonaSender
+from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.discord.bot import BotSender
+from minamo.shell.discord.webhook import BotWebhooks, WebhookSender, webhook_client
+from minamo.shell.telemetry.logs import hush
 from minamo.twin import Twin
 
 _NUMBERS = count()

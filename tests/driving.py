@@ -10,17 +10,16 @@ import anyio
 from attrs import define, evolve, field
 
 from minamo.core.chunks import Chunk
-from minamo.core.clean import RULES
+from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
-from minamo.shell.drive import Driver
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.pacing import PACES, Pace, Pacer
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Answer, Kind, Post, Took
-from minamo.shell.sending.source import Manner
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.delivery.interfaces import Answer, Kind, Manner, Post, Took
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.driver import Driver
+from minamo.shell.stops.requests import Wish, Wishes
 from senders import virtually
 
 CHANNEL = 7

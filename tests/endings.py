@@ -22,8 +22,8 @@ from driving import (
     tracers,
 )
 from minamo.core.chunks import Call, Error, FunctionCall
-from minamo.shell.sending.sender import Answer, Post, Rejected
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.delivery.interfaces import Answer, Post, Rejected
+from minamo.shell.stops.requests import Wish
 
 STEPS = 50
 EVERY_S = 2.0

@@ -9,7 +9,8 @@ from typing import Any
 from attrs import define
 
 from delivering import Post
-from minamo.shell.discord import InteractionSender, webhook_client
+from minamo.shell.discord.interaction import InteractionSender
+from minamo.shell.discord.webhook import webhook_client
 from minamo.twin import Interaction
 
 

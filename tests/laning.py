@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Answer, Post
-from minamo.shell.sending.source import Texts
+from minamo.shell.delivery.interfaces import Answer, Post, Texts
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.receipts import Receipt
 from senders import FakeSender, virtually
 
 

@@ -19,12 +19,12 @@ from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import Prompt, Served, serve
-from minamo.shell.discord import BotSender
-from minamo.shell.drive import Driver
-from minamo.shell.providing.scripted import Line, Scripted
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.source import Manner
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.delivery.interfaces import Manner
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.discord.bot import BotSender
+from minamo.shell.driver import Driver
+from minamo.shell.providers.scripted import Line, Scripted
+from minamo.shell.stops.requests import Wish, Wishes
 from minamo.twin import Rules, Twin
 
 TOUR = """<think>They want to see what I can do: a thought, some code, a table. Nothing secret.</think>Here is the lake this morning, **as it was**:

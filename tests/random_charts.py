@@ -16,7 +16,7 @@ import yaml
 from attrs import define, field
 
 from minamo.machine import Chart, Machine, Table, guards
-from minamo.machine.declare import declare
+from minamo.machine.compiler import declare
 
 EVENTS = ["go", "come", "turn", "halt"]
 # Two pools: guards of eventless rows may depend only on what actions did, because the reference

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
-from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.testing import check_adapter
 
 FOLDER = Path(__file__).parent / "wire" / "recordings"

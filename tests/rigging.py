@@ -12,7 +12,7 @@ from attrs import define, field
 
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import Twin
 
 Answer = Callable[["Rig", Any], Awaitable[Any]]

@@ -8,11 +8,11 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.core.buffer import Run, Segment
+from minamo.core.accounting.outbox import Outbox
+from minamo.core.accounting.spans import Ledger
 from minamo.core.config import StreamConfig
-from minamo.core.ledger import Ledger
-from minamo.core.outbox import Outbox
-from minamo.shell.sending.sender import Answer, Kind, Post, Took
+from minamo.core.lexing.segmenter import Run, Segment
+from minamo.shell.delivery.interfaces import Answer, Kind, Post, Took
 from minamo.testing import virtually as virtually
 
 Script = Callable[[int, Post], Answer | None]

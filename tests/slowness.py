@@ -16,26 +16,25 @@ from zlib import crc32
 
 from attrs import frozen
 
-from minamo.core.buffer import Run, Segment
-from minamo.core.carry import Carry
+from minamo.core.accounting.outbox import Outbox
+from minamo.core.accounting.spans import Ledger
 from minamo.core.chunks import Text
-from minamo.core.clean import clean
+from minamo.core.cleaning.clean import clean
+from minamo.core.cleaning.humanize import humanize
 from minamo.core.config import StreamConfig
-from minamo.core.fences import Fence
-from minamo.core.fit import fit
-from minamo.core.humanize import humanize
-from minamo.core.ledger import Ledger
+from minamo.core.fitting.compose import Carry
+from minamo.core.fitting.fences import Fence
+from minamo.core.fitting.fit import fit
+from minamo.core.lexing.segmenter import Run, Segment
 from minamo.core.limits import AHEAD_MAX, FIT_MAX, FIT_STEP, MESSAGE_LENGTH
-from minamo.core.outbox import Outbox
 from minamo.core.stream import Stream
+from minamo.inspect.explain import Books, fates
 from minamo.inspect.tracks import Tracks
-from minamo.inspect.why import Books, fates
-from minamo.shell.sending.editing import Pages
-from minamo.shell.sending.growing import Growing
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.telling.notices import quotable
-from minamo.shell.telling.thought_texts import MESSAGES_MAX, log_embeds, plainly, spoilers
-from minamo.shell.telling.wording import Languages
+from minamo.shell.delivery.edit_in_place import Growing, Pages
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.notices.localization import Languages
+from minamo.shell.notices.notices import quotable
+from minamo.shell.notices.thoughts import MESSAGES_MAX, log_embeds, plainly, spoilers
 
 SIZE = 8_000
 """What a lane holds."""

@@ -11,14 +11,13 @@ from attrs import define, field
 from minamo.core.chunks import Call, Chunk, Done, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.stopping.wishes import Wishes
+from minamo.shell.providers.scripted import Scripted
+from minamo.shell.stops.requests import Wishes
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn import run_turn
-from minamo.shell.turns.turn_listen import ListeningPass
+from minamo.shell.turns.turn import ListeningPass, run_turn
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.wire.conversation import Message, user
-from minamo.wire.tools import Tool
+from minamo.wire.options import Tool
 from senders import virtually
 
 Script = Sequence[Any] | Scripted

@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.shell.stopping.lease import Leased
-from minamo.shell.stopping.wishes import Wish, Wishes, WishKind
-from minamo.shell.turns.channel import Channels, Refused, Ticket
+from minamo.shell.stops.requests import Wish, Wishes, WishKind
+from minamo.shell.turns.channels import Channels, Refused, Ticket
+from minamo.shell.turns.leases import Leased
 from senders import virtually
 
 CUT = "cut"

@@ -25,109 +25,109 @@ if TYPE_CHECKING:
     from minamo.errors import MinamoError as MinamoError
     from minamo.inspect.replay import replay as replay
     from minamo.shell.client import Client as Client
-    from minamo.shell.context import StreamContext as StreamContext
+    from minamo.shell.delivery.interfaces import Button as Button
+    from minamo.shell.delivery.interfaces import Embed as Embed
+    from minamo.shell.delivery.interfaces import Manner as Manner
+    from minamo.shell.delivery.interfaces import Ping as Ping
+    from minamo.shell.delivery.interfaces import Sender as Sender
+    from minamo.shell.delivery.overflow import Overflow as Overflow
+    from minamo.shell.delivery.receipts import Receipt as Receipt
     from minamo.shell.discord.bot import BotSender as BotSender
     from minamo.shell.discord.history import Memory as Memory
-    from minamo.shell.environment import stream_config as stream_config
-    from minamo.shell.measuring.otel import OpenTelemetry as OpenTelemetry
-    from minamo.shell.measuring.telemetry import Telemetry as Telemetry
+    from minamo.shell.notices.localization import Languages as Languages
+    from minamo.shell.notices.localization import Wording as Wording
+    from minamo.shell.notices.notices import NoticeSettings as NoticeSettings
+    from minamo.shell.notices.thoughts import Thoughts as Thoughts
     from minamo.shell.options import Persona as Persona
+    from minamo.shell.options import StreamContext as StreamContext
+    from minamo.shell.options import stream_config as stream_config
     from minamo.shell.orchestrator import StreamOrchestrator as StreamOrchestrator
-    from minamo.shell.providing.adapters import Anthropic as Anthropic
-    from minamo.shell.providing.adapters import Gemini as Gemini
-    from minamo.shell.providing.adapters import OpenAICompatible as OpenAICompatible
-    from minamo.shell.providing.http import Deadlines as Deadlines
-    from minamo.shell.providing.prepared import PreparedConversation as PreparedConversation
-    from minamo.shell.providing.retry import fallback as fallback
-    from minamo.shell.providing.retry import retry as retry
-    from minamo.shell.providing.scripted import Scripted as Scripted
-    from minamo.shell.providing.scripted import as_chunks as as_chunks
-    from minamo.shell.sending.overflow import Overflow as Overflow
-    from minamo.shell.sending.receipts import Receipt as Receipt
-    from minamo.shell.sending.sender import Button as Button
-    from minamo.shell.sending.sender import Embed as Embed
-    from minamo.shell.sending.sender import Ping as Ping
-    from minamo.shell.sending.sender import Sender as Sender
-    from minamo.shell.sending.source import Manner as Manner
-    from minamo.shell.stopping.lease import Leased as Leased
-    from minamo.shell.stopping.lease_redis import RedisLease as RedisLease
-    from minamo.shell.stopping.requests import Reach as Reach
-    from minamo.shell.stopping.stops import MemoryStops as MemoryStops
-    from minamo.shell.stopping.stops import Stops as Stops
-    from minamo.shell.stopping.stops_redis import RedisStops as RedisStops
-    from minamo.shell.stopping.wishes import Wish as Wish
-    from minamo.shell.stopping.wishes import Wishes as Wishes
-    from minamo.shell.telling.notices import NoticeSettings as NoticeSettings
-    from minamo.shell.telling.thoughts import Thoughts as Thoughts
-    from minamo.shell.telling.wording import Languages as Languages
-    from minamo.shell.telling.wording import Wording as Wording
+    from minamo.shell.providers.adapters import Anthropic as Anthropic
+    from minamo.shell.providers.adapters import Gemini as Gemini
+    from minamo.shell.providers.adapters import OpenAICompatible as OpenAICompatible
+    from minamo.shell.providers.endpoint import PreparedConversation as PreparedConversation
+    from minamo.shell.providers.http import Deadlines as Deadlines
+    from minamo.shell.providers.retry import fallback as fallback
+    from minamo.shell.providers.retry import retry as retry
+    from minamo.shell.providers.scripted import Scripted as Scripted
+    from minamo.shell.providers.scripted import as_chunks as as_chunks
+    from minamo.shell.stops.redis_registry import RedisStops as RedisStops
+    from minamo.shell.stops.registry import MemoryStops as MemoryStops
+    from minamo.shell.stops.registry import Reach as Reach
+    from minamo.shell.stops.registry import Stops as Stops
+    from minamo.shell.stops.requests import Wish as Wish
+    from minamo.shell.stops.requests import Wishes as Wishes
+    from minamo.shell.telemetry.otel import OpenTelemetry as OpenTelemetry
+    from minamo.shell.telemetry.telemetry import Telemetry as Telemetry
+    from minamo.shell.turns.leases import Leased as Leased
+    from minamo.shell.turns.redis_lease import RedisLease as RedisLease
     from minamo.shell.turns.tool_context import ToolContext as ToolContext
     from minamo.shell.turns.tool_context import ToolError as ToolError
     from minamo.shell.turns.tools import Tools as Tools
     from minamo.shell.turns.tools import as_tool as as_tool
     from minamo.shell.turns.turn_result import TurnResult as TurnResult
     from minamo.shell.turns.turn_settings import TurnSettings as TurnSettings
+    from minamo.wire.conversation import Image as Image
     from minamo.wire.conversation import Message as Message
     from minamo.wire.conversation import assistant as assistant
     from minamo.wire.conversation import system as system
     from minamo.wire.conversation import tool as tool
     from minamo.wire.conversation import user as user
-    from minamo.wire.images import Image as Image
+    from minamo.wire.frames import Frame as Frame
     from minamo.wire.limits import WireLimits as WireLimits
-    from minamo.wire.stream import Frame as Frame
-    from minamo.wire.tools import Tool as Tool
+    from minamo.wire.options import Tool as Tool
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Anthropic": "minamo.shell.providing.adapters",
+    "Anthropic": "minamo.shell.providers.adapters",
     "BadRequest": "minamo.errors",
     "BadSetting": "minamo.errors",
     "BadTrace": "minamo.errors",
     "BotSender": "minamo.shell.discord.bot",
-    "Button": "minamo.shell.sending.sender",
+    "Button": "minamo.shell.delivery.interfaces",
     "Call": "minamo.core.chunks",
     "ChartError": "minamo.errors",
     "Client": "minamo.shell.client",
     "ClientClosed": "minamo.errors",
-    "Deadlines": "minamo.shell.providing.http",
+    "Deadlines": "minamo.shell.providers.http",
     "Done": "minamo.core.chunks",
-    "Embed": "minamo.shell.sending.sender",
+    "Embed": "minamo.shell.delivery.interfaces",
     "Error": "minamo.core.chunks",
-    "Frame": "minamo.wire.stream",
+    "Frame": "minamo.wire.frames",
     "FunctionCall": "minamo.core.chunks",
-    "Gemini": "minamo.shell.providing.adapters",
+    "Gemini": "minamo.shell.providers.adapters",
     "HumanizerDegree": "minamo.core.config",
-    "Image": "minamo.wire.images",
-    "Languages": "minamo.shell.telling.wording",
-    "Leased": "minamo.shell.stopping.lease",
-    "Manner": "minamo.shell.sending.source",
+    "Image": "minamo.wire.conversation",
+    "Languages": "minamo.shell.notices.localization",
+    "Leased": "minamo.shell.turns.leases",
+    "Manner": "minamo.shell.delivery.interfaces",
     "Memory": "minamo.shell.discord.history",
-    "MemoryStops": "minamo.shell.stopping.stops",
+    "MemoryStops": "minamo.shell.stops.registry",
     "Message": "minamo.wire.conversation",
     "MinamoError": "minamo.errors",
-    "NoticeSettings": "minamo.shell.telling.notices",
-    "OpenAICompatible": "minamo.shell.providing.adapters",
-    "OpenTelemetry": "minamo.shell.measuring.otel",
-    "Overflow": "minamo.shell.sending.overflow",
+    "NoticeSettings": "minamo.shell.notices.notices",
+    "OpenAICompatible": "minamo.shell.providers.adapters",
+    "OpenTelemetry": "minamo.shell.telemetry.otel",
+    "Overflow": "minamo.shell.delivery.overflow",
     "Persona": "minamo.shell.options",
-    "Ping": "minamo.shell.sending.sender",
-    "PreparedConversation": "minamo.shell.providing.prepared",
-    "Reach": "minamo.shell.stopping.requests",
-    "Receipt": "minamo.shell.sending.receipts",
-    "RedisLease": "minamo.shell.stopping.lease_redis",
-    "RedisStops": "minamo.shell.stopping.stops_redis",
-    "Scripted": "minamo.shell.providing.scripted",
-    "Sender": "minamo.shell.sending.sender",
-    "Stops": "minamo.shell.stopping.stops",
+    "Ping": "minamo.shell.delivery.interfaces",
+    "PreparedConversation": "minamo.shell.providers.endpoint",
+    "Reach": "minamo.shell.stops.registry",
+    "Receipt": "minamo.shell.delivery.receipts",
+    "RedisLease": "minamo.shell.turns.redis_lease",
+    "RedisStops": "minamo.shell.stops.redis_registry",
+    "Scripted": "minamo.shell.providers.scripted",
+    "Sender": "minamo.shell.delivery.interfaces",
+    "Stops": "minamo.shell.stops.registry",
     "StreamConfig": "minamo.core.config",
-    "StreamContext": "minamo.shell.context",
+    "StreamContext": "minamo.shell.options",
     "StreamOrchestrator": "minamo.shell.orchestrator",
     "StreamResult": "minamo.core.result",
-    "Telemetry": "minamo.shell.measuring.telemetry",
+    "Telemetry": "minamo.shell.telemetry.telemetry",
     "Text": "minamo.core.chunks",
-    "Thoughts": "minamo.shell.telling.thoughts",
-    "Tool": "minamo.wire.tools",
+    "Thoughts": "minamo.shell.notices.thoughts",
+    "Tool": "minamo.wire.options",
     "ToolContext": "minamo.shell.turns.tool_context",
     "ToolError": "minamo.shell.turns.tool_context",
     "Tools": "minamo.shell.turns.tools",
@@ -135,17 +135,17 @@ _HOMES = {
     "TurnSettings": "minamo.shell.turns.turn_settings",
     "Usage": "minamo.core.chunks",
     "WireLimits": "minamo.wire.limits",
-    "Wish": "minamo.shell.stopping.wishes",
-    "Wishes": "minamo.shell.stopping.wishes",
-    "Wording": "minamo.shell.telling.wording",
-    "as_chunks": "minamo.shell.providing.scripted",
+    "Wish": "minamo.shell.stops.requests",
+    "Wishes": "minamo.shell.stops.requests",
+    "Wording": "minamo.shell.notices.localization",
+    "as_chunks": "minamo.shell.providers.scripted",
     "as_tool": "minamo.shell.turns.tools",
     "assistant": "minamo.wire.conversation",
-    "fallback": "minamo.shell.providing.retry",
+    "fallback": "minamo.shell.providers.retry",
     "read_trace": "minamo.core.trace",
     "replay": "minamo.inspect.replay",
-    "retry": "minamo.shell.providing.retry",
-    "stream_config": "minamo.shell.environment",
+    "retry": "minamo.shell.providers.retry",
+    "stream_config": "minamo.shell.options",
     "system": "minamo.wire.conversation",
     "tool": "minamo.wire.conversation",
     "user": "minamo.wire.conversation",

@@ -16,10 +16,10 @@ from typing import Any
 
 import hikari
 
-from minamo.shell.discord import BotSender
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.pacing import PACES, Pace, Pacer
-from minamo.shell.sending.source import Texts
+from minamo.shell.delivery.interfaces import Texts
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.discord.bot import BotSender
 from minamo.twin import Rules, Twin
 
 ROUNDS = 10

@@ -25,7 +25,7 @@ import aiohttp
 import msgspec
 
 from minamo.core.chunks import Text
-from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 
 FRAMES = 1_000
 ROUNDS = 15

@@ -21,8 +21,7 @@ from typing import Any
 import anyio
 
 from minamo.core.stream import Stream
-from minamo.shell.drive import Driver
-from minamo.shell.idle import Idle
+from minamo.shell.driver import Driver, Idle
 
 CPU_CHUNKS = 20_000
 CPU_STREAMS = 20

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minamo.machine import Machine, compile, load
-from minamo.machine.declare import declare
+from minamo.machine.compiler import declare
 
 CHART = load("stream")
 ROUNDS = 15

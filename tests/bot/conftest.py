@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from attrs import define, evolve, field
 
-from minamo.bot.answering import Answering
-from minamo.bot.hosting import make_bot, make_client
+from minamo.bot.demo.provider import Showing
+from minamo.bot.factory import make_bot, make_client
+from minamo.bot.listener import Answering
 from minamo.bot.settings import Settings
-from minamo.bot.showing import Showing
-from minamo.bot.toolbox import toolbox
+from minamo.bot.tools import toolbox
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.twin import Twin
 from minamo.twin.fixture import pytest_runtest_makereport, twin, twin_rules

@@ -16,7 +16,7 @@ from minamo.bot.settings import (
     Settings,
 )
 from minamo.core.chunks import Call, Error, FunctionCall
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import Twin
 from minamo.wire.conversation import Message
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from minamo.bot.pieces import PIECES
+from minamo.bot.demo.script import PIECES
 from minamo.cli.main import main
 
 pytestmark = pytest.mark.anyio

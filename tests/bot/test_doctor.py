@@ -14,8 +14,8 @@ from aiohttp import web
 
 from minamo.bot import doctor
 from minamo.bot.doctor import examine
-from minamo.bot.findings import Finding
-from minamo.bot.probing import probe
+from minamo.bot.doctor_discord import Finding
+from minamo.bot.probe import probe
 from minamo.bot.settings import ProviderSettings
 from minamo.twin import Permission, Rules, Twin
 from provider_server import refusing, serving

@@ -12,9 +12,9 @@ import hikari
 import pytest
 from aiohttp import web
 
-from minamo.bot import living
+from minamo.bot import run as living
 from minamo.bot.failures import explained
-from minamo.shell.stopping.stops_redis import RedisStops
+from minamo.shell.stops.redis_registry import RedisStops
 from minamo.twin import Twin
 from provider_server import serving, streamed
 from redis_server import RedisServer

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from minamo.bot.allowance import PEOPLE_MAX, Allowance, Denied, Granted
-from minamo.bot.phrases import too_much
-from minamo.bot.pieces import PIECES
-from minamo.bot.providers import make_providers
+from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.script import PIECES
+from minamo.bot.factory import make_providers
+from minamo.bot.listener import too_much
+from minamo.bot.rate_limit import PEOPLE_MAX, Allowance, Denied, Granted
 from minamo.bot.settings import LimitSettings, ProviderSettings
-from minamo.bot.showing import Showing
-from minamo.bot.toolbox import now, roll, toolbox
+from minamo.bot.tools import now, roll, toolbox
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
 from minamo.errors import BadSetting
-from minamo.shell.telling.wording import Languages
+from minamo.shell.notices.localization import Languages
 from minamo.shell.turns.tool_context import ToolError
 from minamo.wire.conversation import assistant, tool, user
 

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from minamo.bot.reading import example
+from minamo.bot.settings_file import example
 from minamo.cli.main import main
 from minamo.twin import Rules, Twin
 from provider_server import refusing, serving, streamed

@@ -10,8 +10,8 @@ import pytest
 from attrs import fields
 
 from minamo.bot import settings as tables
-from minamo.bot.reading import example, read_settings
 from minamo.bot.settings import BotSettings, DiscordSettings, ProviderSettings, Settings
+from minamo.bot.settings_file import example, read_settings
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from minamo.bot.pieces import PIECES
-from minamo.bot.showing import Showing
-from minamo.bot.world import World, demo_world
+from minamo.bot.demo.demo import World, demo_world
+from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.script import PIECES
 from minamo.errors import BadRequest
 from minamo.inspect.hub import Hub
 from minamo.shell.turns.turn_result import TurnResult

@@ -14,13 +14,13 @@ from typing import Any
 
 from attrs import define
 
-from minamo.bot.showing import Showing
-from minamo.bot.world import demo_world
+from minamo.bot.demo.demo import demo_world
+from minamo.bot.demo.provider import Showing
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.wire.conversation import Message
-from minamo.wire.tools import Tool
+from minamo.wire.options import Tool
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Chromium needs these where there is no display, no user and little shared memory.

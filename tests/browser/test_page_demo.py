@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.bot.showing import Showing
-from minamo.bot.world import demo_world
+from minamo.bot.demo.demo import demo_world
+from minamo.bot.demo.provider import Showing
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from minamo.testing.sayings import markdown_texts, texts
+from minamo.testing.strategies import markdown_texts, texts
 from page_rig import rig
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from page_rig import HOSTILE, rig
 
 pytestmark = pytest.mark.anyio

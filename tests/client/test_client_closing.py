@@ -11,7 +11,7 @@ import pytest
 from minamo import Scripted, StreamConfig, StreamContext
 from minamo.core.chunks import Error
 from minamo.core.result import StreamResult
-from minamo.shell.discord import BotSender
+from minamo.shell.discord.bot import BotSender
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.twin import CREATE, Twin
 from rigging import Rig, rigged

@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from minamo.core.config import StreamConfig
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.sending.overflow import Overflow
-from minamo.shell.telling.notices import NoticeSettings
+from minamo.shell.delivery.overflow import Overflow
+from minamo.shell.notices.notices import NoticeSettings
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import CREATE, EDIT, TYPING, Twin
 from rigging import rigged, streaming
 

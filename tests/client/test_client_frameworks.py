@@ -14,7 +14,7 @@ import tanjun
 
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import CREATE, Twin
 from rigging import make_bot, make_rest_bot, served, until
 

@@ -11,9 +11,9 @@ import pytest
 from minamo.core.chunks import Call, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
+from minamo.shell.notices.thoughts import Thoughts
 from minamo.shell.options import Persona
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.providers.scripted import Scripted
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.twin import Twin
 from minamo.wire.conversation import user

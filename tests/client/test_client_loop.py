@@ -42,7 +42,7 @@ def watched_loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], float
 async def test_p07_a_lane_that_is_behind_holds_nobody_up(
     unit: str, edit: bool, twin: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minamo.shell.sending.typing.PAUSE_MAX_S", 0.0)  # do not pretend to type
+    monkeypatch.setattr("minamo.shell.delivery.typing.PAUSE_MAX_S", 0.0)  # do not pretend to type
     hostile = (unit * 8_000)[:7_000]
     # More messages than a burst has, so that what comes then waits and is fitted together.
     script = [*(f"Point {number}.\n\n" for number in range(6)), (0.1, hostile), (30.0, "never")]

@@ -10,8 +10,8 @@ import pytest
 
 import minamo
 from minamo.errors import BadRequest, BadSetting, ClientClosed
-from minamo.shell.client_checks import check_source
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
+from minamo.shell.validation import check_source
 from minamo.twin import Twin
 from rigging import make_bot, make_rest_bot, rigged
 

@@ -14,10 +14,10 @@ import tanjun
 from minamo.core.chunks import Call, Error, FunctionCall
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
+from minamo.shell.delivery.overflow import Overflow
 from minamo.shell.discord import interaction as interactions
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.sending.overflow import Overflow
-from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.providers.scripted import Scripted
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CALLBACK, CREATE, Message, Twin

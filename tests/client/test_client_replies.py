@@ -13,7 +13,7 @@ from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 from minamo.shell.client import Client
 from minamo.shell.options import Persona
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import Message, Twin
 from rigging import Rig, make_bot, rigged
 

@@ -13,7 +13,7 @@ from attrs import define, field
 
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import CREATE, Twin
 from minamo.twin.endpoint import EndpointFailure
 from rigging import make_rest_bot, served, until

@@ -17,13 +17,12 @@ from delivering import unpaced
 from minamo.core.chunks import Call, Error, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.context import StreamContext
-from minamo.shell.discord import BotSender
-from minamo.shell.options import Persona
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.sending.overflow import Overflow
-from minamo.shell.telling.notices import NoticeSettings
-from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.delivery.overflow import Overflow
+from minamo.shell.discord.bot import BotSender
+from minamo.shell.notices.notices import NoticeSettings
+from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.options import Persona, StreamContext
+from minamo.shell.providers.scripted import Scripted
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CALLBACK, CREATE, EDIT, EXECUTE, Permission, Rules, Twin

@@ -8,8 +8,8 @@ import anyio
 import hikari
 import pytest
 
-from minamo.shell.discord.stopping import BUTTON
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.discord.stop_controls import BUTTON
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import Permission, Twin
 from rigging import Rig, rigged, streaming
 

@@ -11,7 +11,7 @@ import pytest
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting, ClientClosed
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import CREATE, Twin
 from rigging import Rig, rigged, streaming
 

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from minamo.core.config import StreamConfig
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import CREATE, Twin
 from rigging import Rig, rigged, streaming
 

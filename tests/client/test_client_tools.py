@@ -13,8 +13,8 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from minamo.core.chunks import Call, FunctionCall
-from minamo.shell.measuring.telemetry import NoTelemetry
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
+from minamo.shell.telemetry.telemetry import NoTelemetry
 from minamo.shell.turns.progress_lines import LINES_MAX, LatestLines
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tool_job import CLEAN_UP_S

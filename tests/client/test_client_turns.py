@@ -16,9 +16,9 @@ from minamo.core.chunks import Call, Done, FunctionCall
 from minamo.core.stream import Stream
 from minamo.machine import Taken
 from minamo.shell.discord.history import Chain, Memory
+from minamo.shell.notices.thoughts import Thoughts
 from minamo.shell.options import Persona
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.providers.scripted import Scripted
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CREATE, Twin

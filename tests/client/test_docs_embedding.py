@@ -18,8 +18,7 @@ from attrs import fields
 
 import minamo
 from minamo.core.result import Status
-from minamo.shell.environment import NAMES
-from minamo.shell.options import How, Options
+from minamo.shell.options import NAMES, How, Options
 from minamo.twin import Twin
 from provider_server import Server, serving, streamed
 from rigging import served, until

@@ -19,11 +19,11 @@ from minamo import (
 from minamo.core.chunks import Call, Error, FunctionCall, Text
 from minamo.errors import BadSetting
 from minamo.inspect.hub import Hub
-from minamo.shell.discord import BotSender
-from minamo.shell.stopping.board import STREAMS_PER_CHANNEL_MAX
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.discord.bot import BotSender
+from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX
+from minamo.shell.stops.requests import Wish
 from minamo.twin import CREATE, Twin
-from minamo.wire.stream import Frame
+from minamo.wire.frames import Frame
 from rigging import Rig, rigged
 
 pytestmark = pytest.mark.anyio

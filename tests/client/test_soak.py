@@ -21,7 +21,7 @@ from minamo.core.chunks import Call, Error, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import CREATE, EDIT, Twin
 from rigging import rigged
 

@@ -17,8 +17,7 @@ from dice import dice, seeds
 from minamo.errors import ChartError
 from minamo.machine import Chart, Machine, Table, chart_names, load, read
 from minamo.machine import machine as machine_module
-from minamo.machine.lower import Leaf, Lowered, Step, lower
-from minamo.machine.table import bind
+from minamo.machine.compiler import Leaf, Lowered, Step, bind, lower
 from random_charts import EVENTS, actions_class, pair, random_chart
 
 FEATURES = (

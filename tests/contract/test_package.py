@@ -101,7 +101,7 @@ def test_a_wheel_finds_its_charts_far_from_the_checkout(tmp_path: Path) -> None:
     program = (
         "import minamo.machine as m, minamo; c = m.load('stream');"
         "print(minamo.__file__, len(c.rows));"
-        "from minamo.machine.declare import declare; declare(c)"
+        "from minamo.machine.compiler import declare; declare(c)"
     )
     where, rows = run(python, "-I", "-c", program, cwd=elsewhere).split()
     assert Path(where).is_relative_to(clean)

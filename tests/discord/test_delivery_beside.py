@@ -10,13 +10,13 @@ from attrs import define
 from delivering import Post, posting, reasons, unpaced
 from minamo.core.chunks import Error
 from minamo.core.result import StreamResult
-from minamo.shell.discord import BotSender
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.refusals import reason_for
-from minamo.shell.sending.sender import Rejected, Took
-from minamo.shell.telling.notices import notice_for, send_notice
-from minamo.shell.telling.thoughts import Thoughts, tell_thoughts
-from minamo.shell.telling.wording import Languages, Wording
+from minamo.shell.delivery.error_codes import reason_for
+from minamo.shell.delivery.interfaces import Rejected, Took
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.discord.bot import BotSender
+from minamo.shell.notices.localization import Languages, Wording
+from minamo.shell.notices.notices import notice_for, send_notice
+from minamo.shell.notices.thoughts import Thoughts, tell_thoughts
 from minamo.twin import CREATE, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

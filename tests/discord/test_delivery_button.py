@@ -10,10 +10,9 @@ import pytest
 
 from delivering import persona, posting, reasons, unpaced
 from interacting import Clock, asked
-from minamo.shell.sending.dispatch import Dispatch
-from minamo.shell.sending.editing import Pages
-from minamo.shell.sending.sender import Button
-from minamo.shell.sending.source import Manner
+from minamo.shell.delivery.edit_in_place import Pages
+from minamo.shell.delivery.interfaces import Button, Manner
+from minamo.shell.delivery.queue import Dispatch
 from minamo.twin import EDIT, Rules, Twin
 from minamo.twin.world import Message
 

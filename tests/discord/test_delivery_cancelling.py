@@ -13,16 +13,15 @@ from awaits import cancelled_at
 from delivering import Post, persona, posting
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.context import StreamContext
-from minamo.shell.discord import BotSender
+from minamo.shell.delivery.interfaces import Embed, Texts
+from minamo.shell.delivery.interfaces import Post as Message
+from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.discord.bot import BotSender
+from minamo.shell.notices.localization import Wording
+from minamo.shell.notices.notices import send_notice
+from minamo.shell.notices.thoughts import Thoughts, tell_thoughts
+from minamo.shell.options import StreamContext
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.sending.pacing import PACES, Pace, Pacer
-from minamo.shell.sending.sender import Embed
-from minamo.shell.sending.sender import Post as Message
-from minamo.shell.sending.source import Texts
-from minamo.shell.telling.notices import send_notice
-from minamo.shell.telling.thoughts import Thoughts, tell_thoughts
-from minamo.shell.telling.wording import Wording
 from minamo.twin import CREATE, Limit, Rules, Twin
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]

@@ -11,9 +11,9 @@ import pytest
 
 from delivering import Post, persona, posting, reasons
 from minamo.machine import Coverage
-from minamo.shell.discord import hear_echoes
-from minamo.shell.sending.delivery import CHART
-from minamo.shell.sending.lanes import open_lanes
+from minamo.shell.delivery.delivery import CHART
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.discord.runtime import hear_echoes
 from minamo.twin import CREATE, EXECUTE, Permission, Twin
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from delivering import posting
-from minamo.core.fit import fit
-from minamo.shell.sending.editing import Pages
+from minamo.core.fitting.fit import fit
+from minamo.shell.delivery.edit_in_place import Pages
 from minamo.twin import CREATE, EDIT, Twin
 
 pytestmark = pytest.mark.anyio

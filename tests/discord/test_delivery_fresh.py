@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from delivering import Post, posting, reasons, unpaced
-from minamo.shell.sending.dispatch import Dispatch
-from minamo.shell.sending.editing import Pages
+from minamo.shell.delivery.edit_in_place import Pages
+from minamo.shell.delivery.queue import Dispatch
 from minamo.twin import CREATE, DELETE, EDIT, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ import pytest
 
 from delivering import posting, reasons, unpaced
 from interacting import Clock, asked
+from minamo.shell.delivery.edit_in_place import Pages
 from minamo.shell.discord import interaction as interacting
-from minamo.shell.sending.editing import Pages
 from minamo.twin import CALLBACK, CREATE, EXECUTE, TYPING, Rules, Twin
 from minamo.twin.world import EPHEMERAL
 

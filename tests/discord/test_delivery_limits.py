@@ -11,15 +11,15 @@ import pytest
 from attrs import evolve
 
 from delivering import Post, posting, unpaced
+from minamo.core.actions import Effect
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
-from minamo.core.effects import Effect
 from minamo.core.stream import Stream
-from minamo.shell.discord import BotSender
-from minamo.shell.sending.pacing import PACES, Pace, Pacer
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import CLOSED, Lost
-from minamo.shell.sending.sender import Post as Message
+from minamo.shell.delivery.interfaces import CLOSED, Lost
+from minamo.shell.delivery.interfaces import Post as Message
+from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.discord.bot import BotSender
 from minamo.twin import CREATE, Limit, Rules, Twin
 
 pytestmark = pytest.mark.anyio

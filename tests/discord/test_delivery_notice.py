@@ -6,8 +6,8 @@ import pytest
 
 from delivering import ada, posting, reasons
 from minamo.errors import BadSetting
-from minamo.shell.sending.reply_notice import ReplyNotice
-from minamo.shell.sending.source import Manner
+from minamo.shell.delivery.interfaces import Manner
+from minamo.shell.delivery.persona import ReplyNotice
 from minamo.twin import CREATE, EXECUTE, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,10 @@ import pytest
 from delivering import Post, persona, posting, reasons, unpaced
 from interacting import asked
 from minamo.errors import BadSetting
-from minamo.shell.sending.dispatch import Dispatch
-from minamo.shell.sending.editing import Pages
-from minamo.shell.sending.overflow import Overflow
-from minamo.shell.sending.source import Manner
+from minamo.shell.delivery.edit_in_place import Pages
+from minamo.shell.delivery.interfaces import Manner
+from minamo.shell.delivery.overflow import Overflow
+from minamo.shell.delivery.queue import Dispatch
 from minamo.twin import CREATE, Permission, Rules, Twin
 from senders import outbox, segment
 

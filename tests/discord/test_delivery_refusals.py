@@ -15,10 +15,9 @@ import pytest
 from attrs import evolve
 
 from delivering import Manner, Post, persona, posting
-from minamo.shell.discord import BotSender
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Embed
-from minamo.shell.sending.source import Texts
+from minamo.shell.delivery.interfaces import Embed, Texts
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.discord.bot import BotSender
 from minamo.twin import CREATE, Channel, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ import pytest
 
 from delivering import Manner, persona, posting, reasons, unpaced
 from dice import FIRST, dice, seeds
-from minamo.shell.sending.sender import SUPPRESS_EMBEDS, Embed, Ping, Took
-from minamo.shell.sending.sender import Post as Message
+from minamo.shell.delivery.interfaces import SUPPRESS_EMBEDS, Embed, Ping, Took
+from minamo.shell.delivery.interfaces import Post as Message
 from minamo.twin import CREATE, EDIT, EXECUTE, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from attrs import define, field
 from delivering import ada, posting
 from minamo.shell.client import Client
 from minamo.shell.options import Persona
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import EXECUTE, Twin
 from minamo.twin.world import Webhook, new_token
 

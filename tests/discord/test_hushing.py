@@ -7,7 +7,7 @@ import logging
 import hikari
 import pytest
 
-from minamo.shell import hushing
+from minamo.shell.telemetry import logs as hushing
 from minamo.twin import Twin
 from overseeing import overseeing
 

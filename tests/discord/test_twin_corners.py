@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from minamo.twin import Permission, Rules, Twin
+from minamo.twin.messages import draft
 from minamo.twin.permissions import ALL, permissions
-from minamo.twin.posting import draft
 from minamo.twin.world import Overwrite
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minamo.twin import Permission, Refused, Rules
-from minamo.twin.bodies import ChoiceValue, Image, Nonce
-from minamo.twin.calls import Route
-from minamo.twin.forms import (
+from minamo.twin.bodies.forms import (
     Address,
     Boolean,
     Kind,
@@ -28,6 +26,8 @@ from minamo.twin.forms import (
     Whole,
     read_form,
 )
+from minamo.twin.bodies.tables import ChoiceValue, Image, Nonce
+from minamo.twin.calls import Route
 from minamo.twin.routes import ROUTES
 from twin_lab import Lab, twin_lab
 

@@ -12,7 +12,8 @@ import aiohttp
 import hikari
 import pytest
 
-from minamo.twin import CREATE, Rules, Twin, compression
+from minamo.twin import CREATE, Rules, Twin
+from minamo.twin.gateway import connection as compression
 
 pytestmark = pytest.mark.anyio
 NewBot = Callable[..., hikari.GatewayBot]

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
-from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.wire.limits import WireLimits
 
 SMALL = WireLimits(line_bytes_max=4_096, argument_chars_max=256, calls_max=4)

@@ -10,7 +10,7 @@ from minamo.inspect import hub as hubs
 from minamo.inspect.feed import CHANNELS_MAX, MESSAGES_MAX, Author, Feed, Message
 from minamo.inspect.hub import Hub
 from minamo.machine import Machine
-from minamo.shell.sending.delivery import TABLE, DeliveryActions, Report
+from minamo.shell.delivery.delivery import TABLE, DeliveryActions, Report
 
 
 def make(**settings) -> Hub:

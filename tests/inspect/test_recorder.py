@@ -14,11 +14,11 @@ from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.core.trace import read_trace
 from minamo.inspect import recorder as recording
-from minamo.inspect import trace_writer
+from minamo.inspect import recorder as trace_writer
+from minamo.inspect.explain import Books, fates
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.replay import replay
-from minamo.inspect.why import Books, fates
-from minamo.testing.sayings import texts
+from minamo.testing.strategies import texts
 
 
 @frozen

@@ -15,10 +15,10 @@ import pytest
 from minamo.core.chunks import Text
 from minamo.core.stream import Stream
 from minamo.errors import BadSetting
-from minamo.inspect import site
+from minamo.inspect import routes as site
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import Prompt, serve
-from minamo.shell.measuring.inspector import inspector
+from minamo.shell.telemetry.observer import inspector
 
 pytestmark = pytest.mark.anyio
 SECRET = "k" * 32

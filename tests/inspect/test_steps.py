@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
 from minamo.core.trace import Moment, Trace, read_trace
-from minamo.inspect.looking import look_at, look_at_lines
-from minamo.inspect.replay import replay
-from minamo.inspect.steps import MOVES_MAX, step_through
-from minamo.testing.sayings import texts
+from minamo.inspect.replay import MOVES_MAX, replay, step_through
+from minamo.inspect.views import look_at, look_at_lines
+from minamo.testing.strategies import texts
 
 
 def trace_of(chunks, ending="end"):

@@ -11,11 +11,10 @@ from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.core.trace import Moment, Trace
-from minamo.inspect.reasons import HIDDEN
-from minamo.inspect.steps import step_through
+from minamo.inspect.explain import HIDDEN, Books, Fate, fates, messages
+from minamo.inspect.replay import step_through
 from minamo.inspect.tracks import Tracks
-from minamo.inspect.why import Books, Fate, fates, messages
-from minamo.testing.sayings import markdown_texts, texts
+from minamo.testing.strategies import markdown_texts, texts
 
 
 def look(chunks: list[str], ending: str = "end", **settings: object) -> tuple[Books, list[Fate]]:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from books import run
-from minamo.core.fit import NOTHING, Fitted, fit
+from minamo.core.fitting.fit import NOTHING, Fitted, fit
 from node_packages import node_environment
 
 HERE = Path(__file__).parent

@@ -9,8 +9,8 @@ import pytest
 from minamo.core.chunks import Error
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.telling.thoughts import Thoughts
+from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.providers.scripted import Scripted
 from minamo.twin import CREATE, Twin
 from rigging import make_bot, until
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from dice import FIRST, dice
-from minamo.core.buffer import Buffer
-from minamo.core.markers import Markers
+from minamo.core.lexing.lexer import Markers
+from minamo.core.lexing.segmenter import Buffer
 from minamo.core.stream import LIVE
 from slowness import LIMIT_S, WAYS, search, told
 

@@ -5,9 +5,9 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.clean import RULES, clean
-from minamo.core.code_spans import code_spans
-from minamo.core.pieces import covers
+from minamo.core.accounting.spans import covers
+from minamo.core.cleaning.clean import RULES, clean
+from minamo.core.cleaning.code_spans import code_spans
 
 ATOMS = [
     "a", " ", ".", "\n", "\n\n\n", '"', "`", "``", "```", "~~~", "\n```\n", "<", ">",

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from books import audit, fits, run, same
-from minamo.core.fit import fit
+from minamo.core.fitting.fit import fit
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 COMMON = settings(

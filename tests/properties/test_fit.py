@@ -8,13 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minamo.core.cutting import cuts
-from minamo.core.drafting import compose
-from minamo.core.fit import NOTHING, Carry, Fitted, fit
-from minamo.core.layout import Layout
-from minamo.core.pieces import covers
-from minamo.core.places import lay_out
-from minamo.testing.sayings import ATOMS, markdown_texts, texts
+from minamo.core.accounting.spans import covers
+from minamo.core.fitting.compose import compose
+from minamo.core.fitting.cut_points import Layout, lay_out
+from minamo.core.fitting.fit import NOTHING, Carry, Fitted, fit
+from minamo.core.fitting.split import cuts
+from minamo.testing.strategies import ATOMS, markdown_texts, texts
 
 LIMITS = st.sampled_from([100, 101, 137, 500, 1950, 2000])
 STYLES = st.sampled_from(["code", "bullets", "raw"])

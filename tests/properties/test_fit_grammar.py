@@ -11,7 +11,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minamo.core.formatting import Closers
+from minamo.core.fitting.closers import Closers
 
 STRONG = re.compile(r"\*\*((?:\\[\s\S]|[^\\])+?)\*\*(?!\*)")
 UNDERLINE = re.compile(r"__((?:\\[\s\S]|[^\\])+?)__(?!_)")

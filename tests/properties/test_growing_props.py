@@ -9,17 +9,15 @@ from attrs import define, field
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from minamo.core.batches import Batch
+from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.spans import ADDED, cut
 from minamo.core.chunks import Text
-from minamo.core.clean import RULES
+from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
-from minamo.core.origins import ADDED
-from minamo.core.provenance import cut
 from minamo.core.stream import Stream
-from minamo.shell.sending.editing import Change, Pages
-from minamo.shell.sending.growing import Growing
-from minamo.shell.sending.receipts import Receipt
-from minamo.testing.sayings import markdown_texts, texts
+from minamo.shell.delivery.edit_in_place import Change, Growing, Pages
+from minamo.shell.delivery.receipts import Receipt
+from minamo.testing.strategies import markdown_texts, texts
 
 SETTINGS: list[dict[str, object]] = [
     {},

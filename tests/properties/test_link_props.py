@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
-from minamo.core.fit import fit
+from minamo.core.fitting.fit import fit
 from minamo.core.stream import Stream
 
 LINK = re.compile(

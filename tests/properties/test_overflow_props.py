@@ -8,14 +8,14 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.batches import Batch
-from minamo.core.buffer import Run, Segment
-from minamo.core.clean import RULES
+from minamo.core.accounting.outbox import Outbox
+from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.spans import Ledger
+from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
-from minamo.core.fit import fit
-from minamo.core.ledger import Ledger
-from minamo.core.outbox import Outbox
-from minamo.testing.sayings import markdown_texts, texts
+from minamo.core.fitting.fit import fit
+from minamo.core.lexing.segmenter import Run, Segment
+from minamo.testing.strategies import markdown_texts, texts
 
 WAYS = ("thread", "file", "file refused", "withdrawn")
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk, find_problem
-from minamo.shell.providing.prepared import PreparedConversation
-from minamo.shell.providing.retry import fallback, retry
-from minamo.shell.telling.notices import notice_for
-from minamo.shell.telling.wording import Languages
+from minamo.shell.notices.localization import Languages
+from minamo.shell.notices.notices import notice_for
+from minamo.shell.providers.endpoint import PreparedConversation
+from minamo.shell.providers.retry import fallback, retry
 from minamo.testing import listen, virtually
-from minamo.wire.stream import Frame
+from minamo.wire.frames import Frame
 
 #: Degree 0 keeps the reply in one message, so that what was said can be compared as it is.
 WHOLE = StreamConfig(degree=0)

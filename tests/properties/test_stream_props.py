@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from books import audit, fits, run, same
 from dice import dice, seeds
 from minamo.core.chunks import Text
-from minamo.core.clean import RULES
+from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import replay
-from minamo.testing.sayings import markdown_texts, texts
+from minamo.testing.strategies import markdown_texts, texts
 
 SETTINGS: list[dict[str, object]] = [
     {},

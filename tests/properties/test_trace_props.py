@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from minamo.cli.main import main
 from minamo.core.chunks import Text
-from minamo.core.trace import SETTINGS, Moment, read_trace
-from minamo.core.trace_lines import trace_lines
+from minamo.core.trace import SETTINGS, Moment, read_trace, trace_lines
 from minamo.errors import BadTrace
-from minamo.inspect.looking import look_at
+from minamo.inspect.views import look_at
 
 #: One line of every kind with every field it may have.
 LINES: list[dict[str, Any]] = [

@@ -9,9 +9,9 @@ import pytest
 
 from minamo.core.chunks import Chunk, Done, Error, Text
 from minamo.errors import BadRequest
-from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
-from minamo.shell.providing.prepared import Adapter, PreparedConversation
-from minamo.wire.stream import Frame
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providers.endpoint import Adapter, PreparedConversation
+from minamo.wire.frames import Frame
 from provider_server import saying, serving
 from recordings import KEY, gathered, recording
 

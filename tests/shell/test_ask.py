@@ -15,7 +15,7 @@ import anyio
 import pytest
 from aiohttp import web
 
-from minamo.bot.providers import HOMES
+from minamo.bot.factory import HOMES
 from minamo.cli.ask import _adapter
 from minamo.cli.main import main, parser
 from provider_server import refusing, saying, serving, streamed

@@ -17,8 +17,8 @@ from aiohttp import web
 
 from minamo.core.chunks import Chunk, Done, Error, Text
 from minamo.errors import BadRequest
-from minamo.shell.providing.http import Deadlines, Http
-from minamo.wire.request import Request
+from minamo.shell.providers.http import Deadlines, Http
+from minamo.wire.frames import Request
 from provider_server import Server, refusing, saying, serving, streamed
 from recordings import KEY, NAMES, adapter, gathered, recording, replayed
 

@@ -9,9 +9,9 @@ import pytest
 
 from driving import END, KILL, USER, Discord, Drive, Provider, one, plain, unpaced
 from minamo.core.chunks import Text
-from minamo.shell.measuring.metrics import Meter, together
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Rejected
+from minamo.shell.delivery.interfaces import Rejected
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.telemetry.metrics import Meter, together
 
 
 def figures(run: Drive) -> dict[str, float]:

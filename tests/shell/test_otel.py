@@ -19,11 +19,11 @@ from opentelemetry.trace import SpanKind, StatusCode
 from driving import END, USER, Discord, Provider, one, plain, unpaced
 from minamo.core.chunks import TOKENS_MAX, Done, Error, Usage
 from minamo.core.result import StreamResult
-from minamo.shell.measuring import otel
-from minamo.shell.measuring.metrics import Meter
-from minamo.shell.measuring.otel import OpenTelemetry
-from minamo.shell.measuring.telemetry import StreamInfo
-from minamo.shell.sending.sender import Rejected
+from minamo.shell.delivery.interfaces import Rejected
+from minamo.shell.telemetry import otel
+from minamo.shell.telemetry.metrics import Meter
+from minamo.shell.telemetry.otel import OpenTelemetry
+from minamo.shell.telemetry.telemetry import StreamInfo
 from senders import virtually
 
 INFO = StreamInfo(
@@ -249,7 +249,7 @@ def test_without_the_extra_the_error_names_it() -> None:
             sys.executable,
             "-c",
             "import sys; sys.modules['opentelemetry'] = None\n"
-            "from minamo.shell.measuring.otel import OpenTelemetry\n"
+            "from minamo.shell.telemetry.otel import OpenTelemetry\n"
             "OpenTelemetry()",
         ],
         capture_output=True,
@@ -262,7 +262,7 @@ def test_without_the_extra_the_error_names_it() -> None:
 
 
 def test_importing_it_does_not_import_opentelemetry() -> None:
-    code = "import sys, minamo.shell.measuring.otel; print('opentelemetry' in sys.modules)"
+    code = "import sys, minamo.shell.telemetry.otel; print('opentelemetry' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
     assert otel.OpenTelemetry is OpenTelemetry

@@ -13,8 +13,8 @@ import trio.testing
 
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
 from minamo.errors import BadRequest
-from minamo.shell.providing.retry import fallback, retry
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.retry import fallback, retry
+from minamo.shell.providers.scripted import Scripted
 
 pytestmark = pytest.mark.anyio
 BUSY = Error("rate_limit", "slow down", retryable=True, retry_after=7.0)

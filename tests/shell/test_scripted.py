@@ -11,7 +11,7 @@ import trio.testing
 
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
 from minamo.errors import BadRequest, BadTrace
-from minamo.shell.providing.scripted import Scripted, as_chunks
+from minamo.shell.providers.scripted import Scripted, as_chunks
 
 pytestmark = pytest.mark.anyio
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from minamo.bot.toolbox import toolbox
+from minamo.bot.tools import toolbox
 from minamo.core.chunks import Call, Error
 from minamo.core.contract import as_chunk
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.environment import stream_config
-from minamo.shell.measuring.stream_log import _outcome
-from minamo.shell.telling.notices import quotable
-from minamo.shell.telling.wording import Languages
-from minamo.shell.turns.tool_calls import failure
+from minamo.shell.notices.localization import Languages
+from minamo.shell.notices.notices import quotable
+from minamo.shell.options import stream_config
+from minamo.shell.telemetry.logs import _outcome
 from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_runner import failure
 
 KEY = "sk-live-" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0"
 

@@ -8,9 +8,9 @@ import pytest
 
 from minamo.core.chunks import Error, Usage
 from minamo.core.result import StreamResult
-from minamo.shell.measuring.stream_log import StreamLog
-from minamo.shell.measuring.telemetry import NoTelemetry, Several, StreamInfo, provider_name
-from minamo.shell.sending.receipts import Receipt
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.telemetry.logs import StreamLog
+from minamo.shell.telemetry.telemetry import NoTelemetry, Several, StreamInfo, provider_name
 
 INFO = StreamInfo(stream_id="5d0c", channel_id=7, provider="openai", model="m-1")
 SECRET = "what people said"

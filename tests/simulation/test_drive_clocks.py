@@ -28,11 +28,11 @@ from driving import (
     tracers,
 )  # fmt: skip
 from minamo.core.chunks import Chunk, Text
-from minamo.shell.providing.prepared import PreparedConversation
-from minamo.shell.sending.dispatch import HELD_MAX
-from minamo.shell.sending.lanes import open_lanes
-from minamo.shell.sending.sender import Answer, Post, PutOff
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.delivery.interfaces import Answer, Post, PutOff
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.delivery.queue import HELD_MAX
+from minamo.shell.providers.endpoint import PreparedConversation
+from minamo.shell.stops.requests import Wish
 from senders import virtually
 
 WISHES = [USER, SYSTEM, FOLLOW_UP, KILL]

@@ -30,11 +30,10 @@ from driving import (
 )  # fmt: skip
 from minamo.core.chunks import Text
 from minamo.core.stream import Stream
-from minamo.shell.drive import Driver
-from minamo.shell.idle import Idle
-from minamo.shell.sending.lanes import open_lanes
-from minamo.shell.sending.sender import Answer, Lost, Post, PutOff, Rejected, Took, Vanished
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.delivery.interfaces import Answer, Lost, Post, PutOff, Rejected, Took, Vanished
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.driver import Driver, Idle
+from minamo.shell.stops.requests import Wish, Wishes
 from senders import virtually
 
 CALLS: dict[str, Callable[[int, Post], Answer | None]] = {

@@ -23,11 +23,10 @@ import minamo
 from driving import END, FOLLOW_UP, KILL, SYSTEM, USER, Discord, Provider, drive, plain, unpaced
 from endings import CALL, ERROR
 from minamo.core.stream import Stream
-from minamo.shell.drive import Driver
-from minamo.shell.idle import Idle
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.sender import Lost, PutOff, Rejected
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.delivery.interfaces import Lost, PutOff, Rejected
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.driver import Driver, Idle
+from minamo.shell.stops.requests import Wish, Wishes
 from provider_server import serving, streamed
 
 WARM = 300

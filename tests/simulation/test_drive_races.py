@@ -26,7 +26,7 @@ from driving import (
     unpaced,
 )  # fmt: skip
 from endings import BY_NAME, CALL, ENDS, ERROR
-from minamo.shell.sending.sender import Answer, Post, Rejected
+from minamo.shell.delivery.interfaces import Answer, Post, Rejected
 
 # When the first of the two happens; the text came long before.
 T = 10.0

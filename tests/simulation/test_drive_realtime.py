@@ -17,11 +17,10 @@ from aiohttp import web
 import minamo
 from driving import Discord, Drive, Provider, drive, plain, unpaced
 from minamo.core.stream import Stream
-from minamo.shell.drive import Driver
-from minamo.shell.idle import Idle
-from minamo.shell.sending.lanes import open_lanes
-from minamo.shell.sending.sender import PutOff
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.delivery.interfaces import PutOff
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.driver import Driver, Idle
+from minamo.shell.stops.requests import Wish, Wishes
 from provider_server import serving, streamed
 
 REPEATS = 100

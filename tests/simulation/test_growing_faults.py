@@ -9,7 +9,7 @@ import pytest
 from boards import FAULTS, Board, Fault, check_grown, grow
 from driving import END, FOLLOW_UP, KILL, USER, Provider, plain, tracers
 from minamo.core.chunks import Call, Error, FunctionCall
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.stops.requests import Wish
 
 WISHES: dict[str, Wish | None] = {"": None, "stop": USER, "follow-up": FOLLOW_UP, "kill": KILL}
 ENDS: dict[str, list[tuple[float, Any]]] = {

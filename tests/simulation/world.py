@@ -13,15 +13,24 @@ from attrs import define, evolve, field
 
 from driving import END, Provider, traced, tracers
 from minamo.core.chunks import Call, Done, Error, FunctionCall, Text
-from minamo.core.clean import RULES
+from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
-from minamo.shell.drive import Driver
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Answer, Kind, Lost, Post, PutOff, Rejected, Took, Vanished
-from minamo.shell.sending.source import Manner
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.delivery.interfaces import (
+    Answer,
+    Kind,
+    Lost,
+    Manner,
+    Post,
+    PutOff,
+    Rejected,
+    Took,
+    Vanished,
+)
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.driver import Driver
+from minamo.shell.stops.requests import Wish, Wishes
 
 RUNS = [1, 1, 2, 3, 9, 9, 20, 20, 63, 64, 65, 130]
 GLUE = [" ", " ", ". ", "! ", "\n", "\n\n", "\n\n", "\n\n\n", ", ", "…", "    "]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from minamo.shell.stopping.stops import MemoryStops, Stops
-from minamo.shell.stopping.stops_redis import RedisStops
+from minamo.shell.stops.redis_registry import RedisStops
+from minamo.shell.stops.registry import MemoryStops, Stops
 from redis_server import RedisServer
 
 _prefixes = (f"test{n}" for n in itertools.count())

@@ -12,8 +12,8 @@ import sys
 import time
 from contextlib import ExitStack
 
-from minamo.shell.stopping.stops_redis import RedisStops
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.stops.redis_registry import RedisStops
+from minamo.shell.stops.requests import Wish, Wishes
 
 
 def say(*words: object) -> None:

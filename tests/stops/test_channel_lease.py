@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from awaits import cancelled_at
-from minamo.shell.stopping.lease_redis import RedisLease
-from minamo.shell.turns.channel import Channels, Refused, Ticket
+from minamo.shell.turns.channels import Channels, Refused, Ticket
+from minamo.shell.turns.redis_lease import RedisLease
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio

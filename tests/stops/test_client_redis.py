@@ -11,9 +11,9 @@ import hikari
 import pytest
 
 from minamo.shell.client import Client
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.stopping.lease_redis import RedisLease
-from minamo.shell.stopping.stops_redis import RedisStops
+from minamo.shell.providers.scripted import Scripted
+from minamo.shell.stops.redis_registry import RedisStops
+from minamo.shell.turns.redis_lease import RedisLease
 from minamo.twin import Twin
 from redis_server import RedisServer
 from rigging import make_bot, make_rest_bot, served, until

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from minamo.shell.stopping.lease_redis import TTL_MS
-from minamo.shell.stopping.stops_redis import ANSWER_TIMEOUT_MS
+from minamo.shell.stops.redis_registry import ANSWER_TIMEOUT_MS
+from minamo.shell.turns.redis_lease import TTL_MS
 from redis_server import RedisServer
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"

@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from minamo.errors import BadRequest, BadSetting
-from minamo.shell.stopping.lease import Lease, Leased, NoLease
-from minamo.shell.stopping.lease_redis import RedisLease
-from minamo.shell.stopping.redis_link import client_for, close_client
-from minamo.shell.stopping.wishes import Wishes
+from minamo.shell.stops.redis_link import client_for, close_client
+from minamo.shell.stops.requests import Wishes
+from minamo.shell.turns.leases import Lease, Leased, NoLease
+from minamo.shell.turns.redis_lease import RedisLease
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,8 @@ import hikari
 import pytest
 
 from minamo.errors import BadRequest
-from minamo.shell.stopping.board import STREAMS_PER_CHANNEL_MAX
-from minamo.shell.stopping.requests import Reach
-from minamo.shell.stopping.wishes import INTERACTION, Wish, Wishes
+from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX, Reach
+from minamo.shell.stops.requests import INTERACTION, Wish, Wishes
 
 pytestmark = pytest.mark.anyio
 

@@ -12,10 +12,9 @@ from attrs import define
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minamo.shell.stopping.requests import Reach
-from minamo.shell.stopping.stops import MemoryStops
-from minamo.shell.stopping.stops_redis import RedisStops
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.stops.redis_registry import RedisStops
+from minamo.shell.stops.registry import MemoryStops, Reach
+from minamo.shell.stops.requests import Wish, Wishes
 from redis_server import RedisServer
 
 RANK = {None: 0, "follow_up": 1, "user": 2, "kill": 3}

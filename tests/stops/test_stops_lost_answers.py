@@ -11,10 +11,10 @@ import anyio
 import pytest
 from attrs import define
 
-from minamo.shell.stopping import asking
-from minamo.shell.stopping.requests import Reach
-from minamo.shell.stopping.stops_redis import RedisStops
-from minamo.shell.stopping.wishes import Wish, Wishes
+from minamo.shell.stops import redis_protocol as asking
+from minamo.shell.stops.redis_registry import RedisStops
+from minamo.shell.stops.registry import Reach
+from minamo.shell.stops.requests import Wish, Wishes
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio

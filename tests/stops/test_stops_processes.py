@@ -14,8 +14,8 @@ from typing import Any
 import anyio
 import pytest
 
-from minamo.shell.stopping.requests import Reach
-from minamo.shell.stopping.stops_redis import RedisStops
+from minamo.shell.stops.redis_registry import RedisStops
+from minamo.shell.stops.registry import Reach
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio

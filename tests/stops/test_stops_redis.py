@@ -14,10 +14,11 @@ import anyio
 import pytest
 
 from minamo.errors import BadSetting
-from minamo.shell.stopping import announcing, redis_link
-from minamo.shell.stopping.requests import Reach
-from minamo.shell.stopping.stops_redis import RedisStops
-from minamo.shell.stopping.wishes import Wishes
+from minamo.shell.stops import redis_link
+from minamo.shell.stops import redis_registry as announcing
+from minamo.shell.stops.redis_registry import RedisStops
+from minamo.shell.stops.registry import Reach
+from minamo.shell.stops.requests import Wishes
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +107,7 @@ async def test_connections_that_redis_closed_for_idling_do_no_harm(own_redis: Re
 
 
 async def test_redis_comes_later(own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minamo.shell.stopping.stops_redis._OPEN_S", 0.05)
+    monkeypatch.setattr("minamo.shell.stops.redis_registry._OPEN_S", 0.05)
     own_redis.kill()
     wishes = Wishes()
     async with (

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 import minamo.testing
 from minamo import StreamConfig, StreamResult
+from minamo.core.accounting.spans import Ledger
 from minamo.core.chunks import Text
-from minamo.core.ledger import Ledger
 from minamo.core.stream import Stream
-from minamo.core.trace import Moment, Trace, read_trace
-from minamo.core.trace_lines import trace_lines
+from minamo.core.trace import Moment, Trace, read_trace, trace_lines
 from minamo.inspect.replay import Replayed, replay
 from minamo.machine import Coverage, Machine, chart_names, compile, load
-from minamo.testing import check_stream, events, results, stand_in, streams, traces
-from minamo.testing.books import same
+from minamo.testing import check_stream, events, results, stand_in, traces
+from minamo.testing import checks as streams
+from minamo.testing.audit import same
 
 SAID = ["One <thi", "nk>quietly</think>", "two.\n\nThree", "\ud83d", "\ude00."]
 TRACE = Trace(

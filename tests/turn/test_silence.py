@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from minamo.core.chunks import Done, Error, Text
 from minamo.core.config import StreamConfig
+from minamo.core.lexing.silence import Silence
 from minamo.core.result import StreamResult
-from minamo.core.silence import Silence
 from minamo.core.stream import Stream
-from minamo.shell.idle import Idle
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.stopping.wishes import Wish
-from minamo.shell.turns.silence import Hearing
+from minamo.shell.driver import Idle
+from minamo.shell.providers.scripted import Scripted
+from minamo.shell.stops.requests import Wish
 from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn_actions import Hearing
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import assistant

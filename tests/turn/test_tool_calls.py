@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from minamo.core.chunks import Call
-from minamo.shell.stopping.wishes import Wish, Wishes
-from minamo.shell.turns.tool_calls import Answer, Workshop
+from minamo.shell.stops.requests import Wish, Wishes
 from minamo.shell.turns.tool_context import PROGRESS_CHARS_MAX, Progress, ToolContext, ToolError
+from minamo.shell.turns.tool_runner import Answer, Workshop
 from minamo.shell.turns.tools import Tools, as_tool
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.limits import CALLS_MAX

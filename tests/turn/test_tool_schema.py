@@ -18,15 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minamo.core.chunks import Call
-from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
-from minamo.shell.stopping.wishes import Wishes
-from minamo.shell.turns.tool_calls import Answer, Workshop
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.stops.requests import Wishes
 from minamo.shell.turns.tool_context import ToolContext
-from minamo.shell.turns.tool_docs import documented
+from minamo.shell.turns.tool_runner import Answer, Workshop
+from minamo.shell.turns.tool_schema import documented
 from minamo.shell.turns.tools import Tools, as_tool
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import user
-from minamo.wire.tools import Tool
+from minamo.wire.options import Tool
 
 
 class Colour(Enum):

@@ -16,10 +16,10 @@ import anyio.to_thread
 import pytest
 
 from minamo.core.chunks import Done
-from minamo.shell.stopping.wishes import Wish
-from minamo.shell.turns.tool_calls import LEFT_BEHIND_MAX
+from minamo.shell.stops.requests import Wish
 from minamo.shell.turns.tool_context import Progress, ToolContext
 from minamo.shell.turns.tool_job import CLEAN_UP_S
+from minamo.shell.turns.tool_runner import LEFT_BEHIND_MAX
 from minamo.shell.turns.tools import Tools, as_tool
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings

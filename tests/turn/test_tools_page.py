@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from minamo.shell.turns.progress_lines import LINES_MAX
-from minamo.shell.turns.tool_calls import LEFT_BEHIND_MAX
 from minamo.shell.turns.tool_job import CLEAN_UP_S
+from minamo.shell.turns.tool_runner import LEFT_BEHIND_MAX
 from minamo.shell.turns.turn_settings import STOP_GRACE_MS, TurnSettings
 
 pytestmark = pytest.mark.anyio

@@ -12,11 +12,11 @@ from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting
-from minamo.shell.providing.adapters import OpenAICompatible
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.stopping.wishes import Wish
-from minamo.shell.turns.tool_calls import Workshop
+from minamo.shell.providers.adapters import OpenAICompatible
+from minamo.shell.providers.scripted import Scripted
+from minamo.shell.stops.requests import Wish
 from minamo.shell.turns.tool_context import Progress, ToolContext, ToolError
+from minamo.shell.turns.tool_runner import Workshop
 from minamo.shell.turns.tools import Tools, as_tool
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings

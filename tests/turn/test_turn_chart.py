@@ -10,8 +10,8 @@ import anyio
 from minamo.core.chunks import Done, Error
 from minamo.core.result import StreamResult
 from minamo.machine import Coverage, verify
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.providers.scripted import Scripted
+from minamo.shell.stops.requests import Wish
 from minamo.shell.turns.tool_context import ToolError
 from minamo.shell.turns.tools import Tools, as_tool
 from minamo.shell.turns.turn_actions import CHART

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
 from minamo.core.result import Status, StreamResult
 from minamo.machine import Coverage
-from minamo.shell.providing.scripted import Scripted
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.providers.scripted import Scripted
+from minamo.shell.stops.requests import Wish
 from minamo.shell.turns.tool_context import ToolError
 from minamo.shell.turns.tools import Tools, as_tool
 from minamo.shell.turns.turn_actions import CHART

@@ -9,7 +9,7 @@ import pytest
 
 from minamo.core.chunks import Done
 from minamo.core.result import StreamResult
-from minamo.shell.stopping.wishes import Wish
+from minamo.shell.stops.requests import Wish
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_result import TurnResult

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from books import audit, run
-from minamo.core.boundaries import Boundaries
-from minamo.core.holds import NOTABLE, Holds
+from minamo.core.lexing.boundaries import NOTABLE, Boundaries, Holds
 from minamo.machine import Machine, compile, read
 
 

@@ -10,9 +10,9 @@ import anyio.lowlevel
 import pytest
 
 from minamo.errors import BadRequest, BadSetting
-from minamo.shell.stopping.wishes import Wish
-from minamo.shell.turns.channel import QUEUE_MAX, Channels, Refused, Ticket
-from minamo.shell.turns.channel_rules import Channel
+from minamo.shell.stops.requests import Wish
+from minamo.shell.turns.channel import Channel
+from minamo.shell.turns.channels import QUEUE_MAX, Channels, Refused, Ticket
 from senders import virtually
 from turns import CUT, Room, in_room, settle
 

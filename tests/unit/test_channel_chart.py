@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 
 from minamo.machine import Coverage
-from minamo.shell.turns.channel_rules import CHART
+from minamo.shell.turns.channel import CHART
 from turns import Room, SlowLease, in_room, settle
 
 

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from awaits import AtAwait, natively
-from minamo.shell.stopping.lease import Leased
-from minamo.shell.stopping.wishes import Wish
-from minamo.shell.turns.channel import Channels
+from minamo.shell.stops.requests import Wish
+from minamo.shell.turns.channels import Channels
+from minamo.shell.turns.leases import Leased
 from turns import CUT, Room, SlowLease, in_room, settle
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from minamo.machine import Coverage
 from minamo.machine.machine import Taken
-from minamo.shell.stopping.lease import Leased
-from minamo.shell.stopping.wishes import Wish, Wishes
-from minamo.shell.turns.channel import Channels, Refused, Ticket
-from minamo.shell.turns.channel_rules import CHART
+from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.turns.channel import CHART
+from minamo.shell.turns.channels import Channels, Refused, Ticket
+from minamo.shell.turns.leases import Leased
 from senders import virtually
 
 QUEUE_MAX = 3

@@ -13,9 +13,9 @@ from minamo.core.chunks import TOKENS_MAX, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.limits import MS_MAX
 from minamo.errors import BadSetting
-from minamo.shell.environment import NAMES, stream_config
-from minamo.shell.providing.http import Deadlines
-from minamo.shell.sending.pacing import Pace
+from minamo.shell.delivery.pacing import Pace
+from minamo.shell.options import NAMES, stream_config
+from minamo.shell.providers.http import Deadlines
 from minamo.shell.turns.turn_settings import TurnSettings
 
 NONSENSE = {

@@ -2,10 +2,9 @@ import time
 
 import pytest
 
-from minamo.core.clean import RULES, clean
-from minamo.core.edits import Edit, edit, whole
-from minamo.core.masked_links import Links
-from minamo.core.pieces import Dropped, Piece, Shaped, covers
+from minamo.core.accounting.spans import Dropped, Edit, Piece, Shaped, covers, edit, whole
+from minamo.core.cleaning.clean import RULES, clean
+from minamo.core.cleaning.links import Links
 
 
 def cleaned(text: str, **options) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minamo.cli.main import main
-from minamo.machine.find import home
+from minamo.machine.reader import home
 
 Run = Callable[..., tuple[int, str, str]]
 

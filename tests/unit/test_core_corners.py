@@ -6,15 +6,12 @@ import pytest
 
 from books import audit, run
 from minamo.core import limits
-from minamo.core.buffer import Buffer
+from minamo.core.accounting.spans import Dropped, Ledger, Origins, Piece, covers
 from minamo.core.chunks import Call, Error, FunctionCall, Text
 from minamo.core.config import StreamConfig
-from minamo.core.fit import fit
-from minamo.core.ledger import Ledger
+from minamo.core.fitting.fit import fit
+from minamo.core.lexing.segmenter import Buffer, Cut, cut_code, cut_prose
 from minamo.core.limits import SPANS_MAX
-from minamo.core.origins import Origins
-from minamo.core.overflow import Cut, cut_code, cut_prose
-from minamo.core.pieces import Dropped, Piece, covers
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.machine import guards
@@ -76,7 +73,7 @@ def test_spans_stop_at_a_limit_and_counts_go_on() -> None:
 
 
 def test_a_thought_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minamo.core.capture.CAPTURE_MAX", 10)
+    monkeypatch.setattr("minamo.core.captures.CAPTURE_MAX", 10)
     text = "<think>" + "x" * 15 + "</think>a<details>yy</details>"
     done = run([text])
     audit(done, text)
@@ -85,7 +82,7 @@ def test_a_thought_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_thought_that_was_cut_off_gives_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minamo.core.capture.CAPTURE_MAX", 18)
+    monkeypatch.setattr("minamo.core.captures.CAPTURE_MAX", 18)
     text = "<think><think></think>" + "x" * 15
     done = run([text])
     audit(done, text)

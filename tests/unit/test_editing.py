@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.fit import fit
-from minamo.shell.sending.editing import Pages
-from minamo.shell.sending.lanes import open_lanes
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Answer, Lost, Post, Rejected, Vanished
+from minamo.core.fitting.fit import fit
+from minamo.shell.delivery.edit_in_place import Pages
+from minamo.shell.delivery.interfaces import Answer, Lost, Post, Rejected, Vanished
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.delivery.receipts import Receipt
 from senders import FakeSender, Script, virtually
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
-from minamo.shell.environment import NAMES, stream_config
+from minamo.shell.options import NAMES, stream_config
 
 
 def test_an_empty_environment_changes_nothing() -> None:

@@ -10,9 +10,8 @@ import pytest
 from statemachine.io import load as load_document
 
 from minamo.machine import chart_names, load, read, to_markdown, to_mermaid, to_scxml
-from minamo.machine.declare import declare
-from minamo.machine.labels import entered_by_default, label
-from minamo.machine.lower import Lowered, lower
+from minamo.machine.compiler import Lowered, declare, lower
+from minamo.machine.export import entered_by_default, label
 
 TEXT = """\
 name: tap

@@ -6,7 +6,7 @@ import pytest
 
 from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, is_cut_off
 from minamo.core.result import StreamResult
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.scripted import Scripted
 from minamo.testing import listen, virtually
 from recordings import adapter, recording
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from minamo.core.fit import Fitted, fit
-from minamo.core.pieces import Dropped, Piece, covers
+from minamo.core.accounting.spans import Dropped, Piece, covers
+from minamo.core.fitting.fit import Fitted, fit
 
 SENTENCE = "Lorem ipsum dolor sit amet, consectetur adipiscing elit. "
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.fences import Fence
-from minamo.core.fit import NOTHING, Carry, fit
-from minamo.core.pieces import Dropped, Piece, covers
+from minamo.core.accounting.spans import Dropped, Piece, covers
+from minamo.core.fitting.fences import Fence
+from minamo.core.fitting.fit import NOTHING, Carry, fit
 
 
 def told(*texts: str, tables: str = "code", limit: int = 1950) -> list[list[str]]:

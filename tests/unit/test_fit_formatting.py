@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.formatting import Closers
+from minamo.core.fitting.closers import Closers
 
 
 def test_pairs_close_with_the_last_two_of_a_run() -> None:

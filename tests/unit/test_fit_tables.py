@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.fit import fit
-from minamo.core.pieces import covers
+from minamo.core.accounting.spans import covers
+from minamo.core.fitting.fit import fit
 
 
 def said(text: str, limit: int = 1950, tables: str = "code") -> list[str]:

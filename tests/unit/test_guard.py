@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.guard import SpeakerGuard
+from minamo.core.lexing.speaker_guard import SpeakerGuard
 from minamo.core.limits import GENERIC_LABEL_MAX, GUARD_HOLD_MIN
 
 NAMES = ["Bob", "Mary", "Mary Ann", "_x_", "Straße", "A:B", "  ", "a\nb", "***"]

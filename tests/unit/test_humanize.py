@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.humanize import humanize
-from minamo.core.pieces import covers
+from minamo.core.accounting.spans import covers
+from minamo.core.cleaning.humanize import humanize
 
 SEEDS = range(60)
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from minamo.core.intake import Intake, as_read
-from minamo.core.ledger import Ledger
+from minamo.core.accounting.spans import Ledger
+from minamo.core.lexing.intake import Intake, as_read
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import anyio
 
 from laning import send, with_lanes
-from minamo.shell.sending import dispatch as dispatching
-from minamo.shell.sending.dispatch import Dispatch
-from minamo.shell.sending.lanes import Lanes
-from minamo.shell.sending.source import Manner, Texts
+from minamo.shell.delivery import queue as dispatching
+from minamo.shell.delivery.interfaces import Manner, Texts
+from minamo.shell.delivery.lanes import Lanes
+from minamo.shell.delivery.queue import Dispatch
 from senders import FakeSender, outbox, segment
 
 

@@ -6,11 +6,10 @@ import anyio
 import pytest
 
 from laning import answers, send, with_lanes
-from minamo.shell.sending.delivery import ATTEMPTS_MAX
-from minamo.shell.sending.lanes import Lanes
-from minamo.shell.sending.receipts import NONCE_MAX, Receipt, nonce_for
-from minamo.shell.sending.sender import CLOSED, Answer, Lost, PutOff, Rejected, Vanished
-from minamo.shell.sending.source import Texts
+from minamo.shell.delivery.delivery import ATTEMPTS_MAX
+from minamo.shell.delivery.interfaces import CLOSED, Answer, Lost, PutOff, Rejected, Texts, Vanished
+from minamo.shell.delivery.lanes import Lanes
+from minamo.shell.delivery.receipts import NONCE_MAX, Receipt, nonce_for
 from senders import FakeSender
 
 

@@ -6,12 +6,11 @@ import anyio
 import pytest
 
 from laning import send, with_lanes
-from minamo.shell.sending.dispatch import Dispatch
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.pacing import Pacer
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import Answer, Post, Took
-from minamo.shell.sending.source import Texts
+from minamo.shell.delivery.interfaces import Answer, Post, Texts, Took
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.pacing import Pacer
+from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.receipts import Receipt
 from senders import FakeSender, virtually
 
 

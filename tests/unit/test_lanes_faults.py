@@ -7,13 +7,13 @@ from typing import Any
 import anyio
 import pytest
 
-from minamo.shell.sending.dispatch import Dispatch
-from minamo.shell.sending.lane import Lane
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.pacing import Pacer
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.source import Texts
-from minamo.shell.sending.typing import Typing
+from minamo.shell.delivery.interfaces import Texts
+from minamo.shell.delivery.lane import Lane
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.pacing import Pacer
+from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.delivery.typing import Typing
 from senders import FakeSender, virtually
 
 BAD, GOOD = 1, 2

@@ -6,15 +6,14 @@ import anyio
 import pytest
 
 from laning import with_lanes
-from minamo.shell.sending.lanes import Lanes
-from minamo.shell.sending.sender import Answer, Rejected
-from minamo.shell.sending.source import Manner, Texts
+from minamo.shell.delivery.interfaces import Answer, Manner, Rejected, Texts
+from minamo.shell.delivery.lanes import Lanes
 from senders import FakeSender
 
 
 def test_typing_pauses_grow_with_the_text_and_a_stop_ends_them() -> None:
     from minamo.core.config import HumanizerDegree
-    from minamo.shell.sending.typing import pause_for, pause_s
+    from minamo.shell.delivery.typing import pause_for, pause_s
 
     assert pause_for(HumanizerDegree.NONE) is None
     assert [pause_s(n) for n in (0, 100, 400, 9_999)] == [0.75, 1.0, 4.0, 4.0]

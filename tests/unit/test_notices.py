@@ -9,14 +9,13 @@ import pytest
 
 from minamo.core.chunks import Error, ErrorKind
 from minamo.core.result import Status, StopReason, StreamResult
-from minamo.shell.sending.lanes import Lanes, open_lanes
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.refusals import BY_CODE
-from minamo.shell.sending.sender import NOBODY, Embed, Lost, PutOff, Rejected
-from minamo.shell.sending.source import Texts
-from minamo.shell.telling.notices import NOTICE_S, NoticeSettings, notice_for, quotable, send_notice
-from minamo.shell.telling.phrases import PHRASES
-from minamo.shell.telling.wording import Languages, Wording
+from minamo.shell.delivery.error_codes import BY_CODE
+from minamo.shell.delivery.interfaces import NOBODY, Embed, Lost, PutOff, Rejected, Texts
+from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.notices.localization import Languages, Wording
+from minamo.shell.notices.notices import NOTICE_S, NoticeSettings, notice_for, quotable, send_notice
+from minamo.shell.notices.phrases import PHRASES
 from senders import FakeSender, virtually
 
 EN = Wording()

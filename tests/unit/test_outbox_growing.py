@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from minamo.core.accounting.pending import Look, Stood
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
-from minamo.core.fit import fit
-from minamo.core.looks import Look, Stood
+from minamo.core.fitting.fit import fit
 from minamo.core.stream import Stream
-from minamo.shell.sending.editing import Change, Pages
-from minamo.shell.sending.growing import Growing
-from minamo.shell.sending.receipts import Outcome, Receipt
-from minamo.shell.sending.sender import Kind
+from minamo.shell.delivery.edit_in_place import Change, Growing, Pages
+from minamo.shell.delivery.interfaces import Kind
+from minamo.shell.delivery.receipts import Outcome, Receipt
 
 LINK = "See [good](https://e.example/x) now.\n\nMore to come"
 SEEN = "Sure: See good (<https://e.example/x>) now.\n\nMore to come"

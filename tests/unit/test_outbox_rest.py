@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from minamo.core.accounting.outbox import Outbox
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
-from minamo.core.outbox import Outbox
 from minamo.core.stream import Stream
 from senders import outbox, segment
 

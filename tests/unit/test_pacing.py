@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from minamo.errors import BadSetting
-from minamo.shell.sending.pacing import MESSAGES, PACES, PAUSE_MAX_S, Meter, Pace, Pacer
-from minamo.shell.sending.sender import Lost, PutOff, Rejected, Took
+from minamo.shell.delivery.interfaces import Lost, PutOff, Rejected, Took
+from minamo.shell.delivery.pacing import MESSAGES, PACES, PAUSE_MAX_S, Meter, Pace, Pacer
 from senders import virtually
 
 

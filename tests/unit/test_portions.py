@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from minamo.core.accounting.spans import covers
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
-from minamo.core.fit import NOTHING, fit
+from minamo.core.fitting.fit import NOTHING, fit, fit_front, followed
 from minamo.core.limits import FIT_MAX
-from minamo.core.pieces import covers
-from minamo.core.portions import fit_front
-from minamo.core.remainder import followed
 from minamo.core.stream import Stream
-from minamo.shell.sending.editing import Pages
-from minamo.shell.sending.receipts import Receipt
+from minamo.shell.delivery.edit_in_place import Pages
+from minamo.shell.delivery.receipts import Receipt
 
 PROSE = "".join(f"Sentence number {number} has **bold** words.\n\n" for number in range(900))
 CODE = "```py\n" + "".join(f"line_{number} = {number}\n" for number in range(2_000)) + "```\nEnd."
@@ -89,7 +87,7 @@ def test_what_stands_on_earlier_pages_is_not_fitted_again(
         sizes.append(min(len(text), FIT_MAX))
         return fit_front(text, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("minamo.shell.sending.editing.fit_front", counted)
+    monkeypatch.setattr("minamo.shell.delivery.edit_in_place.fit_front", counted)
     pages, shown = Pages(), list[str]()
     for end in range(2_000, len(PROSE), 2_000):
         pages.show(PROSE[:end])

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minamo.core.lexing.filters import Filled, Prefill
 from minamo.core.limits import LEADING_BLANKS_MAX
-from minamo.core.prefill import Filled, Prefill
 
 
 def run(prefill: str, *chunks: str) -> tuple[str, int, str]:

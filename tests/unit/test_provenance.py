@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.origins import ADDED
-from minamo.core.pieces import Piece
-from minamo.core.provenance import Added, Trail, cut, marked, through
+from minamo.core.accounting.spans import ADDED, Added, Piece, Trail, cut, marked, through
 
 # Ten characters: three from the front of the stream, two that nobody wrote, five from further on.
 TRAIL: Trail = [(0, 3), (ADDED, 2), (20, 5)]

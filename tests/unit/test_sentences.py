@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.sentences import SentenceEnds, find_ends
+from minamo.core.lexing.sentences import SentenceEnds, find_ends
 
 
 def cut(marked: str) -> tuple[str, list[int]]:

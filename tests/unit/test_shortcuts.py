@@ -7,18 +7,15 @@ import re
 
 import pytest
 
-from minamo.core import clean_rules
-from minamo.core.batches import cleaned
-from minamo.core.buffer import Buffer, Run, Segment
+from minamo.core.accounting.pending import cleaned
+from minamo.core.accounting.spans import ADDED, through, whole
 from minamo.core.chunks import Text
-from minamo.core.clean import RULES, _is_clean
-from minamo.core.clean_rules import Setting
+from minamo.core.cleaning import clean as clean_rules
+from minamo.core.cleaning.clean import RULES, Setting, _is_clean
 from minamo.core.config import StreamConfig
-from minamo.core.edits import whole
-from minamo.core.markers import Markers
-from minamo.core.origins import ADDED
-from minamo.core.provenance import through
-from minamo.core.sentence_words import Node
+from minamo.core.lexing.lexer import Markers
+from minamo.core.lexing.segmenter import Buffer, Run, Segment
+from minamo.core.lexing.sentences import Node
 from minamo.core.stream import Stream
 from minamo.machine.machine import STEPS_MAX
 

@@ -6,9 +6,9 @@ import pytest
 
 from minamo.core.chunks import Text
 from minamo.core.config import StreamConfig
-from minamo.core.silence import Silence
+from minamo.core.lexing.silence import Silence
 from minamo.core.stream import Stream
-from minamo.shell.idle import Idle
+from minamo.shell.driver import Idle
 
 MARK = "<silence/>"
 

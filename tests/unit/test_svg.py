@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from minamo.machine.chart import Chart, Row, State
-from minamo.machine.drawing.layout import layout
-from minamo.machine.drawing.picture import PITCH, Line, Picture, Rect
-from minamo.machine.drawing.routes import draw
-from minamo.machine.drawing.svg import HEADING, to_svg
-from minamo.machine.drawing.wording import TITLE_PX, line_width, width
+from minamo.machine.model import Chart, Row, State
 from minamo.machine.reader import read
+from minamo.machine.svg.layout import layout
+from minamo.machine.svg.picture import PITCH, TITLE_PX, Line, Picture, Rect, line_width, width
+from minamo.machine.svg.render import HEADING, to_svg
+from minamo.machine.svg.routing import draw
 
 CHARTS = Path(__file__).parents[2] / "statecharts"
 STREAM = read((CHARTS / "stream.yaml").read_text("utf-8"), "stream.yaml")
@@ -293,7 +292,7 @@ def test_initial_marks_only_where_they_matter():
 def test_p08_same_bytes_in_any_process():
     code = (
         "import sys\nfrom minamo.machine.reader import read\n"
-        "from minamo.machine.drawing.svg import to_svg\n"
+        "from minamo.machine.svg.render import to_svg\n"
         "sys.stdout.buffer.write(to_svg(read(open(sys.argv[1]).read(), 'stream.yaml')).encode())"
     )
     for seed in ("1", "2"):

@@ -13,19 +13,21 @@ from hypothesis import strategies as st
 
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.sending.lanes import open_lanes
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.sender import NOBODY, Rejected
-from minamo.shell.telling.thought_texts import (
+from minamo.shell.delivery.interfaces import NOBODY, Rejected
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.notices.localization import Wording
+from minamo.shell.notices.thoughts import (
     DESCRIPTION_MAX,
     MESSAGES_MAX,
+    TELL_S,
+    Thoughts,
     log_embeds,
     plainly,
     spoilers,
+    tell_thoughts,
 )
-from minamo.shell.telling.thoughts import TELL_S, Thoughts, tell_thoughts
-from minamo.shell.telling.wording import Wording
-from minamo.testing.sayings import markdown_texts
+from minamo.testing.strategies import markdown_texts
 from senders import FakeSender, virtually
 
 EN = Wording()

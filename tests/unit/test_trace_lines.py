@@ -8,8 +8,7 @@ import pytest
 
 from books import run
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
-from minamo.core.trace import Moment, read_trace
-from minamo.core.trace_lines import chunk_record, trace_lines, usage_record
+from minamo.core.trace import Moment, chunk_record, read_trace, trace_lines, usage_record
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio
 
-from minamo.shell.sending.waiting import Waiting
+from minamo.shell.delivery.queue import Waiting
 from senders import virtually
 
 

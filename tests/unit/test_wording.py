@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from minamo.errors import BadSetting
-from minamo.shell.telling.phrases import PHRASES, SLOTS
-from minamo.shell.telling.wording import Languages, Wording
+from minamo.shell.notices.localization import Languages, Wording
+from minamo.shell.notices.phrases import PHRASES, SLOTS
 
 
 def placeholders(text: str) -> set[str]:

@@ -8,12 +8,10 @@ import pytest
 
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
-from minamo.wire.conversation import Message, assistant, paired, system, tool, user
-from minamo.wire.decode import measure
-from minamo.wire.images import Image
-from minamo.wire.options import Options, checked, encoded, merged
-from minamo.wire.request import Request
-from minamo.wire.tools import Tool
+from minamo.wire.conversation import Image, Message, assistant, paired, system, tool, user
+from minamo.wire.frames import Request
+from minamo.wire.json import measure
+from minamo.wire.options import Options, Tool, checked, encoded, merged
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 ROLL = Call("roll", {"sides": 6}, "c1")

@@ -9,12 +9,10 @@ import pytest
 
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
-from minamo.shell.providing.adapters import Gemini
+from minamo.shell.providers.adapters import Gemini
 from minamo.wire.conversation import Message, assistant, paired, system, tool, user
-from minamo.wire.openai import build
-from minamo.wire.openai_ways import ways_for
-from minamo.wire.options import Options
-from minamo.wire.tools import Tool
+from minamo.wire.openai.request import build, ways_for
+from minamo.wire.options import Options, Tool
 from recordings import KEY, adapter, read
 
 DIALECTS = ("openai", "anthropic", "google")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from minamo.core.chunks import Done, Error, Usage
-from minamo.wire.google_paths import PartialArg, place, settled, steps
+from minamo.wire.google.reader import PartialArg, place, settled, steps
 from recordings import once, read, replayed
 
 ROLL = ("roll", {"sides": 6})

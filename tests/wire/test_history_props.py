@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import accepting
 from minamo.core.chunks import Call
-from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.wire.conversation import Message, assistant, system, tool, user
-from minamo.wire.tools import Tool
+from minamo.wire.options import Tool
 from recordings import KEY
 
 TOOLS = [Tool("roll"), Tool("now")]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from minamo.core.config import StreamConfig
 from minamo.core.trace import read_trace
 from minamo.inspect.replay import replay
-from minamo.shell.providing.retry import fallback
-from minamo.shell.providing.scripted import Scripted
+from minamo.shell.providers.retry import fallback
+from minamo.shell.providers.scripted import Scripted
 from minamo.testing import check_adapter, listen, virtually
-from minamo.wire.overlap import MINIMUM, WINDOW, OverlapRemoval
+from minamo.wire.assembler import MINIMUM, WINDOW, OverlapRemoval
 from recordings import adapter, gathered
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import Call
-from minamo.wire.conversation import Message, assistant, system, tool, user
-from minamo.wire.images import Image
-from minamo.wire.tools import Tool
+from minamo.wire.conversation import Image, Message, assistant, system, tool, user
+from minamo.wire.options import Tool
 from recordings import KEY, adapter, replayed
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16

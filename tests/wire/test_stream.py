@@ -10,8 +10,8 @@ import pytest
 from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
 from minamo.testing import check_adapter
 from minamo.wire.conversation import assistant, tool, user
+from minamo.wire.frames import Frame
 from minamo.wire.limits import WireLimits
-from minamo.wire.stream import Frame
 from recordings import adapter, gathered, read, recording
 
 FRAME = b'data: {"choices":[{"delta":{"content":"Hi"}%s}]}\n\n'

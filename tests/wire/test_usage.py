@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import Done, Usage
-from minamo.wire.usage import total
+from minamo.wire.json import total
 from recordings import read
 
 

@@ -11,15 +11,14 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from minamo import __version__
-from minamo.bot.doctor_discord import DiscordChecks
-from minamo.bot.findings import Check, Finding, ok, problem, warning
-from minamo.bot.probing import probe
-from minamo.bot.providers import make_provider, make_providers
-from minamo.bot.reading import read_settings
+from minamo.bot.doctor_discord import Check, DiscordChecks, Finding, ok, problem, warning
+from minamo.bot.factory import make_provider, make_providers
+from minamo.bot.probe import probe
 from minamo.bot.settings import ProviderSettings, Settings
-from minamo.bot.toolbox import toolbox
+from minamo.bot.settings_file import read_settings
+from minamo.bot.tools import toolbox
 from minamo.errors import BadSetting, MinamoError
-from minamo.shell.stopping.redis_link import client_for, close_client
+from minamo.shell.stops.redis_link import client_for, close_client
 
 # A check that takes longer has found something out: that it does not work.
 CHECK_S = 10.0

@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Literal
 from urllib.parse import urlsplit
 
 import anyio
 import hikari
-from attrs import define, field
+from attrs import define, field, frozen
 
 from minamo.bot.failures import BAD_TOKEN, NO_INTENT, explained
-from minamo.bot.findings import Finding, ok, problem, warning
 from minamo.bot.settings import Settings
+
+Level = Literal["ok", "warning", "problem"]
+
+
+@frozen
+class Finding:
+    """One line of the doctor's report; never holds a secret."""
+
+    check: str
+    level: Level
+    words: str
+
+
+Check = Callable[[], Awaitable[list[Finding]]]
+
+
+def ok(check: str, words: str) -> Finding:
+    """All is well."""
+    return Finding(check, "ok", words)
+
+
+def warning(check: str, words: str) -> Finding:
+    """It runs, but not as somebody may expect."""
+    return Finding(check, "warning", words)
+
+
+def problem(check: str, words: str) -> Finding:
+    """It does not run like this."""
+    return Finding(check, "problem", words)
+
 
 # A sample is enough to see what is missing; a bot may be in thousands of servers.
 _GUILDS_MAX = 5

@@ -12,9 +12,9 @@ from attrs import Attribute, Factory, field, frozen
 
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
-from minamo.shell.providing.checks import is_loopback
-from minamo.shell.telling.thoughts import Place
-from minamo.shell.turns.channel import Policy
+from minamo.shell.notices.thoughts import Place
+from minamo.shell.turns.channels import Policy
+from minamo.shell.validation import is_loopback
 
 # More would not fit the list that Discord shows when somebody picks a persona.
 PERSONAS_MAX = 25

@@ -16,7 +16,7 @@ from minamo.errors import BadRequest
 
 if TYPE_CHECKING:
     from minamo.core.stream import Stream
-    from minamo.shell.stopping.wishes import Wishes
+    from minamo.shell.stops.requests import Wishes
 
 _KINDS = ("openai", "gemini", "anthropic")
 _FINE = ("completed", "function_call")
@@ -86,10 +86,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _adapter(options: argparse.Namespace) -> Any:
-    from minamo.bot.providers import HOMES
-    from minamo.bot.reading import KEY_VARIABLES, providers_named
-    from minamo.shell.providing.adapters import Anthropic, Gemini, OpenAICompatible
-    from minamo.shell.providing.checks import is_loopback
+    from minamo.bot.factory import HOMES
+    from minamo.bot.settings_file import KEY_VARIABLES, providers_named
+    from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+    from minamo.shell.validation import is_loopback
 
     model = options.model or os.environ.get("MINAMO_MODEL", "").strip()
     if not model:
@@ -112,8 +112,7 @@ def _adapter(options: argparse.Namespace) -> Any:
 async def _ask(options: argparse.Namespace, adapter: Any, stream: Stream, out: _Printer) -> None:
     import anyio
 
-    from minamo.shell.drive import Driver
-    from minamo.shell.idle import Idle
+    from minamo.shell.driver import Driver, Idle
 
     driver = Driver(stream, watch=[out.happened])
     async with adapter, anyio.create_task_group() as tasks:
@@ -127,7 +126,7 @@ async def _interrupts(wishes: Wishes) -> None:
     """Ctrl-C is a stop: what was said stays."""
     import anyio
 
-    from minamo.shell.stopping.wishes import Wish
+    from minamo.shell.stops.requests import Wish
 
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         async for _ in signals:
@@ -147,7 +146,7 @@ class _Printer:
         self._lively = colours.wanted(sys.stderr) and not as_json
 
     def happened(self, _at: float, event: str, payload: Any) -> None:
-        from minamo.core.trace_lines import chunk_record
+        from minamo.core.trace import chunk_record
 
         if event == "end":
             self._write({"t": self._now(), "end": True})
@@ -170,7 +169,7 @@ class _Printer:
             print(message + "\n", flush=True)
 
     def finish(self) -> None:
-        from minamo.core.trace_lines import usage_record
+        from minamo.core.trace import usage_record
         from minamo.inspect.replay import summary
 
         self._clear()

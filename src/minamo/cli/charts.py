@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 
 from minamo.errors import BadRequest, ChartError
-from minamo.machine.chart import Chart
-from minamo.machine.drawing.svg import to_svg
-from minamo.machine.find import chart_names, home, load
-from minamo.machine.markdown import to_markdown
-from minamo.machine.mermaid import to_mermaid
-from minamo.machine.scxml import to_scxml
-from minamo.machine.verifying import verify
+from minamo.machine.export import to_markdown, to_mermaid, to_scxml
+from minamo.machine.model import Chart
+from minamo.machine.reader import chart_names, home, load
+from minamo.machine.svg.render import to_svg
+from minamo.machine.verify import verify
 
 _FORMATS = ("mermaid", "md", "svg", "scxml")
 _EPILOG = """\

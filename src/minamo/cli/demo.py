@@ -51,7 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from minamo.bot.pieces import PIECES
+    from minamo.bot.demo.script import PIECES
 
     if options.list:
         for one in PIECES:
@@ -67,8 +67,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 async def _show(text: str, out: _Printer) -> TurnResult | None:
-    from minamo.bot.onlooking import Onlooker, summary
-    from minamo.bot.world import demo_world
+    from minamo.bot.demo.console import Onlooker, summary
+    from minamo.bot.demo.demo import demo_world
     from minamo.inspect.hub import Hub
 
     ended: asyncio.Queue[TurnResult] = asyncio.Queue()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from minamo.cli import colours
 
 if TYPE_CHECKING:
-    from minamo.bot.findings import Finding
+    from minamo.bot.doctor_discord import Finding
 
 _COLOURS = {"ok": colours.GREEN, "warning": colours.YELLOW, "problem": colours.RED}
 _EPILOG = """\
@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
 
 async def _examine(options: argparse.Namespace) -> int:
     from minamo.bot.doctor import examine
-    from minamo.bot.living import leave_now
+    from minamo.bot.run import leave_now
 
     found = await examine(options.config)
     for one in found:

@@ -96,7 +96,7 @@ def _read(name: str) -> str:
 
 
 def _show(name: str, replayed: Replayed) -> None:
-    from minamo.inspect.reasons import ADDED, HIDDEN
+    from minamo.inspect.explain import ADDITIONS, HIDDEN
 
     on = colours.wanted(sys.stdout)
 
@@ -114,7 +114,7 @@ def _show(name: str, replayed: Replayed) -> None:
     for call in result.function_calls:
         _print(f"  call     {call.name}({json.dumps(dict(call.arguments))})")
     _print(dim(f"  way      {' > '.join(result.states)}"))
-    books = (("hidden", result.suppressed, HIDDEN), ("added", result.additions, ADDED))
+    books = (("hidden", result.suppressed, HIDDEN), ("added", result.additions, ADDITIONS))
     for title, counts, words in books:
         for reason, count in counts.items():
             _print(dim(f"  {title:<8} {count} characters: {reason}. {words.get(reason, '')}"))

@@ -55,7 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from minamo.bot.reading import read_settings
+    from minamo.bot.settings_file import read_settings
 
     if options.write_config is not None:
         return _write(options.write_config)
@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
 def _bot(options: argparse.Namespace, settings: object) -> None:
     from attrs import evolve
 
-    from minamo.bot.live import run_bot
+    from minamo.bot.run import run_bot
     from minamo.bot.settings import Settings
 
     assert isinstance(settings, Settings)
@@ -85,7 +85,7 @@ def _bot(options: argparse.Namespace, settings: object) -> None:
 
 
 def _demo(options: argparse.Namespace) -> None:
-    from minamo.bot.live import run_demo
+    from minamo.bot.run import run_demo
 
     def show(address: str) -> None:
         if not options.no_browser and _has_browser():
@@ -107,7 +107,7 @@ def _has_browser() -> bool:
 
 
 def _write(path: Path) -> int:
-    from minamo.bot.reading import example
+    from minamo.bot.settings_file import example
 
     try:
         # Not over what somebody has filled in; and secrets may be filled in.

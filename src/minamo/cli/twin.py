@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 async def _serve(port: int, text: str | None) -> None:
-    from minamo.twin import Twin  # here, so that the other commands need no web server
+    from minamo.twin import Twin
 
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()

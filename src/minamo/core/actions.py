@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
-from minamo.core.buffer import Buffer
-from minamo.core.capture import Captures
-from minamo.core.chunks import Done
+from minamo.core.accounting.outbox import Outbox
+from minamo.core.accounting.spans import ADDED, Ledger
+from minamo.core.captures import Captures
+from minamo.core.chunks import Call, Done, Usage
 from minamo.core.config import StreamConfig
-from minamo.core.effects import Effect, Ending
-from minamo.core.front import Front
-from minamo.core.ledger import Ledger
-from minamo.core.markers import Markers, Token
-from minamo.core.origins import ADDED
-from minamo.core.outbox import Outbox
-from minamo.core.silence import Silence
+from minamo.core.lexing.filters import Front
+from minamo.core.lexing.lexer import Markers, Token
+from minamo.core.lexing.segmenter import Buffer
+from minamo.core.lexing.silence import Silence
+from minamo.core.result import StopReason
 
 if TYPE_CHECKING:
     from minamo.machine import Machine
+
+
+class Effect(Enum):
+    """What the shell is asked to do."""
+
+    DELIVER = "deliver"
+    """One more segment waits in the outbox."""
+    WITHDRAW = "withdraw"
+    """What waited there is gone; a send that has not begun must not begin."""
+    CLOSE = "close"
+    """Let go of the provider, end the typing indicator, and say when delivery has answered."""
+
+
+@frozen(slots=True)
+class Ending:
+    """What comes with an event that ends a stream."""
+
+    stop_reason: StopReason | None = None
+    data: Any = None
+    calls: tuple[Call, ...] = ()
+    usage: Usage | None = None
+    finish_reason: str = ""
+    suppress: str = ""
+    """The reason under which discarded text is booked."""
 
 
 _CUT_OFF = {"speaker_guard": "speaker_guard", "send_message_limit": "limit"}

@@ -10,7 +10,7 @@ from attrs import Attribute, field, frozen
 
 from minamo.core import limits
 from minamo.core.checks import shown, whole
-from minamo.core.clean import RULES
+from minamo.core.cleaning.clean import RULES
 from minamo.errors import BadSetting
 
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minamo.core.actions import StreamActions
+from minamo.core.accounting.outbox import WITHDRAWN
+from minamo.core.accounting.pending import Stood
+from minamo.core.actions import Effect, Ending, StreamActions
 from minamo.core.chunks import Chunk, Error, FunctionCall, Text, is_cut_off
 from minamo.core.config import StreamConfig
-from minamo.core.effects import Effect, Ending
-from minamo.core.intake import RULE, Intake
+from minamo.core.lexing.intake import RULE, Intake
+from minamo.core.lexing.lexer import MARKERS, Token
+from minamo.core.lexing.sentences import find_ends
 from minamo.core.limits import STATES_MAX, TOKEN_MAX
-from minamo.core.looks import Stood
-from minamo.core.markers import MARKERS, Token
-from minamo.core.outbox import WITHDRAWN
 from minamo.core.result import Status, StopReason, StreamResult
-from minamo.core.sentences import find_ends
 from minamo.machine import Machine, compile, load
 
 CHART = load("stream")

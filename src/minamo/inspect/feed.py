@@ -9,11 +9,120 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
-from minamo.inspect.deliveries import Embed, Post, Receipt
-from minamo.inspect.feed_model import Author, Message
-from minamo.inspect.feed_reading import message_of, name_of
+from minamo.inspect.tracks import Embed, Post, Receipt
+
+Json = dict[str, Any]
+
+
+@frozen(slots=True, kw_only=True)
+class Author:
+    """Who wrote a message."""
+
+    id: str
+    name: str
+    is_app: bool = False
+    """A bot, or a persona that speaks through a webhook."""
+
+
+@define(eq=False, kw_only=True)
+class Message:
+    """A message as it stands now."""
+
+    id: str
+    channel: str
+    author: Author
+    text: str = field(default="", repr=False)
+    at: str = ""
+    """When it was written, as ISO 8601."""
+    edited: bool = False
+    reply_to: str | None = None
+    embeds: list[Json] = field(factory=list, repr=False)
+    buttons: list[Json] = field(factory=list, repr=False)
+    files: list[Json] = field(factory=list, repr=False)
+
+    def record(self) -> Json:
+        """As JSON."""
+        return {
+            "id": self.id,
+            "channel": self.channel,
+            "author": {
+                "id": self.author.id,
+                "name": self.author.name,
+                "app": self.author.is_app,
+            },
+            "text": self.text,
+            "at": self.at,
+            "edited": self.edited,
+            "reply_to": self.reply_to,
+            "embeds": self.embeds,
+            "buttons": self.buttons,
+            "files": self.files,
+        }
+
+
+def message_of(data: Mapping[str, Any]) -> Message:
+    """A message, from the JSON that Discord sends of one."""
+    user = data["author"]
+    reference = data.get("message_reference") or {}
+    return Message(
+        id=str(data["id"]),
+        channel=str(data["channel_id"]),
+        author=Author(
+            id=f"{user['id']}/{name_of(user)}",  # personas share the id of their webhook
+            name=name_of(user),
+            is_app=bool(user.get("bot")) or data.get("webhook_id") is not None,
+        ),
+        text=str(data.get("content") or ""),
+        at=str(data.get("timestamp") or ""),
+        edited=data.get("edited_timestamp") is not None,
+        reply_to=reference.get("message_id"),
+        embeds=[_embed(one) for one in data.get("embeds") or []],
+        buttons=list(_buttons(data.get("components") or [])),
+        files=[
+            {"name": one.get("filename", ""), "size": one.get("size", 0)}
+            for one in data.get("attachments") or []
+        ],
+    )
+
+
+def name_of(user: Mapping[str, Any]) -> str:
+    """What a person or persona is called."""
+    return str(user.get("global_name") or user.get("username") or "someone")
+
+
+def _embed(data: Mapping[str, Any]) -> Json:
+    author, footer = data.get("author") or {}, data.get("footer") or {}
+    return {
+        "title": data.get("title") or "",
+        "description": data.get("description") or "",
+        "colour": data.get("color"),
+        "author": author.get("name") or "",
+        "footer": footer.get("text") or "",
+        "fields": [
+            {"name": one.get("name", ""), "value": one.get("value", "")}
+            for one in data.get("fields") or []
+        ],
+    }
+
+
+def _buttons(components: list[Any]) -> list[Json]:
+    out: list[Json] = []
+    for one in components:
+        if one.get("type") == 2:  # a button; the other kinds only hold some
+            emoji = (one.get("emoji") or {}).get("name") or ""
+            out.append(
+                {
+                    "id": one.get("custom_id") or "",
+                    "label": " ".join(part for part in (emoji, one.get("label")) if part),
+                    "style": one.get("style", 2),
+                    "disabled": bool(one.get("disabled")),
+                }
+            )
+        out += _buttons(one.get("components") or [])
+    return out
+
 
 # What a page shows of a channel, and of how many; the oldest go first.
 MESSAGES_MAX = 200
@@ -27,7 +136,6 @@ TYPING_S = 10.0
 # The flag of a message that only the user of a command sees.
 _EPHEMERAL = 1 << 6
 
-Json = dict[str, Any]
 Tell = Callable[[Json], object]
 
 

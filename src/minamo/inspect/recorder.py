@@ -6,19 +6,116 @@ here can make a stream fail.
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, fields
 
 from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
+from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
-from minamo.inspect.deliveries import Receipt, receipt_record
-from minamo.inspect.looking import excerpt
-from minamo.inspect.steps import MOVES_MAX
-from minamo.inspect.trace_writer import EVENTS, Json, TraceWriter
-from minamo.inspect.tracks import Tracks
+from minamo.core.trace import SETTINGS, chunk_record
+from minamo.inspect.replay import MOVES_MAX
+from minamo.inspect.tracks import Receipt, Tracks, receipt_record
+from minamo.inspect.views import excerpt
+
+
+def settings_of(config: StreamConfig) -> dict[str, Any]:
+    """What a replay must be told to behave as a stream with *config*."""
+    return dict(_changed(config, StreamConfig(humanize=False)))
+
+
+def _changed(config: StreamConfig, usual: StreamConfig) -> Iterator[tuple[str, Any]]:
+    known = {one.name for one in fields(StreamConfig)} & set(SETTINGS)
+    # The wire has removed overlaps before a chunk is recorded; doing it twice would eat text.
+    for name in sorted(known - {"overlap_removal"}):
+        value = getattr(config, name)
+        if value != getattr(usual, name):
+            yield name, _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+# A long reply has a few thousand chunks.  A trace without its beginning cannot be replayed, so
+# past this the end is left out, and said.
+EVENTS_MAX = 20_000
+# Over all chunks of one stream; some thirty times the longest reply anyone reads.
+CHARACTERS_MAX = 1_000_000
+
+Json = dict[str, Any]
+
+# What a driver may report, and what it is in a trace.
+_RECORDS: Mapping[str, Json] = {
+    "user": {"stop": {"kind": "user"}},
+    "follow_up": {"stop": {"kind": "follow_up"}},
+    "kill": {"kill": True},
+    "delivery_lost": {"delivery_lost": True},
+    "end": {"end": True},
+}
+EVENTS = frozenset(_RECORDS)
+"""What has a line in a trace, besides chunks."""
+_WISHES = ("user", "follow_up", "kill")
+
+
+@define(eq=False)
+class TraceWriter:
+    """Writes until there is enough; then nothing more is noted of the text either."""
+
+    _tracks: Tracks
+    _lines: list[str] = field(repr=False)
+    cut: int = field(default=0, init=False)
+    """How many happenings were not recorded, because there were too many."""
+    _said: float = field(default=-1.0, init=False)  # the time of the last line
+
+    @classmethod
+    def of(cls, config: StreamConfig, tracks: Tracks) -> TraceWriter:
+        """Begin with the settings that a replay needs."""
+        return cls(tracks, [json.dumps({"settings": settings_of(config)})])
+
+    def chunk(self, chunk: Chunk, now: float) -> None:
+        """A chunk came."""
+        if self._full():
+            self.cut += 1
+            return
+        self._tracks.heard(chunk)
+        self._line({"chunk": chunk_record(chunk)}, now)
+
+    def event(self, event: str, payload: object, now: float) -> None:
+        """One of `EVENTS` happened."""
+        record = _RECORDS[event]
+        requester = getattr(payload, "requester", None) if event == "user" else None
+        if requester is not None:
+            record = {"stop": {"kind": "user", "requester": requester}}
+        self._line(record, now, is_stop=event in _WISHES)
+
+    def text(self) -> str:
+        """The stream as JSON lines."""
+        return "".join(f"{line}\n" for line in self._lines)
+
+    def _line(self, record: Json, now: float, *, is_stop: bool = False) -> None:
+        if self._full():
+            self.cut += 1
+            return
+        at = round(now, 3)
+        # A stop with the time of a chunk would be taken before that chunk; without a time it
+        # stays where it is.
+        timed = {} if is_stop and at == self._said else {"t": at}
+        self._said = at
+        self._lines.append(json.dumps({**timed, **record}))
+
+    def _full(self) -> bool:
+        full = len(self._lines) > EVENTS_MAX or self._tracks.size > CHARACTERS_MAX
+        self._tracks.full = self._tracks.full or full
+        return self._tracks.full
+
 
 _LOG = logging.getLogger("minamo.page")
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import define, field, frozen
 
-from minamo.core.batches import Batch
+from minamo.core.accounting.pending import Batch
+from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk
-from minamo.core.effects import Effect
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.core.trace import Moment, Trace
-from minamo.wire.overlap import ChunkOverlap
+from minamo.inspect.tracks import Move, Tracks
+from minamo.wire.assembler import ChunkOverlap
 
 
 @frozen(slots=True)
@@ -25,7 +26,7 @@ class Replayed:
     thoughts: tuple[str, ...]
     details: tuple[str, ...]
     batches: tuple[Batch, ...]
-    """For following characters; see `minamo.core.provenance`."""
+    """For following characters; see `minamo.core.accounting.spans`."""
     stream: Stream
 
     def summary(self) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def summary(stream: Stream, messages: Sequence[str]) -> dict[str, Any]:
 
 
 class Onlooker(Protocol):
-    """Somebody who wants to see each step of a replay; see `minamo.inspect.steps`."""
+    """Somebody who wants to see each step of a replay; see `minamo.inspect.replay`."""
 
     def began(self, stream: Stream) -> object:
         """The stream is there and nothing has happened."""
@@ -149,3 +150,78 @@ class _Run:
         if outbox.limited and not self.limited:
             self.limited = True
             self.stream.limit_reached()
+
+
+# What a picture can still show of one step; a chunk of a hundred thousand characters makes more.
+MOVES_MAX = 40
+
+
+@frozen(slots=True)
+class Step:
+    """The stream after one event."""
+
+    at: float
+    event: str
+    """``begin`` for the first step, before anything happened."""
+    state: str
+    moves: tuple[Move, ...]
+    more: int
+    """How many moves are left out."""
+    read: int
+    """Characters that have come."""
+    messages: int
+    """Messages given out so far; they never change afterwards."""
+    thoughts: int
+    """Thoughts and details that are complete."""
+    buffered: int
+    """Characters that wait in the buffer for a boundary."""
+    undecided: int
+    """Characters of which it is not known yet whether they are a marker."""
+
+
+@define(eq=False)
+class Steps:
+    """Sees a replay and keeps its steps."""
+
+    steps: list[Step] = field(factory=list, init=False)
+    tracks: Tracks | None = field(default=None, init=False)
+
+    def began(self, stream: Stream) -> None:
+        """Note how it is before anything happens."""
+        self.tracks = Tracks.of(stream)
+        self.stepped(0.0, "begin")
+
+    def heard(self, chunk: Chunk) -> None:
+        """Note a chunk that is about to be taken."""
+        assert self.tracks is not None
+        self.tracks.heard(chunk)
+
+    def stepped(self, at: float, event: str) -> None:
+        """Note how it is now."""
+        assert self.tracks is not None
+        tracks, stream = self.tracks, self.tracks.stream
+        actions = stream.actions
+        moves = tracks.moves
+        self.steps.append(
+            Step(
+                at=at,
+                event=event,
+                state=stream.state,
+                moves=tuple(moves[:MOVES_MAX]),
+                more=max(len(moves) - MOVES_MAX, 0),
+                read=actions.lexer.at,
+                messages=actions.outbox.count,
+                thoughts=len(actions.captures.blocks),
+                buffered=len(actions.buffer),
+                undecided=len(actions.lexer.held),
+            )
+        )
+        moves.clear()
+
+
+def step_through(trace: Trace) -> tuple[Replayed, list[Step], Tracks]:
+    """Replay *trace* and keep every step of it."""
+    seen = Steps()
+    replayed = replay(trace, seen)
+    assert seen.tracks is not None
+    return replayed, seen.steps, seen.tracks

@@ -10,10 +10,10 @@ from aiohttp import web
 from attrs import field, frozen
 
 from minamo.errors import BadSetting
-from minamo.inspect.acting import Actions, Prompt
-from minamo.inspect.doors import Doors
+from minamo.inspect.access import Doors
 from minamo.inspect.hub import Hub
-from minamo.inspect.site import Site
+from minamo.inspect.routes import Site
+from minamo.inspect.views import Actions, Prompt
 
 __all__ = ["Actions", "Prompt", "Served", "serve"]
 

@@ -6,15 +6,78 @@ it and in which state it was read; that is noted here, from outside.
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 from attrs import define, field, frozen
 
-from minamo.core.batches import Batch
+from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.spans import Ledger
 from minamo.core.chunks import Chunk, Text
-from minamo.core.intake import RULE, Intake
-from minamo.core.ledger import Ledger
-from minamo.core.markers import Token
+from minamo.core.lexing.intake import RULE, Intake
+from minamo.core.lexing.lexer import Token
 from minamo.core.stream import Stream
 from minamo.machine import Taken
+
+
+class Embed(Protocol):
+    """A notice."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def colour(self) -> int | None: ...
+
+
+class Post(Protocol):
+    """A message as it goes out."""
+
+    @property
+    def channel_id(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def reply_to(self) -> int | None: ...
+    @property
+    def embed(self) -> Any: ...
+
+
+class Receipt(Protocol):
+    """What became of one message."""
+
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def characters(self) -> int: ...
+    @property
+    def message_id(self) -> int | None: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def attempts(self) -> int: ...
+    @property
+    def accepted_at(self) -> float: ...
+    @property
+    def settled_at(self) -> float: ...
+
+
+def receipt_record(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as JSON."""
+    return {
+        "index": receipt.index,
+        "call": receipt.kind,
+        "outcome": receipt.outcome,
+        "reason": receipt.reason,
+        "characters": receipt.characters,
+        "attempts": receipt.attempts,
+        "message": str(receipt.message_id) if receipt.message_id is not None else None,
+        "took": round(max(receipt.settled_at - receipt.accepted_at, 0.0), 3),
+    }
 
 
 @frozen(slots=True)

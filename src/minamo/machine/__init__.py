@@ -14,46 +14,46 @@ from typing import TYPE_CHECKING
 from minamo.lazy import lazily
 
 if TYPE_CHECKING:
-    from minamo.machine.chart import Chart as Chart
-    from minamo.machine.chart import Row as Row
-    from minamo.machine.chart import State as State
-    from minamo.machine.coverage import Coverage as Coverage
-    from minamo.machine.drawing.svg import to_svg as to_svg
-    from minamo.machine.find import chart_names as chart_names
-    from minamo.machine.find import load as load
-    from minamo.machine.graph import Hop as Hop
-    from minamo.machine.graph import paths as paths
+    from minamo.machine.compiler import Table as Table
+    from minamo.machine.compiler import compile as compile
+    from minamo.machine.export import to_markdown as to_markdown
+    from minamo.machine.export import to_mermaid as to_mermaid
+    from minamo.machine.export import to_scxml as to_scxml
     from minamo.machine.machine import Machine as Machine
     from minamo.machine.machine import Taken as Taken
-    from minamo.machine.markdown import to_markdown as to_markdown
-    from minamo.machine.mermaid import to_mermaid as to_mermaid
+    from minamo.machine.model import Chart as Chart
+    from minamo.machine.model import Row as Row
+    from minamo.machine.model import State as State
+    from minamo.machine.reader import chart_names as chart_names
+    from minamo.machine.reader import load as load
     from minamo.machine.reader import read as read
-    from minamo.machine.scxml import to_scxml as to_scxml
-    from minamo.machine.table import Table as Table
-    from minamo.machine.table import compile as compile
-    from minamo.machine.verifying import Finding as Finding
-    from minamo.machine.verifying import verify as verify
+    from minamo.machine.svg.render import to_svg as to_svg
+    from minamo.machine.verify import Coverage as Coverage
+    from minamo.machine.verify import Finding as Finding
+    from minamo.machine.verify import Hop as Hop
+    from minamo.machine.verify import paths as paths
+    from minamo.machine.verify import verify as verify
 
 _HOMES = {
-    "Chart": "minamo.machine.chart",
-    "Coverage": "minamo.machine.coverage",
-    "Finding": "minamo.machine.verifying",
-    "Hop": "minamo.machine.graph",
+    "Chart": "minamo.machine.model",
+    "Coverage": "minamo.machine.verify",
+    "Finding": "minamo.machine.verify",
+    "Hop": "minamo.machine.verify",
     "Machine": "minamo.machine.machine",
-    "Row": "minamo.machine.chart",
-    "State": "minamo.machine.chart",
-    "Table": "minamo.machine.table",
+    "Row": "minamo.machine.model",
+    "State": "minamo.machine.model",
+    "Table": "minamo.machine.compiler",
     "Taken": "minamo.machine.machine",
-    "chart_names": "minamo.machine.find",
-    "compile": "minamo.machine.table",
-    "load": "minamo.machine.find",
-    "paths": "minamo.machine.graph",
+    "chart_names": "minamo.machine.reader",
+    "compile": "minamo.machine.compiler",
+    "load": "minamo.machine.reader",
+    "paths": "minamo.machine.verify",
     "read": "minamo.machine.reader",
-    "to_markdown": "minamo.machine.markdown",
-    "to_mermaid": "minamo.machine.mermaid",
-    "to_scxml": "minamo.machine.scxml",
-    "to_svg": "minamo.machine.drawing.svg",
-    "verify": "minamo.machine.verifying",
+    "to_markdown": "minamo.machine.export",
+    "to_mermaid": "minamo.machine.export",
+    "to_scxml": "minamo.machine.export",
+    "to_svg": "minamo.machine.svg.render",
+    "verify": "minamo.machine.verify",
 }
 
 __all__ = [

@@ -14,8 +14,8 @@ from typing import Any
 from attrs import frozen
 
 from minamo.errors import Stuck, UnknownEvent
-from minamo.machine.chart import Row
-from minamo.machine.table import Node, Table, Way
+from minamo.machine.compiler import Node, Table, Way
+from minamo.machine.model import Row
 
 # The longest honest chain, entry to rest, is a handful of steps.  A chart that needs more than
 # this for one event goes round in a circle.

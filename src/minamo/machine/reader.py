@@ -7,14 +7,95 @@ stays the word it is instead of becoming True.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
 import yaml
 from attrs import define, field
 
 from minamo.errors import ChartError
 from minamo.machine import guards
-from minamo.machine.chart import Chart, Row, State
-from minamo.machine.names import check_names
-from minamo.machine.nodes import Nodes, line
+from minamo.machine.model import DONE_PREFIX, Chart, Row, State
+from minamo.machine.yaml_nodes import Nodes, hint, line
+
+
+def check_names(chart: Chart) -> None:
+    """Raise for the first unknown event, target, guard or action, and for unused ones."""
+    used: dict[str, set[str]] = {"event": set(), "guard": set(), "action": set()}
+    for state in chart.states.values():
+        for event in state.ignored:
+            _known(chart, "event", event, chart.events, state=state.id, line=state.line)
+        for action in (*state.enter, *state.exit):
+            _known(chart, "action", action, chart.actions, state=state.id, line=state.line)
+            used["action"].add(action)
+        for row in state.rows:
+            _check_row(chart, row)
+            used["event"].update(row.events)
+            used["action"].update(row.actions)
+            used["guard"].update(guards.names(row.guard) if row.guard else ())
+    _all_used(chart, "event", chart.events, used["event"])
+    _all_used(chart, "guard", chart.guards, used["guard"])
+    _all_used(chart, "action", chart.actions, used["action"])
+
+
+def _check_row(chart: Chart, row: Row) -> None:
+    trigger = " ".join(row.events)
+    where = {"state": row.source, "event": trigger}
+    for event in row.events:
+        if event.startswith(DONE_PREFIX):
+            _check_done(chart, row, event)
+        else:
+            _known(chart, "event", event, chart.events, line=row.line, **where)
+    if len(set(row.events)) != len(row.events):
+        raise ChartError("the row names an event twice", file=chart.file, line=row.line, **where)
+    if row.target is not None:
+        _known(chart, "target", row.target, chart.states, line=row.line, **where)
+    for action in row.actions:
+        _known(chart, "action", action, chart.actions, line=row.line, **where)
+    for guard in guards.names(row.guard) if row.guard else ():
+        _known(chart, "guard", guard, chart.guards, line=row.line, **where)
+
+
+def _check_done(chart: Chart, row: Row, event: str) -> None:
+    parent = chart.states.get(event.removeprefix(DONE_PREFIX), State(""))
+    if not any(chart.states[child].final for child in parent.children):
+        raise ChartError(
+            "done.state needs the id of a compound state with a final child",
+            file=chart.file,
+            line=row.line,
+            state=row.source,
+            event=event,
+        )
+
+
+def _known(
+    chart: Chart,
+    what: str,
+    name: str,
+    known: Mapping[str, object],
+    *,
+    line: int,
+    state: str,
+    event: str = "",
+) -> None:
+    if name not in known:
+        raise ChartError(
+            f"unknown {what} {name!r}{hint(name, known)}",
+            file=chart.file,
+            line=line,
+            state=state,
+            event=event,
+        )
+
+
+def _all_used(chart: Chart, what: str, declared: Iterable[str], used: set[str]) -> None:
+    for name in declared:
+        if name not in used:
+            raise ChartError(
+                f"{what} {name!r} is declared and never used; use it in a row or remove it",
+                file=chart.file,
+            )
+
 
 # python-statemachine matches event names by dotted prefix: a row on `done` would also fire
 # on its own `done.state.x`, and one on `error` on its `error.execution`.
@@ -182,3 +263,41 @@ class _Reader:
         )
         self.rows += 1
         return row
+
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def home() -> Path:
+    """The folder of minamo's own charts.
+
+    A wheel carries them inside the package.  A checkout, also an editable install of one, has
+    them in its top folder, and there alone.
+    """
+    packed = _PACKAGE / "statecharts"
+    return packed if packed.is_dir() else _PACKAGE.parent.parent / "statecharts"
+
+
+def chart_names(folder: Path | None = None) -> list[str]:
+    """The names of the charts in *folder*, sorted."""
+    return sorted(path.stem for path in (folder or home()).glob("*.yaml"))
+
+
+def load(source: str | Path) -> Chart:
+    """Read a chart: one of minamo's by its name, or any file by its path.
+
+    Raises:
+        ChartError: naming the file, the line and what to do.
+    """
+    if isinstance(source, str):
+        path = home() / f"{source}.yaml"
+        if not path.is_file():
+            raise ChartError(f"there is no chart {source!r}{hint(source, chart_names())}")
+    else:
+        path = source
+    try:
+        return read(path.read_text(encoding="utf-8"), path.name)
+    except UnicodeDecodeError:
+        raise ChartError("not UTF-8 text; save it as UTF-8", file=path.name) from None
+    except OSError as error:
+        raise ChartError(f"cannot be read: {error.strerror}", file=path.name) from None

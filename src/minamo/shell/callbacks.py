@@ -8,13 +8,28 @@ from __future__ import annotations
 
 import inspect
 import logging
+import traceback
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any
 
 from attrs import Attribute
 
 from minamo.errors import BadSetting
-from minamo.shell.raising import place_of
+
+
+def place_of(error: BaseException) -> str:
+    """Where it was raised, for whoever wrote the code."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    return f"{PurePath(frame.filename).name}:{frame.lineno}"
+
+
+def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first exception in *group* that is not a group itself."""
+    first: BaseException = group
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first
 
 
 class Guarded:

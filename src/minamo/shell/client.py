@@ -13,38 +13,32 @@ import hikari
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, ClientClosed
-from minamo.shell.client_checks import check_command, check_kinds, check_seconds, check_source
+from minamo.shell.delivery.lanes import DRAIN_S
+from minamo.shell.delivery.pacing import Pacer
+from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.history import Chain, Memory
-from minamo.shell.discord.hosting import Host, bot_of, check_running, listeners
-from minamo.shell.discord.places import Places
-from minamo.shell.discord.replying import Reply
-from minamo.shell.discord.stopping import StopWays
-from minamo.shell.discord.targets import read_target
-from minamo.shell.environment import stream_config
-from minamo.shell.hushing import hush
-from minamo.shell.measuring.inspector import inspector
-from minamo.shell.measuring.looking import Looker
-from minamo.shell.measuring.stream_log import StreamLog
-from minamo.shell.measuring.telemetry import Several, Telemetry
-from minamo.shell.options import How, options
+from minamo.shell.discord.reply import Reply
+from minamo.shell.discord.runtime import Host, bot_of, check_running, listeners
+from minamo.shell.discord.stop_controls import StopWays
+from minamo.shell.discord.targets import Places, read_target
+from minamo.shell.driver import Source
+from minamo.shell.notices.localization import FALLBACK, Languages
+from minamo.shell.notices.notices import NoticeSettings
+from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.options import How, options, stream_config
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.outlet import Source
 from minamo.shell.replies import Replies
-from minamo.shell.sending.lanes import DRAIN_S
-from minamo.shell.sending.pacing import Pacer
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.stopping.board import Person
-from minamo.shell.stopping.lease import Lease
-from minamo.shell.stopping.requests import Reach
-from minamo.shell.stopping.stops import MemoryStops, Stops
-from minamo.shell.telling.notices import NoticeSettings
-from minamo.shell.telling.thoughts import Thoughts
-from minamo.shell.telling.wording import FALLBACK, Languages
-from minamo.shell.turns.channel import QUEUE_MAX, Channels, Policy
+from minamo.shell.stops.registry import MemoryStops, Person, Reach, Stops
+from minamo.shell.telemetry.logs import StreamLog, hush
+from minamo.shell.telemetry.observer import Looker, inspector
+from minamo.shell.telemetry.telemetry import Several, Telemetry
+from minamo.shell.turns.channels import QUEUE_MAX, Channels, Policy
+from minamo.shell.turns.leases import Lease
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import Ask, Chats
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.validation import check_command, check_kinds, check_seconds, check_source
 from minamo.wire.conversation import Message
 
 _LOG = logging.getLogger("minamo.client")

@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, TypedDict, get_args
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from attrs import Attribute, field, fields, frozen
 
+from minamo.core.checks import shown
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 from minamo.shell.callbacks import plain_function
-from minamo.shell.sending.overflow import Overflow
-from minamo.shell.sending.sender import NOBODY, Ping
-from minamo.shell.telling.thoughts import Thoughts
-from minamo.shell.turns.channel import Policy
+from minamo.shell.delivery.interfaces import NOBODY, Manner, Ping, Sender
+from minamo.shell.delivery.overflow import Overflow
+from minamo.shell.notices.localization import Languages, Wording
+from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.stops.requests import Wishes
+from minamo.shell.turns.channels import Policy
+
+if TYPE_CHECKING:
+    from minamo.shell.orchestrator import StreamOrchestrator
+
+
+def new_stream_id() -> str:
+    """An id that nobody else has; nonces are made of it."""
+    return secrets.token_hex(8)
+
+
+@frozen(kw_only=True)
+class StreamContext:
+    """One reply's place in the world.  `Client` makes one for each; so may you."""
+
+    orchestrator: StreamOrchestrator = field(repr=False)
+    channel_id: int
+    sender: Sender = field(repr=False)
+    """Who speaks: the bot, a persona, the answer to an interaction."""
+    stream_id: str = field(factory=new_stream_id)
+    """What stops are addressed to; never used twice within minutes."""
+    manner: Manner = field(factory=Manner, repr=False)
+    """What it replies to, whom it may ring for, the button, what to do with too long a reply."""
+    scene: bool = False
+    """One of several replies to one message: none of them shows it, whatever `manner` says."""
+    typing: bool = True
+    edit: bool = False
+    """One message grows in place instead of several being sent."""
+    fresh: bool = False
+    """At the end of an edited reply send it anew, so that the channel shows unread."""
+    wishes: Wishes = field(factory=Wishes, repr=False)
+    requester: str | int | None = None
+    """The id of the person who asked for the reply; they may stop it."""
+    wording: Wording = field(factory=lambda: Languages().wording(), repr=False)
+    suppress_user_errors: bool = False
+    """No embed says what went wrong; for attempts that will be repeated."""
+    on_stream_progress: Callable[[], object] | None = field(
+        default=None, repr=False, validator=plain_function
+    )
+    """Called on each chunk and each receipt."""
+    current_turn_model_parts: list[dict[str, Any]] | None = field(default=None, repr=False)
+    """Gets ``{"text": …}`` for each segment that was handed over."""
+
 
 Reply = bool | Literal["auto"]
 
@@ -129,3 +176,46 @@ def options(how: How) -> Options:
     if unknown := sorted(set(how) - set(known)):
         raise BadSetting(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
     return Options(**how)
+
+
+#: The names in the environment, and the settings they are for.
+NAMES: Mapping[str, str] = {
+    "INACTIVITY_TIMEOUT_MS": "inactivity_timeout_ms",
+    "FIRST_TOKEN_TIMEOUT_MS": "first_token_timeout_ms",
+    "STREAM_DEADLINE_MS": "stream_deadline_ms",
+    "STREAM_SDK_CALL_TIMEOUT_MS": "sdk_call_timeout_ms",
+    "DRAIN_TIMEOUT_MS": "drain_timeout_ms",
+    "HUMANIZER_DEGREE": "degree",
+    "MAX_MESSAGE_LENGTH": "max_message_length",
+    "FLUSH_BUFFER_SIZE": "flush_buffer_size",
+    "FLUSH_BUFFER_SIZE_CODE_BLOCK": "flush_buffer_size_code_block",
+    "SEND_MESSAGE_LIMIT": "send_message_limit",
+}
+
+
+def stream_config(environ: Mapping[str, str] | None = None, **given: Any) -> StreamConfig:
+    """The settings of a stream: *given* in code, else from the environment, else the default."""
+    found = os.environ if environ is None else environ
+    for name, setting in NAMES.items():
+        text = found.get(name, "").strip()
+        if text and setting not in given:
+            given[setting] = _number(name, text)
+            _check(name, setting, given[setting])
+    return StreamConfig(**given)
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise BadSetting(
+            f"the environment variable {name} must be a whole number; it is {shown(text)}"
+        ) from None
+
+
+def _check(name: str, setting: str, value: int) -> None:
+    """Say which variable is wrong, not only which setting."""
+    try:
+        StreamConfig(**{setting: value})  # type: ignore[arg-type]  # all of them are numbers
+    except BadSetting as error:
+        raise BadSetting(f"the environment variable {name}: {error}") from None

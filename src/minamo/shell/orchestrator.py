@@ -15,23 +15,19 @@ from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.errors import BadRequest
-from minamo.shell.callbacks import call
-from minamo.shell.context import StreamContext
-from minamo.shell.drive import Driver
-from minamo.shell.idle import Idle
-from minamo.shell.measuring.looking import Looker, harmless_looker
-from minamo.shell.measuring.metrics import Meter
-from minamo.shell.measuring.stream_log import StreamLog
-from minamo.shell.measuring.telemetry import StreamInfo, Telemetry, provider_name, safely
-from minamo.shell.outlet import Source, Watch
-from minamo.shell.raising import place_of
-from minamo.shell.sending.editing import Pages
-from minamo.shell.sending.growing import Growing
-from minamo.shell.sending.lanes import Lanes
-from minamo.shell.sending.receipts import Receipt
-from minamo.shell.sending.typing import pause_for
-from minamo.shell.stopping.stops import MemoryStops, Stops
-from minamo.shell.telling.notices import NoticeSettings, notice_for, send_notice
+from minamo.shell.callbacks import call, place_of
+from minamo.shell.delivery.edit_in_place import Growing, Pages
+from minamo.shell.delivery.lanes import Lanes
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.delivery.typing import pause_for
+from minamo.shell.driver import Driver, Idle, Source, Watch
+from minamo.shell.notices.notices import NoticeSettings, notice_for, send_notice
+from minamo.shell.options import StreamContext
+from minamo.shell.stops.registry import MemoryStops, Stops
+from minamo.shell.telemetry.logs import StreamLog
+from minamo.shell.telemetry.metrics import Meter
+from minamo.shell.telemetry.observer import Looker, harmless_looker
+from minamo.shell.telemetry.telemetry import StreamInfo, Telemetry, provider_name, safely
 
 _LOG = logging.getLogger("minamo.stream")
 

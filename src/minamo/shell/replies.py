@@ -15,13 +15,13 @@ from attrs import define
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import call
-from minamo.shell.discord.replying import Reply
-from minamo.shell.measuring.looking import Looker
-from minamo.shell.measuring.telemetry import Telemetry
-from minamo.shell.outlet import Source
-from minamo.shell.stopping.stops import Stops
-from minamo.shell.stopping.wishes import Wish, Wishes
-from minamo.shell.turns.channel import Channels, Job, Policy, Refused, Ticket
+from minamo.shell.discord.reply import Reply
+from minamo.shell.driver import Source
+from minamo.shell.stops.registry import Stops
+from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.telemetry.observer import Looker
+from minamo.shell.telemetry.telemetry import Telemetry
+from minamo.shell.turns.channels import Channels, Job, Policy, Refused, Ticket
 from minamo.shell.turns.tool_context import Progress
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import Ask, Chats, run_turn

@@ -14,42 +14,42 @@ from minamo.lazy import lazily
 if TYPE_CHECKING:
     from minamo.core.trace import Moment as Moment
     from minamo.core.trace import Trace as Trace
-    from minamo.shell.providing.scripted import Scripted as Scripted
-    from minamo.shell.providing.scripted import as_chunks as as_chunks
+    from minamo.shell.providers.scripted import Scripted as Scripted
+    from minamo.shell.providers.scripted import as_chunks as as_chunks
+    from minamo.shell.turns.turn import ListeningPass as ListeningPass
     from minamo.shell.turns.turn import run_turn as run_turn
-    from minamo.shell.turns.turn_listen import ListeningPass as ListeningPass
-    from minamo.testing.actors import stand_in as stand_in
     from minamo.testing.adapters import check_adapter as check_adapter
-    from minamo.testing.hearing import Heard as Heard
-    from minamo.testing.hearing import listen as listen
-    from minamo.testing.sayings import markdown_texts as markdown_texts
-    from minamo.testing.sayings import texts as texts
-    from minamo.testing.sequences import events as events
-    from minamo.testing.sequences import results as results
-    from minamo.testing.sequences import traces as traces
-    from minamo.testing.streams import check_stream as check_stream
-    from minamo.testing.virtual import virtually as virtually
+    from minamo.testing.checks import check_stream as check_stream
+    from minamo.testing.listen import Heard as Heard
+    from minamo.testing.listen import listen as listen
+    from minamo.testing.listen import virtually as virtually
+    from minamo.testing.strategies import events as events
+    from minamo.testing.strategies import markdown_texts as markdown_texts
+    from minamo.testing.strategies import results as results
+    from minamo.testing.strategies import texts as texts
+    from minamo.testing.strategies import traces as traces
+    from minamo.testing.stub_actions import stand_in as stand_in
 
 # One by one when they are asked for: Hypothesis and trio come with `hikari-minamo[testing]`, and
 # who only checks an adapter needs neither.
 _HOMES = {
-    "Heard": "minamo.testing.hearing",
-    "ListeningPass": "minamo.shell.turns.turn_listen",
+    "Heard": "minamo.testing.listen",
+    "ListeningPass": "minamo.shell.turns.turn",
     "Moment": "minamo.core.trace",
-    "Scripted": "minamo.shell.providing.scripted",
+    "Scripted": "minamo.shell.providers.scripted",
     "Trace": "minamo.core.trace",
-    "as_chunks": "minamo.shell.providing.scripted",
+    "as_chunks": "minamo.shell.providers.scripted",
     "check_adapter": "minamo.testing.adapters",
-    "check_stream": "minamo.testing.streams",
-    "events": "minamo.testing.sequences",
-    "listen": "minamo.testing.hearing",
-    "markdown_texts": "minamo.testing.sayings",
-    "results": "minamo.testing.sequences",
+    "check_stream": "minamo.testing.checks",
+    "events": "minamo.testing.strategies",
+    "listen": "minamo.testing.listen",
+    "markdown_texts": "minamo.testing.strategies",
+    "results": "minamo.testing.strategies",
     "run_turn": "minamo.shell.turns.turn",
-    "stand_in": "minamo.testing.actors",
-    "texts": "minamo.testing.sayings",
-    "traces": "minamo.testing.sequences",
-    "virtually": "minamo.testing.virtual",
+    "stand_in": "minamo.testing.stub_actions",
+    "texts": "minamo.testing.strategies",
+    "traces": "minamo.testing.strategies",
+    "virtually": "minamo.testing.listen",
 }
 _EXTRA = frozenset({"hypothesis", "trio"})
 

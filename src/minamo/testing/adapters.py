@@ -8,7 +8,7 @@ from typing import Protocol
 
 from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
 from minamo.core.contract import find_problem
-from minamo.wire.stream import Frame
+from minamo.wire.frames import Frame
 
 _RANDOM_CUTS = 8
 _CUTS_MAX = 1_000

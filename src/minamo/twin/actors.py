@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from minamo.twin import shapes, shapes_message
-from minamo.twin.bodies import CREATE_MESSAGE, EDIT_MESSAGE
+from minamo.twin.bodies.forms import read_form
+from minamo.twin.bodies.tables import CREATE_MESSAGE, EDIT_MESSAGE
+from minamo.twin.bodies.uploads import Upload
 from minamo.twin.discord import Discord
-from minamo.twin.forms import read_form
-from minamo.twin.media import Upload
+from minamo.twin.messages import change, draft, post, remove
 from minamo.twin.permissions import permissions
-from minamo.twin.posting import change, draft, post, remove
+from minamo.twin.shapes import message as shapes_message
+from minamo.twin.shapes import objects as shapes
 from minamo.twin.speaking import may_send, moderate
 from minamo.twin.world import Channel, Interaction, Message, User, new_token
 

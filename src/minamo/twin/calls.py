@@ -7,12 +7,12 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from minamo.twin import shapes_message
+from minamo.twin.bodies.forms import Kind, List, Object, Snowflake, Whole, read_form
+from minamo.twin.bodies.uploads import Uploads
 from minamo.twin.discord import Discord
-from minamo.twin.forms import Kind, List, Object, Snowflake, Whole, read_form
-from minamo.twin.media import Uploads
 from minamo.twin.permissions import Permission, require
 from minamo.twin.refusals import Refused
+from minamo.twin.shapes import message as shapes_message
 from minamo.twin.world import Channel, Guild, Message
 
 _NO_BODY = Object()

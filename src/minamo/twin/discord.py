@@ -8,13 +8,14 @@ from typing import Any
 
 from attrs import define, field
 
-from minamo.twin import shapes, shapes_message
 from minamo.twin.buckets import Buckets
 from minamo.twin.endpoint import Endpoint, Signing
 from minamo.twin.faults import Faults
-from minamo.twin.gateway import Gateway
+from minamo.twin.gateway.connection import Gateway
 from minamo.twin.journal import Journal
 from minamo.twin.rules import Rules
+from minamo.twin.shapes import message as shapes_message
+from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import Channel, Message, World
 
 

@@ -9,9 +9,9 @@ from aiohttp import web
 
 from minamo.twin.calls import Route
 from minamo.twin.discord import Discord
-from minamo.twin.exchange import Exchange
 from minamo.twin.journal import Request
-from minamo.twin.responses import respond
+from minamo.twin.middleware import Exchange
+from minamo.twin.refusals import respond
 from minamo.twin.routes import ROUTES
 
 API = "/api/v10"

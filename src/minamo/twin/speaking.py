@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from minamo.twin.discord import Discord
+from minamo.twin.messages import Draft
 from minamo.twin.permissions import Permission, permissions, require
-from minamo.twin.posting import Draft
 from minamo.twin.refusals import Refused, SlowedDown, locked
 from minamo.twin.world import DM, Channel, User
 

@@ -9,12 +9,16 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from minamo.twin import actors, choosing, founding, reacting, server, shapes
+from minamo.twin import actors, server
+from minamo.twin import choices as choosing
+from minamo.twin import setup as founding
 from minamo.twin.endpoint import Endpoint, EndpointFailure
 from minamo.twin.faults import Faults
 from minamo.twin.permissions import Permission, combined, overwrite
+from minamo.twin.routes import reactions as reacting
 from minamo.twin.routes.interactions import answer
 from minamo.twin.rules import Rules
+from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import PINNED, PUBLIC_THREAD, Channel, Guild, Interaction, Message, User
 
 

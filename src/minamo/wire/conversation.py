@@ -6,16 +6,70 @@ The words are people's, so a `repr` shows their length only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
-from minamo.wire.images import Image
+from minamo.wire.limits import IMAGE_BYTES_MAX
 from minamo.wire.surrogates import whole
+
+# The four that all three providers take, by their first bytes.
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_SUFFIXES = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
+             "webp": "image/webp"}  # fmt: skip
+
+
+def _sniff(data: bytes) -> str:
+    for magic, media_type in _MAGIC:
+        if data.startswith(magic):
+            return media_type
+    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+
+
+@frozen(slots=True)
+class Image:
+    """A picture, as bytes or as an https URL that the provider fetches by itself."""
+
+    source: bytes | str = field(repr=lambda source: f"<{len(source)}>")
+    media_type: str = ""
+    """Found out from the bytes, or from the end of the URL, if not given."""
+
+    def __attrs_post_init__(self) -> None:
+        found = self._of_bytes() if isinstance(self.source, bytes) else self._of_url()
+        if self.media_type and self.media_type not in _SUFFIXES.values():
+            raise BadRequest(f"an image of type {self.media_type!r}: png, jpeg, gif or webp only")
+        object.__setattr__(self, "media_type", self.media_type or found)
+
+    def _of_bytes(self) -> str:
+        assert isinstance(self.source, bytes)
+        if len(self.source) > IMAGE_BYTES_MAX:
+            raise BadRequest(f"an image of {len(self.source)} bytes: at most {IMAGE_BYTES_MAX}")
+        found = _sniff(self.source)
+        if not found or self.media_type not in ("", found):
+            raise BadRequest("an image whose bytes are not the png, jpeg, gif or webp claimed")
+        return found
+
+    def _of_url(self) -> str:
+        if not isinstance(self.source, str):
+            raise BadRequest("an image is bytes or a URL")
+        try:
+            parts = urlsplit(self.source)
+        except ValueError:
+            parts = urlsplit("")
+        if parts.scheme != "https" or not parts.hostname or len(self.source) > 2_048:
+            raise BadRequest("an image's URL must be a plain https one")
+        return _SUFFIXES.get(parts.path.rpartition(".")[2].lower(), "")
+
 
 Role = Literal["system", "user", "assistant", "tool"]
 FILLER = "…"
@@ -150,3 +204,37 @@ def paired(messages: Sequence[Message], fits: re.Pattern[str] = _ANY_ID) -> list
 def _fresh(known: set[str]) -> Iterator[str]:
     """Ids that nobody has: nine letters and digits, which is what the strictest provider takes."""
     return (made for number in count(1) if (made := f"call{number:05d}") not in known)
+
+
+Parts = list[dict[str, Any]]
+
+# The model never speaks first: a call at the front is refused.
+_OPENING = Turn(user(FILLER))
+
+
+def sided(
+    turns: Iterable[Turn], model: str, field: str, said: Callable[[Turn], Parts]
+) -> list[dict[str, Any]]:
+    """What each side said in a row as one message; the answers of tools are the user's.
+
+    *model* is what the dialect calls the model's side, *field* where it wants what *said* gives.
+    What the model is told about itself stands elsewhere.
+    """
+    out: list[dict[str, Any]] = []
+    for turn in turns:
+        if turn.message.role == "system":
+            continue
+        role = model if turn.message.role == "assistant" else "user"
+        if not out and role == model:
+            out.append({"role": "user", field: said(_OPENING)})
+        parts = said(turn)
+        if out and out[-1]["role"] == role:
+            out[-1][field].extend(parts)
+        else:
+            out.append({"role": role, field: parts})
+    return out
+
+
+def named(message: Message) -> str:
+    """What a person said, behind who it was."""
+    return f"{message.name}: {message.text}" if message.name else message.text

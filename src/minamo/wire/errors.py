@@ -1,6 +1,6 @@
 """Failures of a provider, from its HTTP status or its error object, as Error chunks.
 
-The words of a provider are whole in here: `minamo.wire.reply` knows the keys, so it redacts and
+The words of a provider are whole in here: `minamo.wire.assembler` knows the keys, so it redacts and
 shortens them.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from minamo.core.chunks import RETRY_AFTER_MAX_S, Error, ErrorKind
-from minamo.wire.decode import TOO_HEAVY, decode, weight
+from minamo.wire.json import TOO_HEAVY, decode, weight
 
 _ANY = msgspec.json.Decoder(Any)
 _STATUSES: dict[int, tuple[ErrorKind, bool]] = {

@@ -15,8 +15,8 @@ from typing import Any
 import hikari
 from attrs import define, field
 
-from minamo.shell.sending.refusals import BY_CODE, UNKNOWN_MESSAGE, reason_for
-from minamo.shell.sending.sender import CLOSED, Answer, Lost, PutOff, Rejected, Took, Vanished
+from minamo.shell.delivery.error_codes import BY_CODE, UNKNOWN_MESSAGE, reason_for
+from minamo.shell.delivery.interfaces import CLOSED, Answer, Lost, PutOff, Rejected, Took, Vanished
 
 _LOG = logging.getLogger("minamo.discord")
 

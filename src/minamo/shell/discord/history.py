@@ -17,8 +17,7 @@ from attrs import define, field, frozen
 from minamo.errors import BadRequest
 from minamo.shell.discord.calls import Calls
 from minamo.shell.discord.targets import name_of
-from minamo.wire.conversation import Message, assistant, user
-from minamo.wire.images import Image
+from minamo.wire.conversation import Image, Message, assistant, user
 from minamo.wire.limits import CONVERSATION_BYTES_MAX, IMAGE_BYTES_MAX
 from minamo.wire.options import as_json
 

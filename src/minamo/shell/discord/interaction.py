@@ -20,11 +20,19 @@ import anyio
 import hikari
 from attrs import define, field
 
-from minamo.shell.discord.bot import BotSender
+from minamo.shell.delivery.interfaces import (
+    EPHEMERAL,
+    Answer,
+    Kind,
+    Lost,
+    Post,
+    PutOff,
+    Rejected,
+    Took,
+)
+from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, given
 from minamo.shell.discord.calls import Calls, gone, once
-from minamo.shell.discord.fields import creating, edited_flags, editing, given
 from minamo.shell.discord.webhook import flagged
-from minamo.shell.sending.sender import EPHEMERAL, Answer, Kind, Lost, Post, PutOff, Rejected, Took
 
 # The token lasts 15 minutes, and then a call on its way would be refused.
 TOKEN_S = 15 * 60.0

@@ -9,13 +9,50 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import hikari
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
-from minamo.shell.discord.bot import BotSender
+from minamo.shell.delivery.interfaces import Answer, Kind, Post, Rejected
+from minamo.shell.delivery.persona import PersonaSender, ReplyNotice
+from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, given
 from minamo.shell.discord.calls import Calls, gone, once
-from minamo.shell.discord.fields import creating, edited_flags, editing, given
-from minamo.shell.hushing import hush
-from minamo.shell.sending.sender import Answer, Kind, Post, Rejected
+from minamo.shell.discord.targets import Target
+from minamo.shell.notices.localization import Wording
+from minamo.shell.options import Persona
+from minamo.shell.telemetry.logs import hush
+
+
+@define(eq=False)
+class BotWebhooks:
+    """The bot's own webhooks, one per channel, found or made when first needed."""
+
+    _rest: hikari.api.RESTClient = field(repr=False)
+    _name: str = "minamo"
+    _calls: Calls = field(factory=Calls, repr=False, kw_only=True)
+    _application_id: int | None = field(default=None, init=False)
+
+    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | Answer:
+        """Id and token of a webhook that is ours, or why there is none; *anew* makes another."""
+        found: list[hikari.IncomingWebhook] = []
+
+        async def look() -> None:
+            if not anew:
+                found.extend(await self._own(channel_id))
+            if not found:
+                found.append(await self._rest.create_webhook(channel_id, self._name))
+
+        answer = await self._calls.make(look())
+        if not found or found[0].token is None:
+            return answer
+        return int(found[0].id), found[0].token
+
+    async def _own(self, channel_id: int) -> list[hikari.IncomingWebhook]:
+        every = await self._rest.fetch_channel_webhooks(channel_id)
+        incoming = [one for one in every if isinstance(one, hikari.IncomingWebhook) and one.token]
+        if incoming and self._application_id is None:
+            # Not the bot's own id: those of old bots differ.
+            self._application_id = int((await self._rest.fetch_application()).id)
+        return [one for one in incoming if one.application_id == self._application_id]
+
 
 T = TypeVar("T")
 
@@ -159,3 +196,57 @@ def _http(like: hikari.api.RESTClient | None) -> hikari.impl.HTTPSettings:
 def _proxy(like: hikari.api.RESTClient | None) -> hikari.impl.ProxySettings | None:
     known = like.proxy_settings if like is not None else None
     return known if isinstance(known, hikari.impl.ProxySettings) else None
+
+
+@frozen
+class Speaking:
+    """What a persona needs to speak: its webhooks, a client that repeats nothing, the words."""
+
+    own: BotWebhooks
+    webhooks: hikari.api.RESTClient
+    wording: Wording
+    cache: hikari.api.Cache | None = None
+    """Where threads are known; without it a persona cannot speak in one."""
+
+    def sender(self, persona: Persona, bot: BotSender, target: Target) -> PersonaSender:
+        """Speak as *persona* where *bot* would."""
+        parent = self._parent(bot.place)
+
+        def voice(webhook_id: int, token: str) -> WebhookSender:
+            return WebhookSender(
+                self.webhooks,
+                webhook_id,
+                token,
+                bot,
+                name=persona.name,
+                avatar_url=persona.avatar_url,
+                thread_id=None if parent is None else bot.place,
+            )
+
+        # Filled in later; braces in a name must not be taken for a place to fill.
+        name = target.author_name.replace("{", "(").replace("}", ")")
+        words = self.wording.say("reply_notice", name=name, link="{link}")
+        return PersonaSender(
+            bot.place,
+            _Shelf(self.own, parent),
+            voice,
+            bot,
+            notice=ReplyNotice(guild_id=target.guild_id, words=words),
+        )
+
+    def _parent(self, channel_id: int) -> int | None:
+        """The channel that a thread hangs on: webhooks belong to channels."""
+        thread = None if self.cache is None else self.cache.get_thread(channel_id)
+        return None if thread is None else int(thread.parent_id)
+
+
+@frozen
+class _Shelf:
+    """The webhooks of a channel, or of the channel that a thread hangs on."""
+
+    _own: BotWebhooks
+    _parent: int | None
+
+    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | Answer:
+        """Id and token, or why there is none."""
+        return await self._own.find(self._parent or channel_id, anew=anew)

@@ -1,185 +1,260 @@
-"""At most one turn at a time in a channel: the others wait, interrupt, or are refused.
+"""One channel: the actions and guards that statecharts/channel.yaml names.
 
-A turn runs in the task of whoever submits it, so cancelling the submitter cancels the turn, and
-there is no task here to be left behind.  A channel in which nothing goes on is not even remembered.
+No clock and no waiting in here.  `Channels` says what happened; the chart says what that means.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
-from typing import TypeVar, get_args
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
 
 import anyio
+from attrs import define, field, frozen
 
-from minamo.errors import BadSetting
+from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
-from minamo.shell.callbacks import Guarded
-from minamo.shell.stopping.board import checked_channel_id
-from minamo.shell.stopping.lease import Lease, Leased, NoLease
-from minamo.shell.stopping.wishes import Wish, Wishes
-from minamo.shell.turns.channel_rules import Channel
-from minamo.shell.turns.ticket import Ending, Policy, Refused, Ticket
+from minamo.shell.stops.requests import Wish, Wishes, WishKind
 
-_LOG = logging.getLogger("minamo.turn")
+Policy = Literal["interrupt", "queue", "ignore"]
+"""What a new turn does in a channel where another has begun."""
 
-__all__ = ["Channels", "Policy", "Refused", "Ticket"]
-
-# Sixteen people have asked before the bot answered the first: the rest would wait for minutes.
-QUEUE_MAX = 16
-# A stream settles within five seconds of a kill; what is still there a little later is stuck.
-KILL_GRACE_S = 6.0
-# How long a turn waits for another process to let the channel go: an answer that comes more than a
-# minute late answers a conversation that has moved on.
-LEASE_WAIT_S = 60.0
-# The part of a deadline that is left to a turn for telling how it went: one that is cancelled
-# because Discord does not answer cannot say what it has shown.
-SETTLING = 0.1
-# What a cancelled turn may use to clean up before a shutdown goes on without it.
-CLEAN_UP_S = 1.0
-
-T = TypeVar("T")
-Job = Callable[[Ticket], Awaitable[T]]
-Known = Callable[[Wishes], AbstractContextManager[object]]
+Reason = Literal["busy", "queue_full", "closing", "superseded", "stopped", "killed", "unreachable"]
 
 
-class Channels:
-    """All channels of one bot in which something goes on."""
+@frozen(slots=True)
+class Refused:
+    """The answer to a turn that was not run, or that a kill or a deadline had to cancel."""
+
+    reason: Reason
+    """`unreachable`: nobody could say whether another process uses the channel."""
+
+
+@frozen(slots=True)
+class Ending:
+    """How the turn at hand is told to end, and when it is cancelled if it does not."""
+
+    wish: Wish
+    by: float = math.inf
+
+
+@define(eq=False)
+class Ticket:
+    """One turn in one channel.  Its job reads the first three, the rest is the channel's."""
+
+    policy: Policy
+    submitted_at: float
+    wishes: Wishes = field(factory=Wishes, init=False, repr=False)
+    """What people want of this turn."""
+    from_queue: bool = field(default=False, init=False)
+    """Whether it stood in the queue, so that its answer may come long after the question."""
+    waited_s: float = field(default=0.0, init=False)
+    """From the submission to the beginning of the job."""
+    refused: Reason | None = field(default=None, init=False)
+    scope: anyio.CancelScope = field(factory=anyio.CancelScope, init=False, repr=False)
+    """Around the job; it ends a turn that does not end by itself."""
+    _decided: bool = field(default=False, init=False)
+    _news: anyio.Event | None = field(default=None, init=False, repr=False)
+
+    async def called(self) -> None:
+        """Wait until the channel is given or refused."""
+        if not self._decided:
+            self._news = anyio.Event()
+            await self._news.wait()
+
+    def call(self) -> None:
+        """The channel is given."""
+        self._decided = True
+        if self._news is not None:
+            self._news.set()
+
+    def refuse(self, reason: Reason) -> None:
+        """The job will not be run."""
+        self.refused = reason
+        self.scope.cancel()  # it may be waiting for the lease
+        self.call()
+
+    def tell(self, ending: Ending, reason: Reason | None = None) -> None:
+        """Put the wish; after `ending.by` the job is cancelled and *reason* is the answer."""
+        if ending.by < self.scope.deadline:
+            self.scope.deadline = ending.by
+            self.refused = reason
+        self.wishes.put(ending.wish)
+
+
+# Why a turn that nobody wants any more was not run.
+_UNWANTED: Mapping[WishKind, Reason] = {
+    "user": "stopped",
+    "follow_up": "superseded",
+    "kill": "killed",
+}
+
+
+@define(eq=False)
+class ChannelActions:
+    """Who has the channel, who is next, who waits, and what the chart does with them."""
+
+    queue_max: int
+    forget: Callable[[], object]
+    at_hand: Ticket | None = None
+    """The turn that has the channel."""
+    next: Ticket | None = None
+    """The turn for which the one at hand was told to make way."""
+    waiting: deque[Ticket] = field(factory=deque)
+
+    def interrupts(self, ticket: Ticket) -> bool:
+        return ticket.policy == "interrupt"
+
+    def queues(self, ticket: Ticket) -> bool:
+        return ticket.policy == "queue"
+
+    def has_room(self, _: Ticket) -> bool:
+        return len(self.waiting) < self.queue_max
+
+    def someone_waits(self, _: object) -> bool:
+        return self.next is not None or bool(self.waiting)
+
+    def was_next(self, ticket: Ticket) -> bool:
+        return ticket is self.next
+
+    def give_channel(self, ticket: Ticket) -> None:
+        self.at_hand = ticket
+        ticket.call()
+
+    def give_next(self, _: object) -> None:
+        ticket, self.next = self.next, None
+        self.give_channel(ticket if ticket is not None else self.waiting.popleft())
+
+    def make_next(self, ticket: Ticket) -> None:
+        self.next = ticket
+
+    def enqueue(self, ticket: Ticket) -> None:
+        ticket.from_queue = True
+        self.waiting.append(ticket)
+
+    def drop(self, ticket: Ticket) -> None:
+        if ticket is self.next:
+            self.next = None
+        else:
+            self.waiting.remove(ticket)
+
+    def ask_follow_up(self, _: Ticket) -> None:
+        self._turn.tell(Ending(Wish(kind="follow_up")))
+
+    def ask_finish(self, ending: Ending) -> None:
+        self._turn.tell(ending, "closing")
+
+    def kill_turn(self, ending: Ending) -> None:
+        self._turn.tell(ending, "killed")
+
+    def refuse_busy(self, ticket: Ticket) -> None:
+        ticket.refuse("busy")
+
+    def refuse_full(self, ticket: Ticket) -> None:
+        ticket.refuse("queue_full")
+
+    def refuse_closing(self, ticket: Ticket) -> None:
+        ticket.refuse("closing")
+
+    def supersede_turn(self, _: Ticket) -> None:
+        self._turn.refuse("superseded")
+
+    def supersede_next(self, _: Ticket) -> None:
+        assert self.next is not None, "only `interrupting` does so, and it has a next turn"
+        self.next.refuse("superseded")
+
+    def end_unbegun(self, wish: Wish) -> None:
+        self._turn.refuse(_UNWANTED[wish.kind])
+
+    def kill_unbegun(self, _: Ending) -> None:
+        self._turn.refuse("killed")
+
+    def close_unbegun(self, _: Ending) -> None:
+        self._turn.refuse("closing")
+
+    def kill_waiting(self, _: Ending) -> None:
+        self._refuse_waiting("killed")
+
+    def close_waiting(self, _: Ending) -> None:
+        self._refuse_waiting("closing")
+
+    def let_go(self, _: object) -> None:
+        self.at_hand = None
+        self.forget()
+
+    @property
+    def _turn(self) -> Ticket:
+        assert self.at_hand is not None, "a row for the turn at hand is only taken if there is one"
+        return self.at_hand
+
+    def _refuse_waiting(self, reason: Reason) -> None:
+        for ticket in self._everybody():
+            ticket.refuse(reason)
+        self.next = None
+        self.waiting.clear()
+
+    def _everybody(self) -> Iterator[Ticket]:
+        if self.next is not None:
+            yield self.next
+        yield from self.waiting
+
+
+CHART = load("channel")
+TABLE = compile(CHART, ChannelActions)
+
+
+class Channel:
+    """One channel in which something goes on; *forget* is called when that is over."""
+
+    __slots__ = ("_known", "_machine")
 
     def __init__(
-        self,
-        policy: Policy = "interrupt",
-        queue_max: int = QUEUE_MAX,
-        *,
-        kill_grace_s: float = KILL_GRACE_S,
-        lease: Lease | None = None,
-        lease_wait_s: float = LEASE_WAIT_S,
-        watch: Observer | None = None,
+        self, queue_max: int, forget: Callable[[], object], *, watch: Observer | None = None
     ) -> None:
-        if queue_max < 0:
-            raise BadSetting(f"queue_max must be 0 or more, not {queue_max}")
-        for name, seconds in (("kill_grace_s", kill_grace_s), ("lease_wait_s", lease_wait_s)):
-            if not seconds >= 0:
-                raise BadSetting(f"{name} must be 0 or more, not {seconds}")
-        self._policy = _known(policy)
-        self._queue_max = queue_max
-        self._kill_grace_s = kill_grace_s
-        self._lease: Lease = lease or NoLease()
-        self._lease_wait_s = lease_wait_s
-        self._watch = None if watch is None else Guarded("watch", watch, _LOG)
-        self._channels: dict[int, Channel] = {}
-        self._shut: Ending | None = None
-        self._changed: anyio.Event | None = None
+        self._known = ChannelActions(queue_max, forget)
+        self._machine = Machine(TABLE, self._known)
+        if watch is not None:
+            self._machine.subscribe(watch)
 
     def __repr__(self) -> str:
-        return f"<Channels: {len(self)} busy>"
+        return f"<Channel {self.state}, {self.waiting} waiting>"
 
-    def __len__(self) -> int:
-        """In how many channels something goes on."""
-        return len(self._channels)
+    @property
+    def state(self) -> str:
+        """The leaf of the chart it is in."""
+        return self._machine.state
 
-    def busy(self, channel_id: int) -> bool:
-        """Whether a turn has the channel."""
-        return channel_id in self._channels
+    @property
+    def waiting(self) -> int:
+        """How many turns wait, the next one included."""
+        return len(self._known.waiting) + (self._known.next is not None)
 
-    def waiting(self, channel_id: int) -> int:
-        """How many turns wait for the channel."""
-        channel = self._channels.get(channel_id)
-        return 0 if channel is None else channel.waiting
+    def submit(self, ticket: Ticket) -> None:
+        """A turn wants the channel; its ticket is called or refused, now or later."""
+        self._machine.send("submitted", ticket)
 
-    async def run(
-        self,
-        channel_id: int,
-        job: Job[T],
-        policy: Policy | None = None,
-        *,
-        known: Known = nullcontext,
-    ) -> T | Refused:
-        """Run *job* when the channel is free; what it returned, or why it was not run.
+    def begin(self, ticket: Ticket, at: float) -> None:
+        """The turn that has the channel begins."""
+        ticket.waited_s = at - ticket.submitted_at
+        self._machine.send("begun", ticket)
 
-        What the job raises is raised here.  A job must not wait for a second turn in its own
-        channel: that one would wait for the first.  *known* makes the turn known to whoever may
-        want it to end, while it has the channel and waits for another process to let it go.
-        """
-        channel_id = checked_channel_id(channel_id)
-        ticket = Ticket(_known(policy or self._policy), anyio.current_time())
-        channel = self._channels.get(channel_id) or self._open(channel_id)
-        channel.submit(ticket)
-        try:
-            await ticket.called()
-            answers: list[T] = []
-            if ticket.refused is None:
-                await self._serve(channel_id, channel, ticket, job, answers, known)
-        finally:
-            channel.leave(ticket)
-        if answers:
-            return answers[0]
-        assert ticket.refused is not None, "a turn that did not run was refused"
-        return Refused(ticket.refused)
+    def leave(self, ticket: Ticket) -> None:
+        """The submitter of *ticket* is done with the channel, for whatever reason."""
+        if ticket is self._known.at_hand:
+            self._machine.send("turn_ended", ticket)
+        elif ticket is self._known.next or ticket in self._known.waiting:
+            self._machine.send("gave_up", ticket)
+        # Else it was refused, and the channel has forgotten it.
 
-    def kill(self, channel_id: int, requester: str | None = None) -> bool:
-        """End the turn that has the channel, and everybody who waits.  Whether there is one."""
-        channel = self._channels.get(channel_id)
-        if channel is None:
-            return False
-        by = anyio.current_time() + self._kill_grace_s
-        channel.kill(Ending(Wish(kind="kill", requester=requester), by))
-        return True
+    def hear(self, wish: Wish) -> None:
+        """Somebody wants the turn at hand to end."""
+        self._machine.send("unwanted", wish)
 
-    async def drain(self, deadline_s: float) -> bool:
-        """Let no turn begin any more, and the running ones end; whether all have.
+    def kill(self, ending: Ending) -> None:
+        """Everything here is to end now."""
+        self._machine.send("killed", ending)
 
-        They are asked to stop now, cancelled after *deadline_s*, and not waited for much longer.
-        """
-        by = anyio.current_time() + deadline_s
-        # Without a requester: the system's own wish.
-        self._shut = Ending(Wish(by=by - deadline_s * SETTLING), by)
-        for channel in tuple(self._channels.values()):
-            channel.shut_down(self._shut)
-        with anyio.CancelScope(deadline=by + CLEAN_UP_S):
-            while self._channels:
-                if self._changed is None:
-                    self._changed = anyio.Event()
-                await self._changed.wait()
-        return not self._channels
-
-    async def _serve(
-        self,
-        channel_id: int,
-        channel: Channel,
-        ticket: Ticket,
-        job: Job[T],
-        answers: list[T],
-        known: Known,
-    ) -> None:
-        wait_s = 0.0 if ticket.policy == "ignore" else self._lease_wait_s
-        hold = self._lease.hold(channel_id, ticket.wishes, wait_s=wait_s)
-        with ticket.scope:
-            async with AsyncExitStack() as lease:
-                with known(ticket.wishes), ticket.wishes.heard_by(channel.hear):
-                    leased = await lease.enter_async_context(hold)
-                if ticket.refused is not None:  # while it waited for the lease
-                    return
-                if not leased:
-                    ticket.refused = "busy" if leased is Leased.BUSY else "unreachable"
-                    return
-                channel.begin(ticket, anyio.current_time())
-                answers.append(await job(ticket))
-
-    def _open(self, channel_id: int) -> Channel:
-        def forget() -> None:
-            self._channels.pop(channel_id, None)
-            if not self._channels and self._changed is not None:
-                self._changed.set()
-
-        channel = self._channels[channel_id] = Channel(self._queue_max, forget, watch=self._watch)
-        if self._shut is not None:
-            channel.shut_down(self._shut)
-        return channel
-
-
-def _known(policy: Policy) -> Policy:
-    if policy not in get_args(Policy):
-        raise BadSetting(f"policy must be one of {', '.join(get_args(Policy))}, not {policy!r}")
-    return policy
+    def shut_down(self, ending: Ending) -> None:
+        """The program ends."""
+        self._machine.send("shut_down", ending)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-from minamo.shell.sending.dispatch import Dispatch
-from minamo.shell.sending.source import Line
+from minamo.shell.delivery.interfaces import Line
+from minamo.shell.delivery.queue import Dispatch
 from minamo.shell.turns.tool_context import Progress
 
 # More lines of progress than this are no help to a reader, and push the conversation away.

@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from minamo.core.chunks import Call, as_length
 from minamo.core.redact import shorten
-from minamo.shell.stopping.wishes import Wishes
+from minamo.shell.stops.requests import Wishes
 
 # Progress is a line under a name, such as "Looking it up…"; Discord's own status lines have 128.
 PROGRESS_CHARS_MAX = 200

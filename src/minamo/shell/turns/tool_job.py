@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.shell.raising import place_of
+from minamo.shell.callbacks import place_of
 
 _LOG = logging.getLogger("minamo.tools")
 

@@ -18,9 +18,76 @@ from attrs import frozen
 
 from minamo.errors import BadRequest
 from minamo.shell.turns.tool_context import ToolContext
-from minamo.shell.turns.tool_docs import Documented, documented
-from minamo.shell.turns.tool_schema_plain import Recursive, plain
-from minamo.wire.tools import Tool
+from minamo.wire.options import Tool
+
+
+@frozen(slots=True)
+class Documented:
+    """A docstring, taken apart."""
+
+    description: str = ""
+    parameters: Mapping[str, str] = {}
+
+
+def documented(docstring: str) -> Documented:
+    """Read a docstring in the style of Google, NumPy or Sphinx; examples and such are left out."""
+    if not docstring:
+        return Documented()
+    # Imported late, as jsonschema is: many bots have no tools.
+    from docstring_parser import parse
+
+    found = parse(docstring)
+    prose = (found.short_description, found.long_description)
+    lines = {
+        name.strip(): " ".join((one.description or "").split())
+        for one in found.params
+        for name in one.arg_name.split(",")  # NumPy's way to document several at once
+    }
+    return Documented("\n\n".join(part for part in prose if part), lines)
+
+
+_REF = "#/$defs/"
+_KINDS: tuple[tuple[type, str], ...] = ((str, "string"), (bool, "boolean"), (int, "integer"))
+
+
+class Recursive(Exception):
+    """A type contains itself, so that its schema has no end; the message is its name."""
+
+
+def plain(
+    schema: Mapping[str, Any], parts: Mapping[str, Any], within: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """*schema* with every reference into *parts* written out, and without titles."""
+    schema = dict(schema)
+    if "$ref" in schema:
+        name = str(schema.pop("$ref")).removeprefix(_REF)
+        if name in within:
+            raise Recursive(name)
+        # What is said beside a reference is about this place, so it wins.
+        return {**plain(parts[name], parts, (*within, name)), **plain(schema, parts, within)}
+    out: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "title":
+            continue
+        if key == "properties":
+            out[key] = {name: plain(one, parts, within) for name, one in value.items()}
+        elif isinstance(value, Mapping) and key != "default":
+            out[key] = plain(value, parts, within)
+        elif key in ("anyOf", "prefixItems"):
+            out[key] = [plain(one, parts, within) for one in value]
+        else:
+            out[key] = value
+    return _typed(out)
+
+
+def _typed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say the type of an enumeration too: some servers want one everywhere."""
+    listed = () if "type" in schema else schema.get("enum", ())
+    for kind, name in _KINDS:
+        if listed and all(type(value) is kind for value in listed):
+            return {"type": name, **schema}
+    return schema
+
 
 # OpenAI refuses longer ones.
 DESCRIPTION_CHARS_MAX = 1_024

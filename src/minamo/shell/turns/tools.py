@@ -19,7 +19,7 @@ from minamo.core.limits import MS_MAX
 from minamo.errors import BadRequest
 from minamo.shell.turns.tool_job import ToolJob
 from minamo.shell.turns.tool_schema import Described, describe
-from minamo.wire.tools import Tool
+from minamo.wire.options import Tool
 
 ToolFunction = Callable[..., Awaitable[Any]]
 F = TypeVar("F", bound=ToolFunction)

@@ -14,25 +14,27 @@ from contextlib import aclosing
 from typing import Any, Protocol, runtime_checkable
 
 import anyio
+from attrs import field, frozen
 
 from minamo.core.chunks import Chunk, Error
+from minamo.core.config import StreamConfig
 from minamo.core.result import Status, StreamResult
+from minamo.core.stream import Stream
 from minamo.errors import BadRequest
 from minamo.machine import Machine
 from minamo.machine.machine import Observer
-from minamo.shell.callbacks import Guarded, refuse_async
-from minamo.shell.measuring.telemetry import Several, Telemetry, safely
-from minamo.shell.raising import first_of
-from minamo.shell.stopping.wishes import Wish, Wishes
-from minamo.shell.turns.silence import Hearing
-from minamo.shell.turns.tool_calls import Workshop
+from minamo.shell.callbacks import Guarded, first_of, refuse_async
+from minamo.shell.driver import Driver, Idle, Source
+from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.telemetry.telemetry import Several, Telemetry, safely
 from minamo.shell.turns.tool_context import Show
+from minamo.shell.turns.tool_runner import Workshop
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn_actions import TABLE, TurnActions
+from minamo.shell.turns.turn_actions import TABLE, Hearing, TurnActions
 from minamo.shell.turns.turn_result import TurnResult, calls_of, joined, summed
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import Message
-from minamo.wire.tools import Tool
+from minamo.wire.options import Tool
 
 _LOG = logging.getLogger("minamo.turn")
 
@@ -320,3 +322,18 @@ class _Failed:
 
     async def __aiter__(self) -> Any:
         yield self._error
+
+
+@frozen(slots=True)
+class ListeningPass:
+    """Streams a reply through the machine, as to a channel that takes every message at once."""
+
+    shown: Callable[[str], object]
+    wishes: Wishes = field(factory=Wishes)
+    config: StreamConfig = field(factory=StreamConfig)
+
+    async def __call__(self, source: Source, **_: bool) -> StreamResult:
+        """Stream one reply; errors are in the result, and shown to nobody."""
+        stream = Stream(self.config)
+        await Driver(stream, wishes=self.wishes).run(source, Idle(stream, self.shown))
+        return stream.result()

@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 import anyio
 from attrs import define, field
 
-from minamo.core.chunks import Call, Error
+from minamo.core.chunks import Call, Chunk, Done, Error
+from minamo.core.lexing.silence import Silence
 from minamo.core.result import StopReason, StreamResult
 from minamo.machine import compile, load
-from minamo.shell.stopping.wishes import Wish
-from minamo.shell.turns.tool_calls import Answer, Problem, failure
+from minamo.shell.providers.endpoint import closing
+from minamo.shell.providers.scripted import as_chunks
+from minamo.shell.stops.requests import Wish
+from minamo.shell.turns.tool_runner import Answer, Problem, failure
 from minamo.shell.turns.turn_result import calls_of
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import Message, assistant, tool
+
+
+class Hearing:
+    """One reply, read by the turn while a pass reads it.  A source that raises ends in an error."""
+
+    __slots__ = ("_chunks", "replay", "silence")
+
+    def __init__(self, source: AsyncIterable[str | Chunk], marker: str = "") -> None:
+        self.silence = Silence(marker) if marker else None
+        """Held back by the stream that reads this; see `Source`."""
+        self._chunks = self._through(source)
+        self.replay: Mapping[str, Any] = {}
+        """What the provider wants to see again with this reply."""
+
+    @property
+    def silent(self) -> bool:
+        """Whether the reply was the marker and nothing else."""
+        return self.silence is not None and self.silence.silent
+
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        return self._chunks
+
+    async def aclose(self) -> None:
+        """Let go of the source, however much of it was read."""
+        await self._chunks.aclose()
+
+    async def _through(self, source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk, None]:
+        async with closing(as_chunks(source)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, Done):
+                    self.replay = chunk.replay
+                yield chunk
 
 
 @define(eq=False)

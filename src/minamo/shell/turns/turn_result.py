@@ -10,8 +10,8 @@ from attrs import asdict, field, frozen
 
 from minamo.core.chunks import Call, Usage, as_count, as_length
 from minamo.core.result import Status, StopReason, StreamResult
-from minamo.shell.measuring.metrics import together
-from minamo.shell.turns.tool_calls import Answer
+from minamo.shell.telemetry.metrics import together
+from minamo.shell.turns.tool_runner import Answer
 from minamo.wire.conversation import Message
 
 

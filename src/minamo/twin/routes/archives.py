@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from minamo.twin import shapes
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
+from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import PRIVATE_THREAD, Channel
 
 _PAGE_MAX = 100

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from minamo.twin import shapes
-from minamo.twin.bodies import EDIT_CHANNEL, PUT_OVERWRITE
+from minamo.twin.bodies.tables import EDIT_CHANNEL, PUT_OVERWRITE
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
 from minamo.twin.refusals import Refused
+from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import Overwrite
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minamo.twin import shapes_session
-from minamo.twin.bodies_commands import COMMAND, COMMANDS, EDIT_COMMAND
+from minamo.twin.bodies.commands import COMMAND, COMMANDS, EDIT_COMMAND
+from minamo.twin.bodies.forms import read_form
 from minamo.twin.calls import Answer, Call, Route
-from minamo.twin.forms import read_form
 from minamo.twin.refusals import Refused
+from minamo.twin.shapes import session as shapes_session
 
 _SLASH = 1
 # How many commands of a type an application has globally, and in each server.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from minamo.twin import shapes
-from minamo.twin.bodies import CREATE_CHANNEL
+from minamo.twin.bodies.tables import CREATE_CHANNEL
 from minamo.twin.calls import Answer, Call, Route
-from minamo.twin.intents import GUILD_MEMBERS
+from minamo.twin.gateway.intents import GUILD_MEMBERS
 from minamo.twin.permissions import Permission, permissions
 from minamo.twin.refusals import Refused
+from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import NEWS, TEXT, Channel
 
 _PAGE_MAX = 1_000

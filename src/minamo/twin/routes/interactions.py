@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minamo.twin import shapes_message
-from minamo.twin.bodies import CALLBACK, EDIT_MESSAGE
+from minamo.twin.bodies.forms import read_form
+from minamo.twin.bodies.tables import CALLBACK, EDIT_MESSAGE
+from minamo.twin.bodies.uploads import Uploads
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.discord import Discord
-from minamo.twin.forms import read_form
-from minamo.twin.media import Uploads
+from minamo.twin.messages import SLASH_ANSWER, Draft, change, draft, post, remove
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.posting import SLASH_ANSWER, Draft, change, draft, post, remove
 from minamo.twin.refusals import Refused, bad_form, locked
+from minamo.twin.shapes import message as shapes_message
 from minamo.twin.world import EPHEMERAL, LOADING, Channel, Interaction, Message
 
 _PONG, _SAY, _DEFER, _DEFER_UPDATE, _UPDATE, _COMPLETE, _MODAL, _LAUNCH = 1, 4, 5, 6, 7, 8, 9, 12

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from minamo.twin.bodies import BULK_DELETE, CREATE_MESSAGE, EDIT_MESSAGE
-from minamo.twin.bodies_components import shown_text
+from minamo.twin.bodies.components import shown_text
+from minamo.twin.bodies.tables import BULK_DELETE, CREATE_MESSAGE, EDIT_MESSAGE
 from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.messages import change, draft, post, remove, remove_many
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.posting import change, draft, post, remove, remove_many
 from minamo.twin.refusals import Refused, SlowedDown
 from minamo.twin.speaking import may_send, moderate
 from minamo.twin.world import SUPPRESS_EMBEDS, sent_at

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from minamo.twin import shapes, shapes_message
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission, permissions
 from minamo.twin.refusals import Refused
+from minamo.twin.shapes import message as shapes_message
+from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import PINNED, Channel, Message
 
 _PAGE_MAX = 50

@@ -1,24 +1,114 @@
-"""Reactions: add, take back, list, clear."""
+"""Reactions: the same rules for the bot and for people."""
 
 from __future__ import annotations
 
-from minamo.twin import reacting, shapes
+import unicodedata
+from typing import Any
+
 from minamo.twin.calls import Answer, Call, Route
-from minamo.twin.permissions import Permission
+from minamo.twin.discord import Discord
+from minamo.twin.permissions import Permission, require
 from minamo.twin.refusals import Refused
+from minamo.twin.shapes import message as shapes_message
+from minamo.twin.shapes import objects as shapes
+from minamo.twin.world import Message, User
+
+_KEYCAP = "\u20e3"
+# Emoji that Unicode does not class as "other symbols".
+_ODD = frozenset("©®‼⁉™ℹ↔〰〽㊗㊙▪▫◽◾⤴⤵")
+
+
+def emoji_key(given: str) -> str:
+    """How an emoji of a path or of a person is kept; 10014 for what is none.
+
+    The twin has no emoji of servers: `name:id` is taken as it comes.
+    """
+    name, _, emoji_id = given.partition(":")
+    if emoji_id:
+        if not name or not emoji_id.isdigit():
+            raise Refused(10014)
+        return given
+    if not name or not (name.endswith(_KEYCAP) or all(map(_may_be_emoji, name))):
+        raise Refused(10014)
+    return name
+
+
+def _may_be_emoji(char: str) -> bool:
+    # Symbols, the modifiers of skin, and what joins them to one.
+    kind = unicodedata.category(char)
+    return char in _ODD or (not char.isascii() and kind in ("So", "Sk", "Cf", "Mn"))
+
+
+def react(discord: Discord, message: Message, user: User, given: str) -> None:
+    """Add a reaction; a second one of the same user changes nothing."""
+    channel, key = discord.world.channels[message.channel_id], emoji_key(given)
+    require(discord.world, user.id, channel, Permission.READ_MESSAGE_HISTORY)
+    if channel.archived:
+        raise Refused(50083)
+    if key not in message.reactions:  # to join in needs no permission
+        require(discord.world, user.id, channel, Permission.ADD_REACTIONS)
+        if len(message.reactions) >= discord.rules.reactions_max:
+            raise Refused(30010)
+    users = message.reactions.setdefault(key, [])
+    if user.id not in users:
+        users.append(user.id)
+        more: dict[str, Any] = {"message_author_id": str(message.author.id)}
+        guild_id = channel.guild_id
+        if guild_id is not None and user.id in discord.world.guilds[guild_id].members:
+            more["member"] = shapes.member(discord.world.guilds[guild_id].members[user.id])
+        _tell(discord, "ADD", message, key, _about(user) | more)
+
+
+def unreact(discord: Discord, message: Message, user: User, given: str) -> None:
+    """Take a reaction back; 10014 if the message has none of this emoji."""
+    key = emoji_key(given)
+    users = message.reactions.get(key)
+    if users is None:
+        raise Refused(10014)
+    if user.id in users:
+        users.remove(user.id)
+        if not users:
+            del message.reactions[key]
+        _tell(discord, "REMOVE", message, key, _about(user))
+
+
+def clear(discord: Discord, message: Message, given: str | None = None) -> None:
+    """Take away all reactions, or all of one emoji."""
+    if given is None:
+        message.reactions.clear()
+        _tell(discord, "REMOVE_ALL", message, None, {})
+    elif message.reactions.pop(key := emoji_key(given), None) is not None:
+        _tell(discord, "REMOVE_EMOJI", message, key, {})
+
+
+def _about(user: User) -> dict[str, Any]:
+    return {"user_id": str(user.id), "burst": False, "type": 0}
+
+
+def _tell(
+    discord: Discord, what: str, message: Message, key: str | None, more: dict[str, Any]
+) -> None:
+    body = {"channel_id": str(message.channel_id), "message_id": str(message.id), **more}
+    if key is not None:
+        body["emoji"] = shapes_message.emoji(key)
+    guild_id = discord.world.channels[message.channel_id].guild_id
+    if guild_id is not None:
+        body["guild_id"] = str(guild_id)
+    discord.gateway.dispatch(f"MESSAGE_REACTION_{what}", body, guild_id=guild_id)
+
 
 _PAGE_MAX = 100
 
 
 def _react(call: Call) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
-    reacting.react(call.discord, call.message(), call.discord.world.bot, call.params["emoji"])
+    react(call.discord, call.message(), call.discord.world.bot, call.params["emoji"])
     return 204, None
 
 
 def _unreact(call: Call) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
-    reacting.unreact(call.discord, call.message(), call.discord.world.bot, call.params["emoji"])
+    unreact(call.discord, call.message(), call.discord.world.bot, call.params["emoji"])
     return 204, None
 
 
@@ -29,19 +119,19 @@ def _unreact_other(call: Call) -> Answer:
         raise Refused(10013)
     if user.id != call.discord.world.bot.id:
         call.channel(Permission.MANAGE_MESSAGES)
-    reacting.unreact(call.discord, call.message(), user, call.params["emoji"])
+    unreact(call.discord, call.message(), user, call.params["emoji"])
     return 204, None
 
 
 def _clear(call: Call) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY, Permission.MANAGE_MESSAGES)
-    reacting.clear(call.discord, call.message(), call.params.get("emoji"))
+    clear(call.discord, call.message(), call.params.get("emoji"))
     return 204, None
 
 
 def _list(call: Call) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
-    key = reacting.emoji_key(call.params["emoji"])
+    key = emoji_key(call.params["emoji"])
     after, limit = call.snowflake("after") or 0, call.number("limit", 25, 1, _PAGE_MAX)
     found = sorted(one for one in call.message().reactions.get(key, ()) if one > after)
     return 200, [shapes.user(call.discord.world.users[one]) for one in found[:limit]]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from minamo.twin import shapes, shapes_session
-from minamo.twin.bodies import OPEN_DM
+from minamo.twin.bodies.tables import OPEN_DM
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import base
 from minamo.twin.refusals import Refused
+from minamo.twin.shapes import objects as shapes
+from minamo.twin.shapes import session as shapes_session
 
 
 def _gateway(call: Call) -> Answer:

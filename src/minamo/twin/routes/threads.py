@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from minamo.twin import shapes
-from minamo.twin.bodies import THREAD, THREAD_FROM_MESSAGE
+from minamo.twin.bodies.tables import THREAD, THREAD_FROM_MESSAGE
 from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
 from minamo.twin.refusals import Refused
+from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import HAS_THREAD, PRIVATE_THREAD, PUBLIC_THREAD, Channel
 
 _MEMBERS_PAGE_MAX = 100

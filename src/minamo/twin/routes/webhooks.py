@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minamo.twin import shapes_message
-from minamo.twin.bodies import (
+from minamo.twin.bodies.tables import (
     CREATE_WEBHOOK,
     EDIT_MESSAGE,
     EDIT_WEBHOOK,
@@ -17,10 +16,11 @@ from minamo.twin.bodies import (
     image_hash,
 )
 from minamo.twin.calls import Answer, Call, Route
+from minamo.twin.messages import change, draft, post, remove
 from minamo.twin.permissions import Permission, require
-from minamo.twin.posting import change, draft, post, remove
 from minamo.twin.refusals import Refused, SlowedDown, locked
 from minamo.twin.routes import interactions
+from minamo.twin.shapes import message as shapes_message
 from minamo.twin.world import Channel, Message, User, Webhook, new_token
 
 

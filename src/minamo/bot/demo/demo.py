@@ -1,0 +1,134 @@
+"""The demo: a local Discord, a scripted model, and the real bot between them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+import hikari
+from attrs import define, evolve, field, frozen
+
+from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.script import PIECES
+from minamo.bot.factory import make_bot, make_client
+from minamo.bot.listener import Answering, Told
+from minamo.bot.settings import BotSettings, LimitSettings, Settings
+from minamo.bot.tools import toolbox
+from minamo.core.config import StreamConfig
+from minamo.core.stream import Stream
+from minamo.errors import BadRequest
+from minamo.inspect.hub import Hub
+from minamo.inspect.recorder import Recorder
+from minamo.inspect.server import Prompt
+from minamo.machine.machine import Observer
+from minamo.shell.turns.turn import Chats
+from minamo.twin import Twin
+from minamo.twin.refusals import Refused
+from minamo.twin.world import User
+
+# So that nobody has to wait two minutes to see a timeout.
+_SILENCE_MS = 10_000
+_CHANNEL = "general"
+
+
+def demo_settings() -> Settings:
+    """The settings of the demo: the usual ones, but nobody is refused or made to wait."""
+    return Settings(
+        bot=BotSettings(while_busy="interrupt", stop_button=True),
+        limits=LimitSettings(replies_per_minute=0, at_once=0),
+        stream=StreamConfig(inactivity_timeout_ms=_SILENCE_MS),
+    )
+
+
+@frozen
+class _Deaf:
+    """A feed that nobody reads."""
+
+    def gateway(self, name: str, data: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+
+@frozen
+class _Streams:
+    """The hub as the client sees it here: the channel it is told of by the local Discord itself.
+
+    That one also shows what the bot may not see, such as its own typing, and each thing once.
+    """
+
+    _hub: Hub
+    feed: _Deaf = field(factory=_Deaf)
+
+    @property
+    def watched(self) -> bool:
+        return self._hub.watched
+
+    def open_stream(self, channel_id: int, stream: Stream) -> Recorder | None:
+        return self._hub.open_stream(channel_id, stream)
+
+    def observer(self, chart: str, channel_id: int | None = None) -> Observer:
+        return self._hub.observer(chart, channel_id)
+
+
+@define(eq=False)
+class World:
+    """A place to try the bot in; what the live page does, it does here."""
+
+    twin: Twin
+    answering: Answering
+    person: User = field(repr=False)
+
+    @property
+    def prompts(self) -> Sequence[Prompt]:
+        """What to offer as buttons."""
+        return [Prompt(one.title, one.prompt) for one in PIECES]
+
+    async def say(self, text: str) -> None:
+        """Somebody speaks to the bot."""
+        said = f"<@{self.twin.bot.id}> {text}"
+        try:
+            await self.twin.say(said, channel=_CHANNEL, user=self.person)
+        except Refused as error:
+            raise BadRequest(f"Discord takes no such message ({error})") from None
+
+    async def stop(self) -> None:
+        """Somebody uses the stop command."""
+        await self.twin.slash("stop", channel=_CHANNEL, user=self.person)
+
+    async def press(self, message_id: str, button_id: str) -> None:
+        """Somebody presses a button."""
+        for one in self.twin.messages(_CHANNEL):
+            if str(one.id) == message_id:
+                with suppress(LookupError):  # it was just taken away
+                    await self.twin.click(one, button_id, user=self.person)
+                return
+
+
+@asynccontextmanager
+async def demo_world(
+    *,
+    hub: Hub | None = None,
+    settings: Settings | None = None,
+    provider: Chats | None = None,
+    told: Told = lambda _: None,
+) -> AsyncIterator[World]:
+    """Build it, start the bot, and take it all down again in order."""
+    settings = settings or demo_settings()
+    async with AsyncExitStack() as stack:
+        twin = Twin()
+        twin.bot.name = "minamo"
+        twin.guild.name = "Demo"
+        person = twin.user("you")
+        await stack.enter_async_context(twin)
+        if hub is not None:
+            hub.feed.names[str(twin.channel(_CHANNEL).id)] = _CHANNEL
+            stack.callback(twin.watch(hub.feed.gateway))
+        own = evolve(settings, discord=evolve(settings.discord, token=twin.token, url=twin.url))
+        bot: hikari.GatewayBot = make_bot(own)
+        client = make_client(bot, own, looker=None if hub is None else _Streams(hub))
+        tools = toolbox(own.bot.tools)
+        answering = Answering(bot, client, own, [provider or Showing()], tools, told)
+        answering.listen()
+        await bot.start(check_for_updates=False)
+        stack.push_async_callback(bot.close)
+        yield World(twin, answering, person)

@@ -1,0 +1,131 @@
+"""From the settings of providers to providers, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import hikari
+
+from minamo.bot.settings import ProviderSettings, Settings
+from minamo.bot.settings_file import KEY_VARIABLES
+from minamo.errors import BadRequest, BadSetting
+from minamo.shell.client import Client
+from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.stops.registry import Stops
+from minamo.shell.telemetry.observer import Looker
+from minamo.shell.turns.leases import Lease
+from minamo.shell.validation import is_loopback
+
+Adapter = OpenAICompatible | Gemini | Anthropic
+
+#: Where each kind lives unless told otherwise.
+HOMES = {
+    "openai": "https://api.openai.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com",
+    "anthropic": "https://api.anthropic.com",
+}
+_NONE = (
+    "no model to ask: set MINAMO_MODEL and one of OPENAI_API_KEY, GEMINI_API_KEY, "
+    "ANTHROPIC_API_KEY or OPENAI_BASE_URL, or write a [[provider]] into a settings file "
+    "(minamo run --write-config minamo.toml)"
+)
+
+
+def make_providers(settings: Sequence[ProviderSettings]) -> list[Adapter]:
+    """One adapter for each; whoever calls this closes them."""
+    if not settings:
+        raise BadSetting(_NONE)
+    return [make_provider(one, number) for number, one in enumerate(settings, 1)]
+
+
+def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
+    """The adapter for *one*."""
+    base_url = home_of(one)
+    variable = one.api_key_env or KEY_VARIABLES[one.kind]
+    if not one.model:
+        raise BadSetting(
+            f"provider {number} ({one.kind}) has no model: set MINAMO_MODEL or `model`"
+        )
+    if not one.api_key and not is_loopback(base_url) and not one.allow_http:
+        how = f"set {variable}"
+        if one.base_url and not one.api_key_env:
+            how = f'name the variable that holds it, such as api_key_env = "{variable}"'
+        raise BadSetting(f"provider {number} ({one.kind}) has no key: {how}")
+    try:
+        if one.kind == "openai":
+            return OpenAICompatible(
+                base_url,
+                model=one.model,
+                api_key=one.api_key or None,
+                allow_http=one.allow_http,
+            )
+        make = Gemini if one.kind == "gemini" else Anthropic
+        # A server of one's own may not want a key, but these dialects always send one.
+        return make(
+            base_url=base_url,
+            model=one.model,
+            api_key=one.api_key or "none",
+            allow_http=one.allow_http,
+        )
+    except BadRequest as error:
+        raise BadSetting(f"provider {number} ({one.kind}): {error}") from None
+
+
+def home_of(one: ProviderSettings) -> str:
+    """The address it is asked at."""
+    return one.base_url or HOMES[one.kind]
+
+
+# What is said to the bot comes with its words even without the privileged intent.  Channels and
+# threads are known through GUILDS.
+_INTENTS = hikari.Intents.GUILDS | hikari.Intents.GUILD_MESSAGES | hikari.Intents.DM_MESSAGES
+
+
+def intents(settings: Settings) -> hikari.Intents:
+    """What the bot asks the gateway for."""
+    more = settings.discord.message_content
+    return _INTENTS | hikari.Intents.MESSAGE_CONTENT if more else _INTENTS
+
+
+def make_bot(settings: Settings) -> hikari.GatewayBot:
+    """A bot that is not started yet and prints nothing of its own."""
+    return hikari.GatewayBot(
+        settings.discord.token,
+        rest_url=settings.discord.url or None,
+        intents=intents(settings),
+        banner=None,
+        logs=None,
+        suppress_optimization_warning=True,
+        cache_settings=hikari.impl.CacheSettings(
+            # A bot in large servers would otherwise keep all of their people in memory.
+            components=hikari.api.CacheComponents.ME
+            | hikari.api.CacheComponents.GUILDS
+            | hikari.api.CacheComponents.GUILD_CHANNELS
+            | hikari.api.CacheComponents.GUILD_THREADS,
+        ),
+    )
+
+
+def make_client(
+    bot: hikari.GatewayBot,
+    settings: Settings,
+    *,
+    looker: Looker | None = None,
+    stops: Stops | None = None,
+    lease: Lease | None = None,
+) -> Client:
+    """The client with everything the owner decided."""
+    wants = settings.bot
+    return Client(
+        bot,
+        config=settings.stream,
+        policy=wants.while_busy,  # type: ignore[arg-type]  # checked by the settings
+        stops=stops,
+        lease=lease,
+        thoughts=Thoughts(wants.thoughts, channel_id=wants.thoughts_channel or None),  # type: ignore[arg-type]
+        locale=wants.locale,
+        stop_command=wants.stop_command or None,
+        rest_url=settings.discord.url or None,
+        inspect=False if looker is None else looker,
+    )

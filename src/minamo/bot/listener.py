@@ -1,0 +1,317 @@
+"""The ready-made bot itself: it hears mentions, direct messages and commands, and answers them."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import math
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from typing import Any
+
+import hikari
+from attrs import define, field, frozen
+
+from minamo.bot.rate_limit import Allowance, Denied, Granted
+from minamo.bot.settings import PersonaSettings, Settings
+from minamo.core.chunks import Chunk, as_length
+from minamo.errors import ClientClosed
+from minamo.shell.client import Client
+from minamo.shell.delivery.interfaces import Took
+from minamo.shell.discord.calls import Calls, whisper
+from minamo.shell.discord.history import Chain, Memory
+from minamo.shell.discord.targets import read_target
+from minamo.shell.notices.localization import FALLBACK, Languages, Wording, translations
+from minamo.shell.options import How, Persona
+from minamo.shell.turns.tools import Tools
+from minamo.shell.turns.turn import Chats
+from minamo.shell.turns.turn_result import TurnResult
+from minamo.wire.conversation import Message, system, user
+
+
+def too_much(verdict: Denied, wording: Wording) -> str:
+    """To somebody who asked too much."""
+    if verdict.wait_s is None:
+        return wording.say("still_answering")
+    return wording.say("asked_too_much", seconds=max(1, math.ceil(verdict.wait_s)))
+
+
+# After a longer pause it is another conversation.
+_PAUSE = datetime.timedelta(hours=6)
+
+
+async def direct_conversation(
+    rest: hikari.api.RESTClient, me: int, last: hikari.Message, memory: Memory
+) -> list[Message]:
+    """The newest messages of a private channel up to *last*, as a provider understands them."""
+    before: list[hikari.Message] = []
+
+    async def look() -> None:
+        found = rest.fetch_messages(last.channel_id, before=last.id).limit(memory.messages_max - 1)
+        before.extend([one async for one in found])
+
+    if memory.messages_max > 1:
+        # What cannot be fetched is not remembered; a conversation can do without.
+        await Calls().make(look())
+    kept: list[hikari.PartialMessage] = [last]
+    left, at = memory.characters_max - len(last.content or ""), last.timestamp
+    for one in before:
+        left -= len(one.content or "")
+        if left < 0 or at - one.timestamp > _PAUSE:
+            break
+        kept.append(one)
+        at = one.timestamp
+    return await Chain(rest, me, memory).read(kept[::-1])
+
+
+# Discord takes 6 000; a longer question is better asked with a file or in parts.
+_PROMPT_MAX = 4_000
+
+
+@frozen
+class Ask:
+    """What somebody asked with the command."""
+
+    prompt: str = field(repr=as_length)
+    persona: str | None = None
+
+
+async def register_ask(
+    rest: hikari.api.RESTClient,
+    name: str,
+    personas: Sequence[str],
+    wording: Callable[[str], Wording],
+) -> hikari.SlashCommand | None:
+    """Let Discord know the command; others of the bot stay as they are."""
+    if not name:
+        return None
+    say = wording(FALLBACK).say
+    options = [
+        hikari.CommandOption(
+            type=hikari.OptionType.STRING,
+            name="prompt",
+            description=say("ask_prompt"),
+            description_localizations=translations(wording, "ask_prompt"),
+            is_required=True,
+            max_length=_PROMPT_MAX,
+        )
+    ]
+    if personas:
+        options.append(
+            hikari.CommandOption(
+                type=hikari.OptionType.STRING,
+                name="persona",
+                description=say("ask_persona"),
+                description_localizations=translations(wording, "ask_persona"),
+                choices=[hikari.CommandChoice(name=one, value=one) for one in personas],
+            )
+        )
+    app = await rest.fetch_application()
+    return await rest.create_slash_command(
+        app.id,
+        name,
+        say("ask_command"),
+        description_localizations=translations(wording, "ask_command"),
+        options=options,
+    )
+
+
+def read_ask(one: hikari.CommandInteraction) -> Ask:
+    """What was asked."""
+    given = {option.name: option.value for option in one.options or ()}
+    persona = given.get("persona")
+    return Ask(str(given.get("prompt") or "…"), None if persona is None else str(persona))
+
+
+_LOG = logging.getLogger("minamo.bot")
+
+Told = Callable[[TurnResult], object]
+
+
+@frozen
+class Counted:
+    """A provider whose calls count against what somebody may ask for."""
+
+    _provider: Chats
+    _granted: Granted = field(repr=False)
+
+    def chat(self, messages: Sequence[Message], **options: Any) -> AsyncIterable[str | Chunk]:
+        """A conversation, ready to be sent."""
+        self._granted.call_model()
+        return self._provider.chat(messages, **options)
+
+
+@define(eq=False)
+class Answering:
+    """One bot with a voice: `listen` once, before it starts."""
+
+    bot: hikari.GatewayBot = field(repr=False)
+    client: Client
+    settings: Settings
+    providers: Sequence[Chats] = field(repr=False)
+    """Tried in order, until one has begun to answer."""
+    tools: Tools = field(factory=Tools)
+    told: Told = field(default=lambda _: None, repr=False)
+    """Gets the result of every turn."""
+    allowance: Allowance = field(init=False, repr=False)
+    _calls: Calls = field(factory=Calls, init=False, repr=False)
+    _languages: Languages = field(factory=Languages, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.allowance = Allowance(self.settings.limits)
+
+    def listen(self) -> None:
+        """Begin to hear."""
+        self.bot.subscribe(hikari.StartedEvent, self._on_started)
+        self.bot.subscribe(hikari.MessageCreateEvent, self._on_message)
+        self.bot.subscribe(hikari.InteractionCreateEvent, self._on_interaction)
+
+    async def _on_started(self, _: hikari.StartedEvent) -> None:
+        names = [one.name for one in self.settings.persona]
+        answer = await self._calls.make(
+            register_ask(
+                self.bot.rest, self.settings.bot.ask_command, names, self._languages.wording
+            )
+        )
+        if not isinstance(answer, Took):
+            _LOG.warning("the command to ask with is not registered: %r", answer)
+
+    # What is heard.
+
+    async def _on_message(self, event: hikari.MessageCreateEvent) -> None:
+        if not event.is_human or not self._is_for_me(event):
+            return
+        if not self._may_here(event.message.guild_id, event.channel_id):
+            return
+        with self.allowance.asked(int(event.author_id)) as verdict:
+            if isinstance(verdict, Denied):
+                if not verdict.told:
+                    refusal = too_much(verdict, self._wording())
+                    await self._calls.make(_respond(event.message, refusal))
+                return
+            said = await self._conversation(event)
+            if said:
+                in_guild = event.message.guild_id is not None
+                persona = self._persona_in(event.channel_id) if in_guild else None
+                await self._answer(event, said, persona, verdict)
+
+    async def _on_interaction(self, event: hikari.InteractionCreateEvent) -> None:
+        one = event.interaction
+        if not isinstance(one, hikari.CommandInteraction):
+            return
+        if not one.command_name or one.command_name != self.settings.bot.ask_command:
+            return
+        ask, wording = read_ask(one), self._wording(str(one.locale))
+        if not self._may_here(one.guild_id, one.channel_id):
+            await self._calls.make(whisper(one, wording.say("not_here")))
+            return
+        with self.allowance.asked(int(one.user.id)) as verdict:
+            if isinstance(verdict, Denied):
+                # Somebody who used a command is always answered; it is only for their eyes.
+                await self._calls.make(whisper(one, too_much(verdict, wording)))
+                return
+            await self._on_ask(one, ask, verdict)
+
+    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask, granted: Granted) -> None:
+        persona = self._persona_named(ask.persona) or self._persona_in(one.channel_id)
+        if one.guild_id is None:
+            persona = None  # there are no webhooks in direct messages
+        name = one.user.global_name or one.user.username
+        await self._answer(one, [user(ask.prompt, name=str(name))], persona, granted)
+
+    def _wording(self, locale: str | None = None) -> Wording:
+        """The words for somebody; only commands tell which language a person speaks."""
+        return self._languages.wording(locale or self.settings.bot.locale)
+
+    def _is_for_me(self, event: hikari.MessageCreateEvent) -> bool:
+        wants, message = self.settings.bot, event.message
+        if not message.content and not message.attachments:
+            return False  # said to somebody else, and not for us to read
+        if message.guild_id is None:
+            return wants.direct_messages
+        me = self.bot.get_me()
+        return wants.mentions and read_target(event, int(me.id) if me else None).addressed
+
+    def _may_here(self, guild_id: int | None, channel_id: int) -> bool:
+        wants = self.settings.bot
+        if guild_id is None:
+            return wants.direct_messages
+        if wants.guilds and int(guild_id) not in wants.guilds:
+            return False
+        return not wants.channels or bool(self._places(channel_id) & set(wants.channels))
+
+    def _places(self, channel_id: int) -> set[int]:
+        """A channel, and the one it is a thread of."""
+        thread = self.bot.cache.get_thread(channel_id)
+        return {int(channel_id)} if thread is None else {int(channel_id), int(thread.parent_id)}
+
+    # What is answered.
+
+    async def _conversation(self, event: hikari.MessageCreateEvent) -> list[Message] | None:
+        memory = Memory(messages_max=self.settings.bot.memory_messages)
+        me, message = self.bot.get_me(), event.message
+        if message.guild_id is None and message.message_reference is None and me is not None:
+            return await direct_conversation(self.bot.rest, int(me.id), message, memory)
+        said: list[Message] | None = await self._quietly(self.client.conversation(event, memory))
+        return said
+
+    async def _answer(
+        self,
+        target: Any,
+        said: Sequence[Message],
+        persona: PersonaSettings | None,
+        granted: Granted,
+    ) -> None:
+        prompt = (persona and persona.prompt) or self.settings.bot.system_prompt
+        messages = [system(prompt), *said] if prompt.strip() else list(said)
+        first, *others = (Counted(one, granted) for one in self.providers)
+        result = await self._quietly(
+            self.client.turn(
+                target,
+                first,
+                messages,
+                tools=self.tools,
+                fallbacks=others,
+                **self._how(persona),
+            )
+        )
+        if result is not None:
+            self.told(result)
+
+    def _how(self, persona: PersonaSettings | None) -> How:
+        wants = self.settings.bot
+        how = How(
+            edit=wants.mode == "edit",
+            button=wants.stop_button,
+            link_previews=wants.link_previews,
+        )
+        if persona is not None:
+            how["persona"] = Persona(persona.name, persona.avatar_url or None)
+        return how
+
+    async def _quietly(self, call: Awaitable[Any]) -> Any:
+        """What comes of *call*; the bot may be closing meanwhile, and then nothing does."""
+        try:
+            return await call
+        except ClientClosed:
+            return None
+
+    # Personas.
+
+    def _persona_in(self, channel_id: int) -> PersonaSettings | None:
+        places = self._places(channel_id)
+        return next((one for one in self.settings.persona if places & set(one.channels)), None)
+
+    def _persona_named(self, name: str | None) -> PersonaSettings | None:
+        return next((one for one in self.settings.persona if one.name == name), None)
+
+
+async def _respond(message: hikari.Message, text: str) -> hikari.Message:
+    return await message.respond(
+        text,
+        reply=message,
+        flags=hikari.MessageFlag.SUPPRESS_EMBEDS,
+        mentions_everyone=False,
+        mentions_reply=False,
+        user_mentions=False,
+        role_mentions=False,
+    )

@@ -1,0 +1,111 @@
+"""Whether a provider takes the key, for the price of a list of models: nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import aclosing
+from typing import Literal
+
+import anyio
+from attrs import frozen
+
+from minamo.bot.factory import home_of
+from minamo.bot.settings import ProviderSettings
+from minamo.core.chunks import Error
+from minamo.shell.providers.http import Deadlines, Http
+from minamo.wire.frames import Request
+
+# Whoever waits for a bot to start waits no longer than this for a provider.
+PROBE_S = 8.0
+# The lists of some routers are long; what does not fit is not looked at.
+_LIST_BYTES_MAX = 4 << 20
+
+_VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
+
+Verdict = Literal["fine", "refused", "no_model", "unreachable", "unclear"]
+
+
+@frozen
+class Probed:
+    """What was found out."""
+
+    verdict: Verdict
+    words: str
+    """For people; never holds a key."""
+
+
+async def probe(one: ProviderSettings, within_s: float = PROBE_S) -> Probed:
+    """Ask the provider of *one* for its models."""
+    base = home_of(one).rstrip("/")
+    name = f"{one.kind} ({base.split('://', 1)[-1].split('/', 1)[0]})"
+    http = Http(base, Deadlines(connect_s=within_s, first_byte_s=within_s, read_s=within_s))
+    answer: bytes | Error = Error("timeout")
+    try:
+        with anyio.move_on_after(within_s):
+            answer = await _read(http, _request(one, base))
+    finally:
+        await http.aclose()
+    if isinstance(answer, Error):
+        return _failed(answer, name)
+    models = _models(answer)
+    if models and one.model and not _known(one.model, models):
+        return Probed(
+            "no_model", f"{name} has no model {one.model!r}: check MINAMO_MODEL or `model`"
+        )
+    return Probed("fine", f"{name} takes the key")
+
+
+def _request(one: ProviderSettings, base: str) -> Request:
+    if one.kind == "openai":
+        headers = {"Authorization": f"Bearer {one.api_key}"} if one.api_key else {}
+        return Request(f"{base}/models", headers, method="GET")
+    if one.kind == "gemini":
+        at = base if _VERSION.search(base) else f"{base}/v1beta"
+        headers = {"x-goog-api-key": one.api_key or "none"}
+        return Request(f"{at}/models?pageSize=1000", headers, method="GET")
+    at = base if _VERSION.search(base) else f"{base}/v1"
+    headers = {"x-api-key": one.api_key or "none", "anthropic-version": "2023-06-01"}
+    return Request(f"{at}/models?limit=1000", headers, method="GET")
+
+
+async def _read(http: Http, request: Request) -> bytes | Error:
+    body = b""
+    async with aclosing(http.send(request)) as answer:
+        async for data in answer:
+            if isinstance(data, Error):
+                return data
+            body += data
+            if len(body) > _LIST_BYTES_MAX:
+                return b""
+    return body
+
+
+def _failed(error: Error, name: str) -> Probed:
+    if error.status in (401, 403) or _is_bad_key(error):
+        return Probed("refused", f"{name} does not accept the key: check it and set it again")
+    if error.status is None:
+        return Probed(
+            "unreachable", f"{name} cannot be reached: is it online, and is this machine?"
+        )
+    return Probed("unclear", f"{name} answers, but does not list its models ({error.status})")
+
+
+def _is_bad_key(error: Error) -> bool:
+    # Gemini says 400 for a key that it does not know.
+    return error.status == 400 and "api key" in error.message.lower()
+
+
+def _models(body: bytes) -> list[str]:
+    try:
+        found = json.loads(body)
+        listed = found.get("data") or found.get("models") or []
+        return [str(one.get("id") or one.get("name")) for one in listed]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return []
+
+
+def _known(model: str, models: list[str]) -> bool:
+    plain = model.removeprefix("models/")
+    # Tags and dates behind a name are often optional: `llama3` and `llama3:latest`.
+    return any(one.removeprefix("models/").startswith(plain) for one in models)

@@ -1,0 +1,225 @@
+"""`minamo run`: the real bot on the real Discord, or the demo where there is no token."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+import hikari
+
+from minamo.bot.demo.demo import demo_world
+from minamo.bot.factory import make_bot, make_client, make_providers
+from minamo.bot.failures import CannotRun, explained
+from minamo.bot.listener import Answering
+from minamo.bot.probe import Probed, probe
+from minamo.bot.settings import ProviderSettings, Settings
+from minamo.bot.tools import toolbox
+from minamo.inspect.hub import Hub
+from minamo.inspect.server import serve
+from minamo.shell.stops.registry import Stops
+from minamo.shell.turns.leases import Lease
+from minamo.shell.turns.turn import Chats
+
+# Replies that are being written get the client's own time to end; this is for what may hang
+# behind it.
+CLOSE_S = 20.0
+# Killed by Ctrl-C, as shells count it.
+_INTERRUPTED = 130
+
+
+class Ending:
+    """Set by the first signal; the second one leaves no choice."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Wait for the first signal."""
+        await self._event.wait()
+
+    def heard(self) -> None:
+        """A signal came."""
+        if self._event.is_set():
+            # hikari cannot always be cancelled, so this is the only way that surely ends.
+            leave_now(_INTERRUPTED)
+        self._event.set()
+
+
+@asynccontextmanager
+async def signals() -> AsyncIterator[Ending]:
+    """Hear Ctrl-C and SIGTERM for as long as the block lasts."""
+    loop, ending = asyncio.get_running_loop(), Ending()
+    heard = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows raises KeyboardInterrupt instead
+            loop.add_signal_handler(number, ending.heard)
+            heard.append(number)
+    try:
+        yield ending
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
+
+
+def leave_now(code: int) -> None:
+    """End the process without another word."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+async def start(bot: hikari.GatewayBot, ending: Ending, url: str = "") -> bool:
+    """Connect; False if somebody ended it meanwhile.
+
+    Raises:
+        CannotRun: with what to do.
+    """
+    starting = asyncio.ensure_future(bot.start(check_for_updates=False))
+    told = asyncio.ensure_future(ending.wait())
+    try:
+        await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            return False
+        await starting
+    except Exception as error:  # noqa: BLE001 - raised again, in better words if there are any
+        raise explained(error, url) or error from None
+    finally:
+        told.cancel()
+    return True
+
+
+async def until_the_end(bot: hikari.GatewayBot, ending: Ending) -> None:
+    """Wait for a signal, or for Discord to close the connection for good.
+
+    Raises:
+        CannotRun: with what to do.
+    """
+    joined = asyncio.ensure_future(bot.join())
+    told = asyncio.ensure_future(ending.wait())
+    try:
+        await asyncio.wait({joined, told}, return_when=asyncio.FIRST_COMPLETED)
+        if told.done():
+            return
+        try:
+            await joined
+        except Exception as error:  # noqa: BLE001 - as above
+            raise explained(error) or error from None
+        raise CannotRun("Discord closed the connection for good; start it again")
+    finally:
+        for one in (joined, told):
+            one.cancel()
+        await asyncio.gather(joined, told, return_exceptions=True)
+
+
+async def close(bot: hikari.GatewayBot) -> None:
+    """Close it; what hangs is left behind with the process."""
+    if not bot.is_alive:
+        return
+    asyncio.get_running_loop().set_exception_handler(_unless_told)
+    closing = asyncio.ensure_future(bot.close())
+    done, _ = await asyncio.wait({closing}, timeout=CLOSE_S)
+    if not done:
+        print("minamo: the bot did not close in time", file=sys.stderr)  # noqa: T201
+        leave_now(1)
+    await closing
+
+
+def _unless_told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Leave out what hikari says once more when it closes: why Discord closed the connection."""
+    if not isinstance(context.get("exception"), hikari.GatewayError):
+        loop.default_exception_handler(context)
+
+
+Say = Callable[[str], object]
+
+
+async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
+    """Run the owner's bot until it is ended; *say* gets what the owner should know.
+
+    Raises:
+        BadSetting: something in the settings makes no sense.
+        CannotRun: Discord or every provider refuses; the message says what to do.
+    """
+    async with AsyncExitStack() as stack:
+        providers = make_providers(settings.provider)
+        for one in providers:
+            stack.push_async_callback(one.aclose)
+        file = settings.bot.tools_file
+        tools = toolbox(settings.bot.tools, folder / file if file else None)
+        try:
+            bot = make_bot(settings)
+        except ValueError:
+            raise CannotRun(
+                "the token is not one of Discord's: it has three parts with dots between them; "
+                "copy it anew from the page Bot of your application"
+            ) from None
+        stops, lease = _shared(settings)
+        hub = Hub(recording=True) if settings.page.on else None
+        client = make_client(bot, settings, looker=hub, stops=stops, lease=lease)
+        voices = cast("list[Chats]", providers)
+        Answering(bot, client, settings, voices, tools).listen()
+        ending = await stack.enter_async_context(signals())
+        if hub is not None:
+            served = await stack.enter_async_context(serve(hub, port=settings.page.port))
+            say(f"page     {served.address}")
+        await _check_providers(settings.provider, say)
+        stack.push_async_callback(close, bot)
+        if not await start(bot, ending, settings.discord.url):
+            return
+        say(_greeting(bot.get_me(), settings))
+        await until_the_end(bot, ending)
+        say("ending: replies that are being written come to their end; Ctrl-C again ends at once")
+
+
+async def run_demo(say: Say, *, port: int, show: Callable[[str], object]) -> None:
+    """Run the demo until it is ended; *show* opens the page's address."""
+    hub = Hub(recording=True)
+    async with AsyncExitStack() as stack:
+        ending = await stack.enter_async_context(signals())
+        world = await stack.enter_async_context(demo_world(hub=hub))
+        served = await stack.enter_async_context(serve(hub, port=port, actions=world))
+        say("The demo: a local Discord, a scripted model, and the real bot between them.")
+        say(f"page     {served.address}")
+        say("Ctrl-C ends it.  With a DISCORD_TOKEN it is your own bot: minamo run --help")
+        show(served.address)
+        await ending.wait()
+
+
+def _shared(settings: Settings) -> tuple[Stops | None, Lease | None]:
+    """What a bot of several processes shares; the client opens and closes it."""
+    url, prefix = settings.redis.url, settings.redis.prefix
+    if not url:
+        return None, None
+    # Here, so that a bot of one process needs no Redis.
+    from minamo.shell.stops.redis_registry import RedisStops
+    from minamo.shell.turns.redis_lease import RedisLease
+
+    return RedisStops(url, prefix=prefix), RedisLease(url, prefix=prefix)
+
+
+async def _check_providers(providers: Sequence[ProviderSettings], say: Say) -> None:
+    """Better to hear of a wrong key now than from the first person who asks."""
+    found: list[Probed] = await asyncio.gather(*(probe(one) for one in providers))
+    if all(one.verdict == "refused" for one in found):
+        raise CannotRun("; ".join(one.words for one in found))
+    for one in found:
+        if one.verdict in ("refused", "no_model", "unreachable"):
+            say(f"warning  {one.words}")
+
+
+def _greeting(me: object, settings: Settings) -> str:
+    ways = []
+    if settings.bot.mentions:
+        ways.append("mentions")
+    if settings.bot.direct_messages:
+        ways.append("direct messages")
+    if settings.bot.ask_command:
+        ways.append(f"/{settings.bot.ask_command}")
+    return f"ready    as {me}, for {', '.join(ways) or 'nobody'}; Ctrl-C ends it"

@@ -1,0 +1,340 @@
+"""From segments to messages: clean, humanise and fit what waits, at the moment of sending.
+
+A lane that is behind takes several segments together and they are fitted as one text; an idle
+lane takes each by itself.  Both use this, so text and order are the same either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import define, field
+
+from minamo.core.accounting.pending import (
+    Batch,
+    Given,
+    Look,
+    Stood,
+    Waiting,
+    behind,
+    cleaned,
+    joined,
+    parts,
+)
+from minamo.core.accounting.spans import (
+    ADDED,
+    Dropped,
+    Ledger,
+    Origin,
+    Piece,
+    Trail,
+    marked,
+    through,
+    whole,
+)
+from minamo.core.cleaning.humanize import humanize
+from minamo.core.cleaning.links import Links
+from minamo.core.config import HumanizerDegree, StreamConfig
+from minamo.core.fitting.fit import NOTHING, Carry, Fitted, Message, fit_front
+from minamo.core.lexing.segmenter import Segment
+from minamo.core.limits import FIT_MAX
+
+
+@define
+class Said:
+    """Text as it was given out, cleaned, with the whitespace between segments as written."""
+
+    size: int = 0
+    """How many characters were said."""
+    _texts: list[str] = field(factory=list)
+    _lost: list[tuple[int, int]] = field(factory=list)
+    """The stretches that did not arrive."""
+
+    @property
+    def count(self) -> int:
+        """How many segments were said."""
+        return len(self._texts)
+
+    @property
+    def text(self) -> str:
+        """What arrived, or still may."""
+        text, at, kept = "".join(self._texts), 0, []
+        for low, high in sorted(self._lost):
+            kept.append(text[at:low])
+            at = high
+        return "".join([*kept, text[at:]]).strip()
+
+    def add(self, text: str) -> tuple[int, int]:
+        """Say one more segment; where it stands, and its size."""
+        start = self.size
+        self._texts.append(text)
+        self.size += len(text)
+        return start, len(text)
+
+    def lose(self, since: int, until: int) -> None:
+        """That stretch did not arrive."""
+        self._lost.append((since, until))
+
+
+#: The reasons for which the stream itself takes text back.  A lane that closes has its own.
+WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
+
+
+@define
+class Outbox:
+    """Segments that wait to be sent."""
+
+    config: StreamConfig
+    ledger: Ledger
+    watch: Callable[[Batch], object] | None = None
+    """Told of every batch; nothing is kept when nobody looks."""
+    count: int = 0
+    """Messages given out so far."""
+    limited: bool = False
+    """The message limit was reached and something was left."""
+    spoke: bool = False
+    """Some segment had something to say."""
+    waiting: int = field(default=0, init=False)
+    """How many characters wait."""
+    grows: bool = field(default=False, init=False)
+    """The reply grows in place: all of it waits until `settle` says what of it was shown."""
+    beginning: int = field(default=0, init=False)
+    """How often what was looked at turned out to be no part of the reply."""
+    _waiting: list[Waiting] = field(factory=list)
+    _said: Said = field(factory=Said)
+    _out: dict[int, Given] = field(factory=dict)
+    _carry: Carry = NOTHING
+    _links: Links = field(default=Links(more=True))
+    _rest: Segment | None = None
+    """What `take_rest` gave last."""
+    _taken_back: str = ""
+    """Why what is not shown of a reply that grows will not be."""
+
+    @property
+    def text(self) -> str:
+        """What was given out, cleaned, with the whitespace between segments as written."""
+        return self._said.text
+
+    def put(self, segment: Segment) -> None:
+        """Take a segment; it is cleaned at once and fitted when it is its turn."""
+        one = cleaned(segment, self.config, first=not self.spoke, links=self._links)
+        # Whichever segments are put together in a message, no link is made of two of them.
+        self._links = self._links.after(one.cleaned.text, segment.fence)
+        self._waiting.append(one)
+        self.waiting += len(segment.text)
+        self.spoke = self.spoke or bool(one.cleaned.text.strip())
+        if not self.grows:
+            self._drop(segment.trail, one.cleaned.dropped)
+
+    def look(self, pending: Segment) -> Look:
+        """How what waits reads with *pending* behind it; for a reply that grows in place."""
+        last = cleaned(pending, self.config, first=not self.spoke, links=self._links)
+        return Look((*self._waiting, last), self.beginning)
+
+    def take(self, most: int | None = None, room: int | None = None) -> list[Message]:
+        """The messages of what waits, or of the first *most* segments of it.
+
+        An idle lane takes one segment at a time; one that is behind takes them all.  They are no
+        more than *room*, and of a long text no more than can be made at once; the text of the
+        others goes on waiting.
+        """
+        waiting = self._first(most)
+        if not waiting:
+            return []
+        self.waiting -= sum(len(one.segment.text) for one in waiting)
+        text, batch = self._say(waiting)
+        if self.config.suppress_text_output:
+            return []
+        first, last = waiting[0].segment, waiting[-1].segment
+        fitted, start = fit_front(
+            text,
+            room=room,
+            limit=self.config.max_message_length,
+            tables=self.config.tables,
+            carry=self._carry,
+            last=not last.torn,
+            cut_off=last.cut_off,
+            ahead=last.ahead,
+            mid_line=first.mid_line,
+        )
+        if start < len(text):
+            mid_line = text[start - 1] != "\n"
+            marker = fitted.carry.fence.marker if fitted.carry.fence else ""
+            rest = joined(text[start:], marker, last, mid_line=mid_line)
+            pieces = Piece(text[:start], 0), Piece(text[start:], start)
+            batch, left = parts(batch, [(piece,) for piece in pieces])
+            self._put_back(rest, left)
+        self._carry = fitted.carry
+        return self._account(batch, fitted)
+
+    def take_segment(self) -> list[Message]:
+        """All messages of the first segment, however long it is: for a lane that is idle."""
+        left = self.waiting - len(self._waiting[0].segment.text)
+        messages = self.take(1)
+        while self.waiting > left:
+            messages += self.take(1)
+        return messages
+
+    def _first(self, most: int | None) -> list[Waiting]:
+        """Remove the first *most* segments, or as many of them as are fitted at once."""
+        count = size = 0
+        for one in self._waiting[:most]:
+            size += len(one.segment.text)
+            if count and size > FIT_MAX:
+                break
+            count += 1
+        first, self._waiting = self._waiting[:count], self._waiting[count:]
+        return first
+
+    def take_rest(self) -> str:
+        """Everything that waits, cleaned and otherwise as written, to be sent as one message."""
+        waiting, self._waiting, self.waiting = self._waiting, [], 0
+        text, batch = self._say(waiting, plainly=True)
+        if self.config.suppress_text_output:
+            return ""
+        if not text.strip():
+            self._drop(batch.trail, [Dropped(0, len(text), "blank")])
+            return ""
+        first, last = waiting[0].segment, waiting[-1].segment
+        self._rest = joined(text, first.fence, last, mid_line=first.mid_line)
+        # The limit may leave nothing of it.
+        sent = self._account(batch, Fitted((Message((Piece(text, 0),)),), ()))
+        return sent[0].text if sent else ""
+
+    def put_rest_back(self) -> None:
+        """What `take_rest` gave was not sent: it waits again, to be fitted."""
+        self.count -= 1
+        given = self._out.pop(self.count)
+        self.ledger.add(given.added, times=-1)
+        assert self._rest is not None
+        self._put_back(self._rest, given)
+
+    def delivered(self, number: int | None = None) -> None:
+        """Discord has the message of that number, from 0; None: the first of those that are out."""
+        if self._out:
+            self._out.pop(next(iter(self._out)) if number is None else number, None)
+
+    def lose(self, number: int, reason: str) -> None:
+        """The message of that number was given out and not delivered."""
+        if (given := self._out.pop(number, None)) is not None:
+            self.ledger.add(given.added, times=-1)
+            self._forget(given, reason)
+
+    def retract(self) -> None:
+        """What was looked at is no part of the reply, and nothing of it waits."""
+        self.beginning += 1
+
+    def settle(self, stood: Stood | None, tried: Stood | None = None) -> bool:
+        """Book a reply that grew: what stands, what was tried and did not arrive, and the rest.
+
+        Return whether text that would have been shown was taken back.
+        """
+        waiting, self._waiting, self.waiting = self._waiting, [], 0
+        size = reached = 0
+        if stood is not None and stood.look.beginning == self.beginning:
+            size = reached = stood.size
+            for trail, dropped in stood.dropped:
+                self._drop(trail, dropped)
+            _, batch = self._say(stood.front, plainly=True)
+            if not self._account(batch, stood.fitted):
+                self._said.lose(batch.since, batch.until)
+        if tried is not None and tried.look.beginning == self.beginning:
+            reached = max(size, tried.size)
+        self._suppress(behind(waiting, size, reached), "undelivered")
+        self._suppress(behind(waiting, reached), self._taken_back or "undelivered")
+        unsent = "".join([one.segment.text for one in waiting])[reached:]
+        return self._taken_back in WITHDRAWN and bool(unsent.strip())
+
+    def withdraw(self, reason: str) -> bool:
+        """Suppress everything that waits; return whether any of it would have been shown.
+
+        Of a reply that grows in place, `settle` says that: part of it stands in the channel.
+        """
+        booked = reason if reason in WITHDRAWN else "undelivered"
+        if self.grows:
+            self._taken_back = self._taken_back or booked
+            return False
+        waiting, self._waiting, self.waiting = self._waiting, [], 0
+        for one in waiting:
+            if one.back is not None:
+                self._forget(one.back, booked)
+            else:
+                self._drop(one.trail, [Dropped(0, len(one.cleaned.text), booked)])
+        return any(one.cleaned.text.strip() for one in waiting)
+
+    def _put_back(self, segment: Segment, given: Given) -> None:
+        """Have what was taken wait again, in front of everything."""
+        shaped = whole(segment.text)
+        self._waiting.insert(0, Waiting(segment, shaped, given.trail, given.added, given))
+        self.waiting += len(segment.text)
+
+    def _say(self, waiting: Sequence[Waiting], *, plainly: bool = False) -> tuple[str, Given]:
+        """Say what was taken, humanised unless *plainly*: how it reads now, and what it holds."""
+        first, last = (waiting[0].back, waiting[-1].back) if waiting else (None, None)
+        since = self._said.size if first is None else first.since
+        batch = Given([], [], [], since)
+        texts: list[str] = []
+        size = 0
+        for one in waiting:
+            texts.append(self._shape(one, batch, size, plainly=plainly))
+            size += len(texts[-1])
+        text = "".join(texts)
+        until = self._said.size if last is None else last.until
+        return text, Given(batch.trail, batch.said, batch.added, since, until)
+
+    def _shape(self, one: Waiting, batch: Given, at: int, *, plainly: bool) -> str:
+        """Say a segment and add it to *batch*, in whose text it stands at *at*."""
+        text, back = one.cleaned.text, one.back
+        seed = self.config.humanize_seed + self._said.count
+        said = [self._said.add(text)] if back is None else back.said
+        if self.config.suppress_text_output:
+            return text
+        trail, added = one.trail, one.added
+        if self._humanizes and not plainly and back is None:
+            made = humanize(text, seed, fence=one.segment.fence)
+            self._drop(trail, made.dropped)
+            trail, said = through(trail, made.pieces), through(said, made.pieces)
+            added, text = marked(added, made.pieces), made.text
+        batch.trail.extend(trail)
+        batch.said.extend(said)
+        batch.added.extend([(at + offset, size, reason) for offset, size, reason in added])
+        return text
+
+    @property
+    def _humanizes(self) -> bool:
+        return self.config.degree >= HumanizerDegree.HEAVY and self.config.humanize
+
+    def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
+        messages = list(fitted.messages)
+        held = parts(batch, [message.pieces for message in messages])
+        limit = self.config.send_message_limit
+        if limit and self.count + len(messages) > limit:
+            self.limited = True
+            for given in held[limit - self.count :]:
+                self._forget(given, "limit")
+            messages = messages[: limit - self.count]
+        self._drop(batch.trail, fitted.dropped)
+        for given in held[: len(messages)]:
+            self.ledger.add(given.added)
+            self._out[self.count] = given
+            self.count += 1
+        if self.watch is not None:
+            self.watch(Batch(batch.trail, fitted, len(messages)))
+        return messages
+
+    def _forget(self, given: Given, reason: str) -> None:
+        """Take back a message that was not delivered."""
+        self._suppress(given.trail, reason)
+        self._said.lose(given.since, given.until)
+
+    def _drop(self, trail: Trail, dropped: Sequence[Dropped]) -> None:
+        if not dropped:
+            return
+        origin = Origin(trail)
+        for lost in dropped:
+            self._suppress(origin.cut(lost.start, lost.end - lost.start), lost.reason)
+
+    def _suppress(self, trail: Trail, reason: str) -> None:
+        for stood, size in trail:
+            if stood != ADDED:
+                self.ledger.suppress(stood, size, reason)

@@ -1,0 +1,294 @@
+"""Follow characters through the stages, back to where they stood in the stream.
+
+A long reply has thousands of runs and of pieces, so a run is found by bisection, not by counting.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from attrs import define, field, frozen
+
+from minamo.core.limits import SPANS_MAX
+
+
+@define
+class Ledger:
+    """The books of one stream."""
+
+    suppressed: Counter[str] = field(factory=Counter)
+    additions: Counter[str] = field(factory=Counter)
+    spans: list[Dropped] = field(factory=list)
+    """Where suppressed characters stood in the stream, for those that stood there at all."""
+
+    def suppress(self, start: int, size: int, reason: str) -> None:
+        """Note that *size* characters from *start* on are not shown."""
+        if size:
+            self.suppressed[reason] += size
+            if len(self.spans) < SPANS_MAX:
+                self.spans.append(Dropped(start, start + size, reason))
+
+    def add(self, added: Added, times: int = 1) -> None:
+        """Note characters that the model did not write; -1 *times*, that they are not shown."""
+        for _, size, reason in added:
+            self.additions[reason] += times * size
+
+
+@frozen(slots=True)
+class Piece:
+    """A run of output characters: copied from the input, or added."""
+
+    text: str
+    start: int | None = None
+    reason: str = ""
+
+
+@frozen(slots=True)
+class Dropped:
+    """Input characters `start` up to `end` (exclusive) that are in no piece."""
+
+    start: int
+    end: int
+    reason: str
+
+
+@frozen(slots=True)
+class Shaped:
+    """A text after one stage: what it says now, and what was left out of it."""
+
+    pieces: tuple[Piece, ...]
+    dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The output as one string."""
+        return together(self.pieces)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the stage left its input as it was."""
+        return not self.dropped and len(self.pieces) == 1 and self.pieces[0].start == 0
+
+
+def together(pieces: Sequence[Piece]) -> str:
+    """The text of *pieces*; most texts are one."""
+    return pieces[0].text if len(pieces) == 1 else "".join([piece.text for piece in pieces])
+
+
+def covers(source: str, pieces: Iterable[Piece], dropped: Iterable[Dropped]) -> bool:
+    """Tell whether pieces and drops account for each character of *source* once, in order."""
+    runs = [(p.start, p.start + len(p.text), p.text) for p in pieces if p.start is not None]
+    at = -1
+    for start, _, _ in runs:
+        if start < at:
+            return False  # reordered
+        at = start
+    spans = runs + [(d.start, d.end, source[d.start : d.end]) for d in dropped]
+    here = 0
+    for start, end, text in sorted(spans, key=lambda span: span[:2]):
+        if start != here or end <= start or source[start:end] != text:
+            return False
+        here = end
+    return here == len(source)
+
+
+@frozen(slots=True)
+class Edit:
+    """Characters `start` up to `end` (exclusive) give way to `text`."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+class _Reader:
+    """Hands out a list of pieces a given number of characters at a time."""
+
+    __slots__ = ("_index", "_pieces", "_used")
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = pieces
+        self._index = 0
+        self._used = 0  # characters of the current piece already given out
+
+    def take(self, count: int) -> list[Piece]:
+        """Return pieces for the next *count* characters."""
+        out: list[Piece] = []
+        while count > 0:
+            piece = self._pieces[self._index]
+            text = piece.text[self._used : self._used + count]
+            start = None if piece.start is None else piece.start + self._used
+            out.append(Piece(text, start, piece.reason))
+            count -= len(text)
+            self._used += len(text)
+            if self._used == len(piece.text):
+                self._index += 1
+                self._used = 0
+        return out
+
+
+def whole(text: str) -> Shaped:
+    """Return *text* as a stage's untouched input."""
+    return Shaped((Piece(text, 0),)) if text else Shaped(())
+
+
+def edit(shaped: Shaped, edits: Iterable[Edit], reason: str) -> Shaped:
+    """Make *edits*, which must not overlap; their offsets are into ``shaped.text``.
+
+    Dropping a character that an earlier edit added leaves no trace: it was never input.
+    """
+    total = sum(len(piece.text) for piece in shaped.pieces)
+    reader = _Reader(shaped.pieces)
+    kept: list[Piece] = []
+    dropped = list(shaped.dropped)
+    here = 0
+    for change in sorted(edits, key=lambda e: (e.start, e.end)):
+        kept += reader.take(change.start - here)
+        dropped += [
+            Dropped(lost.start, lost.start + len(lost.text), reason)
+            for lost in reader.take(change.end - change.start)
+            if lost.start is not None
+        ]
+        if change.text:
+            kept.append(Piece(change.text, None, reason))
+        here = change.end
+    kept += reader.take(total - here)
+    return Shaped(tuple(kept), _joined(dropped))
+
+
+def _joined(dropped: list[Dropped]) -> tuple[Dropped, ...]:
+    """Sort drops and merge neighbours that have the same reason."""
+    out: list[Dropped] = []
+    for lost in sorted(dropped, key=lambda d: d.start):
+        if out and out[-1].end == lost.start and out[-1].reason == lost.reason:
+            out[-1] = Dropped(out[-1].start, lost.end, lost.reason)
+        else:
+            out.append(lost)
+    return tuple(out)
+
+
+#: The start of characters that never stood in the stream.
+ADDED = -1
+
+
+class Origins:
+    """A queue of (start, size) runs."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self) -> None:
+        self._runs: deque[tuple[int, int]] = deque()
+
+    def put(self, start: int, size: int) -> None:
+        """Note that *size* characters from *start* on were taken."""
+        if size:
+            self._runs.append((start, size))
+
+    def take(self, size: int) -> list[tuple[int, int]]:
+        """The runs of the next *size* characters given out."""
+        out: list[tuple[int, int]] = []
+        while size:
+            start, length = self._runs.popleft()
+            used = min(size, length)
+            out.append((start, used))
+            size -= used
+            if used < length:
+                rest = start if start == ADDED else start + used
+                self._runs.appendleft((rest, length - used))
+        return out
+
+    def take_all(self) -> list[tuple[int, int]]:
+        """The runs of everything still held."""
+        runs = list(self._runs)
+        self._runs.clear()
+        return runs
+
+
+Trail = list[tuple[int, int]]
+"""Where each character of a text stood, as (start, size) runs; `ADDED` if nowhere."""
+
+Added = list[tuple[int, int, str]]
+"""What of a text nobody wrote, as (offset, size, reason) runs, in order."""
+
+
+class Origin:
+    """Where each character of a text came from, to be asked many times."""
+
+    __slots__ = ("_ends", "_runs")
+
+    def __init__(self, trail: Trail) -> None:
+        self._runs = trail
+        self._ends = list(accumulate(size for _, size in trail))
+
+    def cut(self, offset: int, size: int) -> Trail:
+        """The trail of *size* characters from *offset* on."""
+        out: Trail = []
+        at = bisect_right(self._ends, offset)
+        while size > 0 and at < len(self._runs):
+            start, length = self._runs[at]
+            skipped = offset - (self._ends[at] - length)
+            used = min(size, length - skipped)
+            out.append((start if start == ADDED else start + skipped, used))
+            size -= used
+            offset += used
+            at += 1
+        return out
+
+    def through(self, pieces: Iterable[Piece]) -> Trail:
+        """The trail of what a stage made of the text."""
+        out: Trail = []
+        for piece in pieces:
+            if piece.start is None:
+                out.append((ADDED, len(piece.text)))
+            else:
+                out += self.cut(piece.start, len(piece.text))
+        return out
+
+
+def cut(trail: Trail, offset: int, size: int) -> Trail:
+    """The part of *trail* for *size* characters from *offset* on."""
+    return Origin(trail).cut(offset, size)
+
+
+def through(trail: Trail, pieces: Iterable[Piece]) -> Trail:
+    """The trail of a stage's output, from the trail of its input and its pieces."""
+    return Origin(trail).through(pieces)
+
+
+class Marks:
+    """What of a text nobody wrote, to be asked many times."""
+
+    __slots__ = ("_added", "_ends")
+
+    def __init__(self, added: Added) -> None:
+        self._added = added
+        self._ends = [start + size for start, size, _ in added]
+
+    def through(self, pieces: Iterable[Piece]) -> Added:
+        """The same of what a stage made of the text."""
+        out: Added = []
+        at = 0
+        for piece in pieces:
+            size = len(piece.text)
+            if piece.start is None:
+                out.append((at, size, piece.reason))
+            elif self._added:
+                self._cut(out, at - piece.start, piece.start, piece.start + size)
+            at += size
+        return out
+
+    def _cut(self, out: Added, shift: int, low: int, high: int) -> None:
+        for number in range(bisect_right(self._ends, low), len(self._added)):
+            start, size, reason = self._added[number]
+            if start >= high:
+                return
+            begin, end = max(start, low), min(start + size, high)
+            out.append((begin + shift, end - begin, reason))
+
+
+def marked(added: Added, pieces: Iterable[Piece]) -> Added:
+    """What is added in a stage's output, from what was in its input and its pieces."""
+    return Marks(added).through(pieces)

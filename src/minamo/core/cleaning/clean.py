@@ -1,0 +1,281 @@
+"""The cleaning rules: each finds what it would change and changes nothing itself.
+
+Every rule but `invisible` leaves code alone, and none may delete prose; a doubtful case
+is left as written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from attrs import frozen
+
+from minamo.core.accounting.spans import Edit, Shaped, edit, whole
+from minamo.core.cleaning.characters import all_visible, remove_invisible
+from minamo.core.cleaning.code_spans import Spans, code_spans, empty_fence
+from minamo.core.cleaning.links import NO_LINKS, Links, masked_links
+from minamo.core.lexing.intake import RULE as LINE_END
+from minamo.core.limits import CLEAN_PASSES_MAX, SYSTEM_LEAK_MAX
+
+# Words that a chat template puts right after its opening mark.
+_ROLE = (
+    r"(?:(?:system|developer|user|assistant|model|tool|ipython|analysis|commentary|final)"
+    r"(?=\n|<\||\Z))?"
+)
+_TEMPLATE = re.compile(
+    r"(?:<\|(?:im_start|start_header_id|start|channel)\|>" + _ROLE + r"|<start_of_turn>" + _ROLE +
+    r"|<\|(?:im_end|im_sep|end_header_id|eot_id|eom_id|endoftext|begin_of_text|end_of_text"
+    r"|message|return|call|constrain|end|system|user|assistant|tool|python_tag|endofprompt)\|>"
+    r"|<end_of_turn>|<｜(?:begin▁of▁sentence|end▁of▁sentence|User|Assistant)｜>"
+    r"|\[/?INST\](?!\()|<</?SYS>>)+"
+)  # fmt: skip
+_SYSTEM = re.compile(r"\[[ \t]*system[ \t]*:", re.IGNORECASE)
+_BRACKET = re.compile(r"\\[^\w\s]|[\[\]]")
+# The emphasis around a label must close, or it belongs to the text.  Not before "/" or ":":
+# a bot called "http" or "std" may still write addresses.
+_LABELS = (
+    r"\s*((?:(?P<mark>[*_]{0,3})%s(?:(?P=mark)[ \t]*[:：]|[ \t]*[:：](?P=mark))(?![:/])"
+    r"[ \t]*\n?)+)"
+)
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n(?:[^\S\n]*\n)+")
+URL = re.compile(r"https?://[^\s<>]+", re.IGNORECASE)
+# A handle after one of these belongs to an address, a mention or an escape.
+_NOT_BEFORE_HANDLE = frozenset("<\\_")
+
+
+@frozen(slots=True)
+class Setting:
+    """What the rules have to know besides the text."""
+
+    bot_name: str
+    mentions: Mapping[str, str]
+    first: bool
+    fence: str
+    keep_zero_width_space: bool
+    torn: bool = False
+    links: Links = NO_LINKS
+
+    def code(self, text: str) -> Spans:
+        """Return where *text* is code."""
+        return code_spans(text, fence=self.fence)
+
+
+def invisible(text: str, setting: Setting) -> list[Edit]:
+    """Take out what cannot be seen; in code as well, where it can hide another program."""
+    return remove_invisible(text, keep_zero_width_space=setting.keep_zero_width_space)
+
+
+def template(text: str, setting: Setting) -> list[Edit]:
+    """Take out the marks of a chat template."""
+    found = [match.span() for match in _TEMPLATE.finditer(text)] + _sequence_marks(text, setting)
+    if not found:
+        return []
+    code = setting.code(text)
+    return [_line(text, a, b) for a, b in found if not code.touches(a, b)]
+
+
+def _sequence_marks(text: str, setting: Setting) -> list[tuple[int, int]]:
+    """Find `<s>` as the reply's first word and `</s>` as a text's last.
+
+    Only when alone: a pair of them is strike-through.
+    """
+    out: list[tuple[int, int]] = []
+    opens, closes = text.find("<s>"), text.rfind("</s>")
+    if opens >= 0 and closes >= 0:
+        return out
+    if setting.first and opens >= 0 and _only_debris(text[:opens]):
+        out.append((opens, opens + len("<s>")))
+    if closes >= 0 and _only_debris(text[closes + len("</s>") :]):
+        out.append((closes, closes + len("</s>")))
+    return out
+
+
+def _only_debris(text: str) -> bool:
+    return not _TEMPLATE.sub("", text).strip()
+
+
+def _line(text: str, start: int, end: int) -> Edit:
+    """Drop ``start:end``, and the line end after it if nothing else is on the line."""
+    alone = start == 0 or text[start - 1] == "\n"
+    return Edit(start, end + (alone and text.startswith("\n", end)))
+
+
+def system_leak(text: str, setting: Setting) -> list[Edit]:
+    """Take out `[system: …]`, but only with its closing bracket."""
+    if _SYSTEM.search(text) is None:
+        return []
+    code = setting.code(text)
+    out: list[Edit] = []
+    opened: list[int] = []
+    for match in _BRACKET.finditer(text):
+        at = match.start()
+        if code.touches(at, at + 1):
+            continue
+        if match[0] == "[":
+            opened.append(at)
+        elif match[0] == "]" and opened:
+            start, end = opened.pop(), at + 1
+            # A leak inside a leak goes with the outer one, so inner edits give way.
+            if _SYSTEM.match(text, start) and _is_leak(text, start, end, code):
+                while out and out[-1].start > start:
+                    out.pop()
+                out.append(_line(text, start, end))
+    return out
+
+
+def _is_leak(text: str, start: int, end: int, code: Spans) -> bool:
+    short = end - start <= SYSTEM_LEAK_MAX
+    return short and not text.startswith("(", end) and not code.touches(start, end)
+
+
+def own_name(text: str, setting: Setting) -> list[Edit]:
+    """Take the bot's own name off the front of the reply, `Name: …`."""
+    name = setting.bot_name.strip()
+    if not (setting.first and name):
+        return []
+    match = re.compile(_LABELS % re.escape(name), re.IGNORECASE).match(text)
+    if match is None or setting.code(text).touches(*match.span(1)):
+        return []
+    return [Edit(*match.span(1))]
+
+
+def blank_lines(text: str, setting: Setting) -> list[Edit]:
+    """Leave one empty line where there are more."""
+    found = [match.span() for match in _BLANK_LINES.finditer(text)]
+    if not found:
+        return []
+    code = setting.code(text)
+    return [Edit(a + 1, b - 1) for a, b in found if not code.touches(a + 1, b - 1)]
+
+
+def masked_link(text: str, setting: Setting) -> list[Edit]:
+    """Show the target of every masked link."""
+    if "](" not in text and not (setting.links.label and text.startswith("(")):
+        return []
+    return masked_links(text, setting.links.code(text, setting.fence), setting.links)
+
+
+def fence(text: str, setting: Setting) -> list[Edit]:
+    """Take out a fence that the reply ends in before anything stands in it."""
+    start = -1 if setting.torn else empty_fence(text, fence=setting.fence)
+    return [Edit(start, len(text))] if start >= 0 else []
+
+
+def mention(text: str, setting: Setting) -> list[Edit]:
+    """Turn `@name` into a mention, for the given names only."""
+    if not setting.mentions or "@" not in text:
+        return []
+    hidden = setting.code(text).plus(match.span() for match in URL.finditer(text))
+    # By length instead of one large pattern: a server may have thousands of names.
+    lengths = sorted({len(name) for name in setting.mentions if name}, reverse=True)
+    out: list[Edit] = []
+    at = text.find("@")
+    while at >= 0:
+        end = _handle_end(text, at, lengths, setting.mentions)
+        if end > at and not hidden.touches(at, end):
+            out.append(Edit(at, end, f"<@{setting.mentions[text[at + 1 : end]]}>"))
+        at = text.find("@", max(at + 1, end))
+    return out
+
+
+def _handle_end(text: str, at: int, lengths: list[int], names: Mapping[str, str]) -> int:
+    """Return where the longest known name after the "@" at *at* ends, or -1."""
+    if at and (text[at - 1].isalnum() or text[at - 1] in _NOT_BEFORE_HANDLE):
+        return -1
+    for length in lengths:
+        end = at + 1 + length
+        known = end <= len(text) and text[at + 1 : end] in names
+        if known and not (text[end : end + 1].isalnum() or text.startswith("_", end)):
+            return end
+    return -1
+
+
+_Rule = Callable[[str, Setting], list[Edit]]
+
+# The order is part of the promise.  Invisible characters first, so that no other rule can
+# be fooled by them; debris before the name label that may stand behind it; blank lines
+# after everything that can empty a line; links before mentions, so that no mention is
+# put into an address.
+_ORDER: tuple[tuple[str, _Rule], ...] = (
+    ("invisible", invisible),
+    ("template", template),
+    ("system_leak", system_leak),
+    ("own_name", own_name),
+    ("blank_lines", blank_lines),
+    ("masked_link", masked_link),
+    ("mention", mention),
+    ("fence", fence),
+)
+
+#: Line ends are made one when a chunk comes in, before anything is read.
+RULES: tuple[str, ...] = (*(name for name, _ in _ORDER), LINE_END)
+
+# What none of the rules but `invisible` and `own_name` can do without.
+_SUSPECT = re.compile(r"[<\[\]@]|```|~~~|\n[^\S\n]*\n[^\S\n]*\n")
+
+_NOBODY: Mapping[str, str] = MappingProxyType({})
+
+
+def clean(
+    text: str,
+    *,
+    off: frozenset[str] = frozenset(),
+    bot_name: str = "",
+    mentions: Mapping[str, str] = _NOBODY,
+    first: bool = True,
+    fence: str = "",
+    torn: bool = False,
+    links: Links = NO_LINKS,
+    uncensor_unicode_space: bool = False,
+) -> Shaped:
+    """Apply the rules to one segment.
+
+    Args:
+        text: The segment; it may hold code, which only `invisible` touches.
+        off: Names of rules to leave out, see `RULES`.
+        bot_name: Taken off the front of the reply when it stands there as a label.
+        mentions: Ids by name, the name without its "@".
+        first: Whether the segment begins the reply.
+        fence: The run that opened the fence in which the segment begins, if it does.
+        torn: Whether the next segment goes on inside of what this one ends in.
+        links: What the segments before it may have begun of a masked link.
+        uncensor_unicode_space: Keep U+200B, which the model put into words on purpose.
+
+    Raises:
+        ValueError: *off* holds a name that no rule has.
+    """
+    if off and (unknown := sorted(off.difference(RULES))):
+        raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
+    if not (first and bot_name) and not links.label and _is_clean(text):
+        return whole(text)
+    setting = Setting(
+        bot_name=bot_name,
+        mentions=mentions,
+        first=first,
+        fence=fence,
+        torn=torn,
+        links=links,
+        keep_zero_width_space=uncensor_unicode_space,
+    )
+    shaped = whole(text)
+    for name, rule in _ORDER:
+        if name not in off:
+            shaped = _settled(shaped, name, rule, setting)
+    return shaped
+
+
+def _is_clean(text: str) -> bool:
+    """Whether no rule can find anything in *text*; most segments are like that."""
+    return _SUSPECT.search(text) is None and all_visible(text)
+
+
+def _settled(shaped: Shaped, name: str, rule: _Rule, setting: Setting) -> Shaped:
+    """Apply one rule until it finds nothing more, within reason."""
+    for _ in range(CLEAN_PASSES_MAX):
+        edits = rule(shaped.text, setting)
+        if not edits:
+            break
+        shaped = edit(shaped, edits, f"clean.{name}")
+    return shaped

@@ -1,0 +1,189 @@
+"""Find the code in a whole segment: fences by CommonMark's rule, and inline spans.
+
+For text that is already cut; the streaming side has its own recogniser.  An inline span
+must close on its own line, as everywhere in this library.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from minamo.core.fitting.fences import LEAD
+from minamo.core.limits import SPAN_HOLD
+
+# Up to three blanks or the mark of a list item, three or more fence characters, anything.
+_FENCE = re.compile(r"^(" + LEAD + r")(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
+_TICKS = re.compile(r"`+|\n")
+_BLANKS = " \t\r"
+
+
+@frozen(slots=True)
+class Spans:
+    """Ranges of a text, sorted and apart from each other."""
+
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, ranges: Iterable[tuple[int, int]]) -> Spans:
+        """Sort *ranges* and merge those that overlap."""
+        starts: list[int] = []
+        ends: list[int] = []
+        for start, end in sorted(ranges):
+            if ends and start < ends[-1]:
+                ends[-1] = max(ends[-1], end)
+            else:
+                starts.append(start)
+                ends.append(end)
+        return cls(tuple(starts), tuple(ends))
+
+    def touches(self, start: int, end: int) -> bool:
+        """Tell whether a change of ``start:end`` (a point, if equal) reaches into a range."""
+        index = bisect_right(self.ends, start)
+        return index < len(self.starts) and self.starts[index] < end
+
+    def plus(self, ranges: Iterable[tuple[int, int]]) -> Spans:
+        """Return these ranges and *ranges* together."""
+        return Spans.of([*zip(self.starts, self.ends, strict=True), *ranges])
+
+
+def code_spans(text: str, *, fence: str = "") -> Spans:
+    """Return where *text* is code; *fence* is the run that opened one which it begins inside."""
+    if not fence and "`" not in text and "~~~" not in text:
+        return Spans()
+    ranges = _fences(text, fence)
+    here = 0
+    inline: list[tuple[int, int]] = []
+    for start, end in ranges:
+        inline += _inline(text, here, start)
+        here = end
+    inline += _inline(text, here, len(text))
+    return Spans.of(ranges + inline)
+
+
+def _fences(text: str, opened: str) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    start = 0 if opened else -1
+    for match in _FENCE.finditer(text):
+        lead, run, rest = match.groups()
+        if start < 0:
+            # A backtick in the info string makes the line an inline span instead.
+            if run[0] == "~" or "`" not in rest:
+                start, opened = match.start(), run
+        elif run.startswith(opened) and not (lead + rest).strip(_BLANKS):
+            out.append((start, match.end()))
+            start, opened = -1, ""
+    if 0 <= start < len(text):
+        out.append((start, len(text)))
+    return out
+
+
+def empty_fence(text: str, *, fence: str = "") -> int:
+    """Return where a fence begins that *text* opens, writes nothing in and does not close; or -1.
+
+    The mark of a list item in front of it belongs to it: there is nothing else in the item.
+    """
+    if "```" not in text and "~~~" not in text:
+        return -1
+    ranges = _fences(text, fence)
+    if not ranges or ranges[-1][1] < len(text):
+        return -1
+    opening = _FENCE.match(text, ranges[-1][0])
+    if opening is None or text[opening.end() :].strip():
+        return -1
+    return opening.start()
+
+
+def lone_runs(text: str, code: Spans) -> list[tuple[int, int]]:
+    """Return the runs of backticks in *text* that are no part of *code*, which was found in it."""
+    runs = (run.span() for run in _TICKS.finditer(text) if run[0] != "\n")
+    return [(start, end) for start, end in runs if not code.touches(start, end)]
+
+
+@frozen(slots=True)
+class LineSpan:
+    """An inline code span, the backticks that close it, and whether *text* has them."""
+
+    start: int
+    end: int
+    ticks: int
+    closed: bool = True
+
+
+def line_spans(text: str, ticks: int = 0) -> list[LineSpan]:
+    """Return the inline spans of *text*, which has no fence, and the one it may end in.
+
+    With *ticks* the text begins in a span that so many backticks close.
+    """
+    if "`" not in text and not ticks:
+        return []
+    spans: list[LineSpan] = []
+    here = 0
+    if ticks:
+        stops = (stop for stop in _TICKS.finditer(text) if stop[0] in ("\n", "`" * ticks))
+        stop = next(stops, None)
+        if stop is None:
+            return [LineSpan(0, len(text), ticks, closed=False)]
+        here = stop.end()
+        spans.append(LineSpan(0, here, ticks))
+    for start, end in _inline(text, here, len(text)):
+        spans.append(LineSpan(start, end, _size(text, start)))
+        here = end
+    # A run that nothing closes in its line, or for so long, is none.
+    line = max(here, text.rfind("\n") + 1, len(text) - SPAN_HOLD)
+    opening = text.find("`", line)
+    if opening >= 0:
+        spans.append(LineSpan(opening, len(text), _size(text, opening), closed=False))
+    return spans
+
+
+def _size(text: str, start: int) -> int:
+    """How many backticks stand at *start*."""
+    run = _TICKS.match(text, start)
+    assert run is not None
+    return run.end() - start
+
+
+def _inline(text: str, low: int, high: int) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    line: list[tuple[int, int]] = []
+    for match in _TICKS.finditer(text, low, high):
+        if match[0] == "\n":
+            out += _paired(text, line)
+            line = []
+        else:
+            line.append(match.span())
+    return out + _paired(text, line)
+
+
+def _paired(text: str, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pair each backtick run of a line with the next one of exactly its length."""
+    # Looked up by length: scanning ahead from every run would be quadratic.
+    by_length: dict[int, list[int]] = {}
+    for start, end in runs:
+        by_length.setdefault(end - start, []).append(start)
+    out: list[tuple[int, int]] = []
+    here = 0
+    for start, end in runs:
+        opening = start + _escaped(text, start)
+        if opening < here or opening == end:
+            continue
+        length = end - opening
+        closers = by_length.get(length, [])
+        index = bisect_right(closers, opening)
+        if index < len(closers):
+            here = closers[index] + length
+            out.append((opening, here))
+    return out
+
+
+def _escaped(text: str, at: int) -> bool:
+    """Tell whether an odd number of backslashes stands before *at*."""
+    first = at
+    while first and text[first - 1] == "\\":
+        first -= 1
+    return (at - first) % 2 == 1

@@ -1,0 +1,221 @@
+"""Show where a masked link really goes: `[label](url)` becomes `label (<url>)`.
+
+What counts as a link follows Discord's reader rather than CommonMark where the two
+differ (an unbalanced parenthesis in the target, one missing angle bracket): a form that
+only Discord accepts would otherwise hide its target.
+
+A text is cleaned segment by segment, and segments are put together again in messages, in ways that
+are not known here.  So what an earlier segment left open counts (`Links`), and a target that may
+become complete is parted from its label, as in `[label] (https://x`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+
+from attrs import evolve, frozen
+
+from minamo.core.accounting.spans import Edit
+from minamo.core.cleaning.code_spans import Spans, code_spans, lone_runs
+from minamo.core.limits import LINK_TITLE_MAX
+
+_BRACKET = re.compile(r"\\[^\w\s]|[\[\]]")
+_HEAD = re.compile(r"\(\s*(<?)(?=https?://[^\s<>)])", re.IGNORECASE)
+# The same while it is being written, at the end of a text.
+_HEAD_BEGUN = re.compile(r"\(\s*<?(?:h(?:t(?:t(?:p(?:s?|s?:/{0,2}))?)?)?)?\Z", re.IGNORECASE)
+_OPENING = re.compile(r"\[")
+_NOTABLE = re.compile(r"[\[\]`]")
+_TITLE = re.compile(r"\s+(?:[\"'][\s\S]{0," + str(LINK_TITLE_MAX) + r"}?[\"']\s*)?\)")
+# An address with a blank behind it, and no title behind that.
+_NO_TARGET = re.compile(r"[^\s()\\]*\s+[^\s\"')]")
+_TITLE_END = re.compile(r"[\"']\s*\)")
+_STOPS = re.compile(r"[()]|\s+")
+_BLOCKED = -1  # stands for a parenthesis that can hold no URL
+# An exclamation mark after one of these (or first) opens an image; after a word it is prose.
+_BEFORE_IMAGE = frozenset(" \t\n([{*_~|>\"'")
+
+
+@frozen(slots=True)
+class _Target:
+    """A link's target: the URL, its angle brackets, and one past the closing parenthesis."""
+
+    start: int
+    end: int
+    opened: bool
+    closed: bool
+    after: int
+    titled: bool
+
+
+@frozen(slots=True)
+class Links:
+    """What the text before a segment may have begun."""
+
+    bracket: bool = False
+    """Somewhere there is a "[" outside of code."""
+    label: bool = False
+    """It ends with a "]" behind that."""
+    ticks: int = 0
+    """The longest run of backticks that nothing closes: Discord pairs it with any later one."""
+    more: bool = False
+    """More text may follow the segment."""
+
+    def after(self, text: str, fence: str) -> Links:
+        """What the text has begun when *text*, which is cleaned, stands behind it."""
+        if not text or not _NOTABLE.search(text):
+            return evolve(self, label=False) if text else self
+        code = code_spans(text, fence=fence)
+        bracket = self.bracket or any(
+            not code.touches(found.start(), found.end()) for found in _OPENING.finditer(text)
+        )
+        ticks = max([self.ticks, *(end - start for start, end in lone_runs(text, code))])
+        return Links(bracket, bracket and text.endswith("]"), ticks, self.more)
+
+    def code(self, text: str, fence: str) -> Spans:
+        """Where *text* is code, whatever stands before it in its message.
+
+        Behind a run of backticks that nothing closes that cannot be told.
+        """
+        code = code_spans(text, fence=fence)
+        lone = lone_runs(text, code)
+        first = 0 if self.ticks else lone[0][0] if lone else len(text)
+        first_block = 0 if self.ticks > 2 else next((a for a, b in lone if b - a > 2), len(text))
+        return Spans.of(
+            (start, end)
+            for start, end in zip(code.starts, code.ends, strict=True)
+            if start
+            < (first if text[start] == "`" and "\n" not in text[start:end] else first_block)
+        )
+
+
+NO_LINKS = Links()
+
+
+class _Parentheses:
+    """Where parentheses close, found in one pass so that no link has to search ahead."""
+
+    __slots__ = ("_blanks", "_closing", "_partner", "_text", "_white")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._partner: dict[int, int] = {}
+        self._blanks: dict[int, int] = {}  # the first blank in them, outside of inner ones
+        self._closing: list[int] = []
+        self._white: list[int] = []
+        opened: list[int] = []
+        for match in _STOPS.finditer(text):
+            at = match.start()
+            if match[0] == "(":
+                opened.append(at)
+            elif match[0] == ")":
+                self._closing.append(at)
+                if opened:
+                    self._partner[opened.pop()] = at
+            else:
+                self._white.append(at)
+                if opened and opened[-1] != at - 1:
+                    # No URL goes on past a blank, unless inside parentheses of its own.
+                    self._blanks.setdefault(opened[-1], at)
+                    opened[-1] = _BLOCKED
+
+    def target(self, at: int) -> _Target | None:
+        """Read the target whose "(" is at *at*, if it is one."""
+        head = _HEAD.match(self._text, at)
+        if head is None:
+            return None
+        start = head.end()
+        end = self._partner.get(at, -1)
+        white = self._blanks.get(at, -1)
+        if white >= 0 and (title := _TITLE.match(self._text, white)) is not None:
+            return self._made(head, white, title.end(), titled=True)
+        white = self._next(self._white, start)
+        titled = False
+        if end < 0:
+            end = self._next(self._closing, start)
+            titled = white < end
+        after = end + 1
+        if titled:
+            title = _TITLE.match(self._text, white)
+            if title is None:
+                return None
+            end, after = white, title.end()
+        elif end == len(self._text):
+            return None
+        return self._made(head, end, after, titled=titled)
+
+    def _made(self, head: re.Match[str], end: int, after: int, *, titled: bool) -> _Target:
+        closed = self._text[end - 1] == ">"
+        return _Target(head.end(), end - closed, bool(head[1]), closed, after, titled)
+
+    def _next(self, places: list[int], at: int) -> int:
+        index = bisect_left(places, at)
+        return places[index] if index < len(places) else len(self._text)
+
+
+def masked_links(text: str, code: Spans, links: Links = NO_LINKS) -> list[Edit]:
+    """Return the edits that lay open every masked link of *text* outside of *code*."""
+    parentheses = _Parentheses(text)
+    out: list[Edit] = []
+    last_title = max((found.start() for found in _TITLE_END.finditer(text)), default=-1)
+
+    def may_lead(at: int) -> bool:
+        """Whether a "(" at *at* may begin a target, together with what stands around *text*."""
+        head = _HEAD.match(text, at)
+        if head is None:
+            return links.more and _HEAD_BEGUN.match(text, at) is not None
+        if _NO_TARGET.match(text, head.end()):
+            return False
+        return links.more or links.bracket or last_title >= head.end()
+
+    if links.label and may_lead(0) and not code.touches(0, 1):
+        out.append(Edit(0, 0, " "))
+    opened: list[int] = []
+    # Each "[" that closed without being a link: Discord reads "[a]](https://x)" too.
+    spare: list[int] = []
+    here = 0
+    for match in _BRACKET.finditer(text):
+        at = match.start()
+        if at < here or code.touches(at, at + 1):
+            continue
+        if match[0] == "[":
+            opened.append(at)
+        elif match[0] == "]":
+            if opened:
+                spare.append(opened.pop())
+            target = parentheses.target(at + 1) if spare else None
+            if target is not None and not code.touches(at, target.after):
+                out += _laid_open(text, spare.pop(), at, target)
+                here = target.after
+            elif (spare or links.bracket) and not code.touches(at, at + 2):
+                # Not a link by itself, but it may be one with what stands around it.
+                out += [Edit(at + 1, at + 1, " ")] if target or may_lead(at + 1) else []
+    return out
+
+
+def _laid_open(text: str, start: int, close: int, target: _Target) -> list[Edit]:
+    label = text[start + 1 : close]
+    first = start - _is_image(text, start)
+    less = "" if target.opened else "<"
+    more = "" if target.closed else ">"
+    bare = not label.strip() or label == text[target.start : target.end]
+    if bare and not target.titled and "[" not in label:
+        end = target.end + target.closed
+        return [
+            Edit(first, target.start - target.opened, less),
+            Edit(end, target.after, more),
+        ]
+    # Without the blank, "[a][(https://x) b](https://y)" would turn into a new masked link.
+    apart = " " if first and text[first - 1] == "]" else ""
+    out = [Edit(first, start + 1, apart), Edit(close, close + 1, " ")]
+    if less:
+        out.append(Edit(target.start, target.start, less))
+    if more:
+        out.append(Edit(target.end, target.end, more))
+    return out
+
+
+def _is_image(text: str, start: int) -> bool:
+    if not text.endswith("!", 0, start):
+        return False
+    return start == 1 or text[start - 2] in _BEFORE_IMAGE

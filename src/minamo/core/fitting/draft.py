@@ -1,0 +1,170 @@
+"""A text being rewritten: pieces so far, what was left out, and the blocks found in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from attrs import Factory, define, evolve, frozen
+
+from minamo.core.accounting.spans import Dropped, Piece
+from minamo.core.limits import BREAKS_MAX, ENCLOSURES_SHARE
+
+SPOILER = "||"
+
+
+@frozen(slots=True)
+class Enclosure:
+    """One enclosing construct: the text that opens it and the text that closes it."""
+
+    opener: str
+    closer: str = ""
+    header: str = ""  # lines repeated after the opener: a table's head
+    verbatim: bool = False  # code: whitespace counts, and lines are cut at line ends
+    lines: bool = False  # a quote that marks each of its lines
+
+    @property
+    def reopening(self) -> str:
+        """All that starts the enclosure again in a new message."""
+        return self.opener + self.header
+
+
+def code_enclosure(language: str, header: str = "") -> Enclosure:
+    """A code block, as Discord writes it."""
+    return Enclosure(f"```{language}\n", "\n```", header, verbatim=True)
+
+
+def affordable(enclosures: Sequence[Enclosure], limit: int) -> tuple[Enclosure, ...]:
+    """The enclosures worth reopening in a message of *limit* characters.
+
+    Size wins over looks: headers are given up first, then formatting from the inside out,
+    spoilers last of all.
+    """
+    budget = limit // ENCLOSURES_SHARE
+    kept = list(enclosures)
+    if _cost(kept) > budget:
+        kept = [evolve(each, header="") for each in kept]
+    spoilers = [each for each in kept if each.opener == SPOILER]
+    others = [each for each in kept if each.opener != SPOILER]
+    for each in (*reversed(others), *spoilers):
+        if _cost(kept) <= budget:
+            break
+        if not each.verbatim:
+            kept.remove(each)
+    return tuple(kept)
+
+
+def _cost(enclosures: Sequence[Enclosure]) -> int:
+    return (
+        sum(len(enclosure.reopening) + len(enclosure.closer) for enclosure in enclosures)
+        + BREAKS_MAX
+    )
+
+
+class Stacks:
+    """Numbers for stacks of enclosures; 0 is the empty one.  Equal stacks share a number."""
+
+    __slots__ = ("_all", "_numbers")
+
+    def __init__(self) -> None:
+        self._all: list[tuple[Enclosure, ...]] = [()]
+        self._numbers: dict[tuple[int, Enclosure], int] = {}
+
+    def push(self, below: int, enclosure: Enclosure) -> int:
+        """The stack *below* with *enclosure* put inside it."""
+        number = self._numbers.get((below, enclosure))
+        if number is None:
+            number = self._numbers[below, enclosure] = len(self._all)
+            self._all.append((*self._all[below], enclosure))
+        return number
+
+    def __getitem__(self, number: int) -> tuple[Enclosure, ...]:
+        return self._all[number]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+# Discord ends a code block at three backticks wherever they are; two at a time are harmless.
+_TICKS = re.compile(r"`{3,}")
+BREAK = "\u200b"
+
+
+@frozen(slots=True)
+class Block:
+    """A code block in a draft: opener `start:body`, code `body:tail`, closer `tail:end`."""
+
+    start: int
+    body: int
+    tail: int
+    end: int
+    enclosure: Enclosure
+
+
+@define(slots=True)
+class Draft:
+    """Output text with its provenance.  Positions in it are offsets of the output."""
+
+    source: str
+    pieces: list[Piece] = Factory(list)
+    dropped: list[Dropped] = Factory(list)
+    blocks: list[Block] = Factory(list)
+    length: int = 0
+
+    def copy(self, start: int, end: int) -> None:
+        """Show the source from *start* to *end*."""
+        if start < end:
+            self.pieces.append(Piece(self.source[start:end], start))
+            self.length += end - start
+
+    def add(self, text: str, reason: str) -> None:
+        """Show *text*, which is not in the source."""
+        if text:
+            self.pieces.append(Piece(text, None, reason))
+            self.length += len(text)
+
+    def drop(self, start: int, end: int, reason: str) -> None:
+        """Leave the source from *start* to *end* out."""
+        if start < end:
+            self.dropped.append(Dropped(start, end, reason))
+
+    def retract(self, count: int, reason: str) -> str:
+        """Take back the last *count* characters, which were copied, and blanks before them."""
+        piece = self.pieces.pop()
+        assert piece.start is not None
+        kept = piece.text[:-count].rstrip()
+        self.length -= len(piece.text)
+        self.copy(piece.start, piece.start + len(kept))
+        self.drop(piece.start + len(kept), piece.start + len(piece.text), reason)
+        return piece.text[len(kept) :]
+
+    def forget(self, count: int) -> None:
+        """Take back the last *count* pieces, which were added."""
+        for _ in range(count):
+            self.length -= len(self.pieces.pop().text)
+
+    def copy_code(self, start: int, end: int) -> None:
+        """Show source inside a code block: long runs of backticks are broken up."""
+        for ticks in _TICKS.finditer(self.source, start, end):
+            self.copy(start, ticks.start())
+            start = ticks.start()
+            while ticks.end() - start > 2:
+                self.copy(start, start + 2)
+                self.add(BREAK, "break")
+                start += 2
+        self.copy(start, end)
+
+    @property
+    def text(self) -> str:
+        """The output as one string."""
+        return "".join(piece.text for piece in self.pieces)
+
+
+def mask(text: str, blocks: list[Block]) -> str:
+    """*text* with code blocks blotted out, so that nothing in them reads as markup."""
+    parts: list[str] = []
+    at = 0
+    for block in blocks:
+        parts += [text[at : block.start], "x" * (block.end - block.start)]
+        at = block.end
+    return "".join([*parts, text[at:]])

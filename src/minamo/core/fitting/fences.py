@@ -1,0 +1,140 @@
+"""Code fences: read by CommonMark's rules, written in Discord's form.
+
+CommonMark decides where a fence begins and ends (three or more backticks or tildes at the
+start of a line, closed by a run at least as long).  Discord knows three backticks only.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+from minamo.core.fitting.draft import Block, Draft, code_enclosure
+
+# A line starts after any of CR, LF, CRLF; `^` with re.MULTILINE knows only LF.
+LINE_START = r"(?<![^\r\n])"
+# A little indent, or the mark of a list item, behind which a fence may stand as well.
+LEAD = r"(?:[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}| {0,3})"
+_OPENING = re.compile(
+    LINE_START + LEAD + r"(?:(`{3,})([^`\r\n]*)|(~{3,})([^\r\n]*))(\r\n|\r|\n|\Z)"
+)
+_CLOSING = re.compile(LINE_START + r" {0,3}(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
+# What Discord takes for a language between the backticks and the line end.
+_LANGUAGE = re.compile(r"[ \t]*([A-Za-z0-9_+\-.#]{1,32})(?![^ \t])[ \t]*")
+
+
+@frozen(slots=True)
+class Fence:
+    """A fence that is open: its language, and the marker that will close it."""
+
+    language: str
+    marker: str
+
+
+def next_fence(text: str, at: int, end: int) -> re.Match[str] | None:
+    """The first line from *at* on that opens a fence."""
+    return _OPENING.search(text, at, end)
+
+
+def opens_fence(text: str, at: int) -> bool:
+    """Whether the line that begins at *at* opens a fence."""
+    return _OPENING.match(text, at) is not None
+
+
+def write_fence(
+    draft: Draft, opening: re.Match[str], end: int, *, last: bool
+) -> tuple[int, Fence | None]:
+    """Write the fence that *opening* begins; tell where it ends and whether it is still open."""
+    marker, info = opening[1] or opening[3], opening[2] or opening[4] or ""
+    language = _LANGUAGE.match(info)
+    fence = Fence(language[1] if language else "", marker)
+    body, begin = opening.end(), _past_item(draft, opening)
+    closing = _closing(draft.source, body, end, marker)
+    if closing is None and not draft.source[body:end].strip():
+        if last:
+            stop = begin + len(draft.source[begin:end].rstrip())
+            draft.copy(begin, stop)
+            draft.drop(stop, end, "seam")
+            return end, None
+        draft.drop(begin, end, "blank")
+        return end, fence
+    start = draft.length
+    _write_opener(draft, opening, begin, language)
+    return _write_body(draft, start, body, end, fence, closing)
+
+
+def _past_item(draft: Draft, opening: re.Match[str]) -> int:
+    """Write the mark of a list item in front of a fence, which is text; tell where to go on."""
+    lead = opening.start(1) if opening[1] else opening.start(3)
+    if not draft.source[opening.start() : lead].strip():
+        return opening.start()
+    draft.copy(opening.start(), lead)
+    return lead
+
+
+def blank_until(text: str, fence: Fence) -> int:
+    """Where an open *fence* is closed if *text* adds nothing to it; else 0."""
+    closing = _closing(text, 0, len(text), fence.marker)
+    return closing.end() if closing and not text[: closing.start()].strip() else 0
+
+
+def continue_fence(draft: Draft, fence: Fence) -> tuple[int, Fence | None]:
+    """Write the part of an already open *fence* that the source begins with."""
+    end = len(draft.source)
+    start = draft.length
+    draft.add(code_enclosure(fence.language).opener, "reopened")
+    return _write_body(draft, start, 0, end, fence, _closing(draft.source, 0, end, fence.marker))
+
+
+def _closing(text: str, at: int, end: int, marker: str) -> re.Match[str] | None:
+    for closing in _CLOSING.finditer(text, at, end):
+        run = closing[1]
+        if run[0] == marker[0] and len(run) >= len(marker):
+            return closing
+    return None
+
+
+def _write_opener(
+    draft: Draft, opening: re.Match[str], begin: int, language: re.Match[str] | None
+) -> None:
+    marker = 1 if opening[1] else 3
+    draft.copy(begin, opening.start(marker))
+    _write_marker(draft, *opening.span(marker))
+    start, end = opening.span(marker + 1)
+    if language is None:
+        # Not a language to Discord: it stays in sight, as the first line of the code.
+        draft.copy_code(start, end)
+    else:
+        word = start + language.start(1)
+        draft.drop(start, word, "clean.fence")
+        draft.copy(word, word + len(language[1]))
+        draft.drop(word + len(language[1]), end, "clean.fence")
+    draft.copy(*opening.span(5))
+
+
+def _write_body(
+    draft: Draft, start: int, at: int, end: int, fence: Fence, closing: re.Match[str] | None
+) -> tuple[int, Fence | None]:
+    body = draft.length
+    until = closing.start(1) if closing else end
+    draft.copy_code(at, until)
+    if not closing and not draft.source.endswith(("\n", "\r"), at, until):
+        draft.add("\n", "closer")
+    tail = draft.length
+    if closing:
+        _write_marker(draft, *closing.span(1))
+        until = closing.end(1)
+    else:
+        draft.add("```", "closer")
+    draft.blocks.append(Block(start, body, tail, draft.length, code_enclosure(fence.language)))
+    return until, None if closing else fence
+
+
+def _write_marker(draft: Draft, start: int, end: int) -> None:
+    if draft.source[start] == "~":
+        draft.drop(start, end, "clean.fence")
+        draft.add("```", "fence")
+    else:
+        draft.copy(start, start + 3)
+        draft.drop(start + 3, end, "clean.fence")

@@ -1,0 +1,178 @@
+"""Running text to Discord messages that fit and render.
+
+`fit` takes one text and gives the fewest messages that hold it: nothing lost, nothing cut that
+should stay whole, and all formatting closed at the end of a message and opened again in the
+next.  What is still open at the end of the text goes into the carry, for the text after it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import evolve, frozen
+
+from minamo.core.accounting.spans import Dropped, Piece
+from minamo.core.fitting.compose import NOTHING, Carry, Follows, compose, past_blank
+from minamo.core.fitting.cut_points import lay_out
+from minamo.core.fitting.split import Message, assemble
+from minamo.core.limits import (
+    AHEAD_MAX,
+    FIT_MAX,
+    FIT_STEP,
+    MESSAGE_LENGTH,
+    MESSAGE_LENGTH_MIN,
+    UTF16_MAX,
+)
+
+
+def beginning(text: str, fitted: Fitted, count: int) -> int:
+    """Where in *text* that begins which is not in the first *count* messages.
+
+    A line that none of them shows a part of is left whole, with the marks that fitting drops.
+    """
+    shown = [p for message in fitted.messages[:count] for p in message.pieces]
+    ends = [p.start + len(p.text) for p in shown if p.start is not None]
+    starts = [p.start for p in fitted.messages[count].pieces if p.start is not None]
+    line = text.rfind("\n", 0, starts[0]) + 1
+    return line if line >= max(ends, default=0) else starts[0]
+
+
+def shortened(fitted: Fitted, count: int, start: int) -> Fitted:
+    """The first *count* messages, and what is in none of them before *start*."""
+    dropped = (
+        Dropped(one.start, min(one.end, start), one.reason)
+        for one in fitted.dropped
+        if one.start < start
+    )
+    return Fitted(fitted.messages[:count], tuple(dropped), fitted.carry)
+
+
+def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
+    """Both together; in the whole text the *rest* begins at *start*."""
+    messages = [
+        Message(
+            tuple(
+                one if one.start is None else Piece(one.text, one.start + start, one.reason)
+                for one in message.pieces
+            )
+        )
+        for message in rest.messages
+    ]
+    dropped = [Dropped(one.start + start, one.end + start, one.reason) for one in rest.dropped]
+    return Fitted((*front.messages, *messages), (*front.dropped, *dropped), rest.carry)
+
+
+__all__ = ["NOTHING", "Carry", "Fitted", "Message", "fit"]
+
+_TABLES = ("code", "bullets", "raw")
+# Most of what models write: no character that begins formatting, a quote, a table or a tag, and
+# at least one that is seen.  ASCII, so that a character is one UTF-16 unit.
+_PLAIN = re.compile(r"(?=[\n -/:-@{}^\]]*[A-Za-z0-9])[\n -)+-;=?-Z^\]a-z{}]*\Z")
+
+
+@frozen(slots=True)
+class Fitted:
+    """A text as messages; what is in none of them; and what the next text starts inside of."""
+
+    messages: tuple[Message, ...]
+    dropped: tuple[Dropped, ...]
+    carry: Carry = NOTHING
+
+
+def fit(
+    text: str,
+    *,
+    limit: int = MESSAGE_LENGTH,
+    tables: str = "code",
+    carry: Carry = NOTHING,
+    last: bool = True,
+    cut_off: bool = False,
+    ahead: str = "",
+    mid_line: bool = False,
+) -> Fitted:
+    """Make messages of *text*, each of at most *limit* characters.
+
+    Unless *last*, more text follows, and is fitted with the carry returned here; *ahead* is as much
+    of it as is known: what that closes is closed here and opened again there, as is a spoiler.
+    *cut_off* says that the reply ends here and is not complete, so that a spoiler is closed.  With
+    *mid_line* the text goes on in a line that an earlier one began: its beginning opens no fence or
+    table.
+    """
+    if not MESSAGE_LENGTH_MIN <= limit <= UTF16_MAX:
+        raise ValueError(f"limit must be {MESSAGE_LENGTH_MIN} to {UTF16_MAX}")
+    if tables not in _TABLES:
+        raise ValueError(f"tables must be one of {', '.join(_TABLES)}")
+    if not text.strip():
+        blank = (Dropped(0, len(text), "blank"),) if text else ()
+        return Fitted((), blank, NOTHING if last else past_blank(carry, text))
+    free = not (carry.formatting or carry.fence or carry.table)
+    if free and len(text) <= limit and _PLAIN.match(text):
+        return _as_it_is(text)
+    follows = Follows(last, cut_off, ahead)
+    draft, found, rest = compose(text, tables, carry, follows, mid_line=mid_line)
+    messages, dropped = assemble(draft, lay_out(draft.text, found, draft.blocks, limit))
+    return Fitted(messages, dropped, NOTHING if last else rest)
+
+
+def carry_after(text: str, *, tables: str, carry: Carry, ahead: str, mid_line: bool) -> Carry:
+    """The carry of a *text* that more follows, which is not blank, without the messages."""
+    return compose(text, tables, carry, Follows(last=False, ahead=ahead), mid_line=mid_line)[2]
+
+
+def _as_it_is(text: str) -> Fitted:
+    """One message, for text that fits and has nothing in it to look at."""
+    start = len(text) - len(text.lstrip())
+    end = len(text.rstrip())
+    edges = ((0, start), (end, len(text)))
+    dropped = tuple(Dropped(low, high, "seam") for low, high in edges if low < high)
+    return Fitted((Message((Piece(text[start:end], start),)),), dropped)
+
+
+def fit_front(
+    text: str,
+    *,
+    room: int | None = None,
+    limit: int = MESSAGE_LENGTH,
+    tables: str = "code",
+    carry: Carry = NOTHING,
+    last: bool = True,
+    cut_off: bool = False,
+    ahead: str = "",
+    mid_line: bool = False,
+) -> tuple[Fitted, int]:
+    """Fit *text*, or if it is long the beginning of it; tell also where the rest begins.
+
+    There are no more messages than *room*; the other arguments are those of `fit`.  The rest is
+    fitted with the carry returned here.
+    """
+
+    def fitted_to(size: int) -> Fitted:
+        whole = size >= len(text)
+        return fit(
+            text[:size],
+            limit=limit,
+            tables=tables,
+            carry=carry,
+            last=whole and last,
+            cut_off=whole and cut_off,
+            ahead=ahead if whole else text[size : size + AHEAD_MAX],
+            mid_line=mid_line,
+        )
+
+    step = limit * FIT_STEP // 100
+    size = len(text) if len(text) <= (FIT_MAX if room is None else step) else step
+    while True:
+        fitted = fitted_to(size)
+        count = len(fitted.messages)
+        if size >= len(text) and (room is None or count <= room):
+            return fitted, len(text)
+        # The last message may go on in the text that was not fitted.
+        count -= size < len(text)
+        if count > 0:
+            break
+        size *= 2  # nearly nothing of this is shown
+    count = count if room is None else min(count, room)
+    start = beginning(text, fitted, count)
+    after = text[start : start + AHEAD_MAX]
+    rest = carry_after(text[:start], tables=tables, carry=carry, ahead=after, mid_line=mid_line)
+    return evolve(shortened(fitted, count, start), carry=rest), start

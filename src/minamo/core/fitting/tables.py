@@ -1,0 +1,292 @@
+"""Draw tables for Discord, which draws none: as aligned code, or as bullets.
+
+Every cell is shown as written; pipes, blanks and dashes are redrawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain, repeat, zip_longest
+from typing import Literal
+
+from attrs import frozen
+
+from minamo.core.cleaning.characters import columns
+from minamo.core.fitting.draft import Block, Draft, code_enclosure
+from minamo.core.fitting.fences import LINE_START
+from minamo.core.limits import TABLE_COLUMNS_MAX, TABLE_LABEL_MAX
+
+Side = Literal["left", "centre", "right"]
+
+_SEPARATOR = re.compile(
+    LINE_START + r" {0,3}(?=[^\r\n]*\|)\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*"
+    r"(\r\n|\r|\n|\Z)"
+)
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+_CELL = re.compile(r"(?:\\.|[^\\|])*\\?", re.DOTALL)
+
+
+@frozen(slots=True)
+class Cell:
+    """A cell's text: `start:end` in the source, blanks trimmed."""
+
+    start: int
+    end: int
+
+
+@frozen(slots=True)
+class Row:
+    """A row: its cells, the span of its line, and the span of the line end."""
+
+    cells: tuple[Cell, ...]
+    start: int
+    end: int
+    line_end: int
+
+
+@frozen(slots=True)
+class Table:
+    """Where a table is, and its rows.  The head is `rows[0]`; `gap` spans the separator row."""
+
+    rows: tuple[Row, ...]
+    sides: tuple[Side, ...]
+    """To which side each column goes; the colons of the separator row say so."""
+    gap: tuple[int, int]
+    start: int
+    end: int
+
+
+def next_table(text: str, at: int, end: int) -> Table | None:
+    """The first table that starts at or after *at*."""
+    for separator in _SEPARATOR.finditer(text, at, end):
+        head = _line_before(text, at, separator.start())
+        if head is None or "|" not in text[head.start : head.end]:
+            continue
+        dashes = _row(text, separator.start(), separator.start(1), separator.end())
+        if len(dashes.cells) == len(head.cells):
+            rows = (head, *table_rows(text, separator.end(), end))
+            sides = tuple(_side(text[cell.start : cell.end]) for cell in dashes.cells)
+            last = max(rows[-1].end, separator.start(1))
+            return Table(rows, sides, separator.span(), head.start, last)
+    return None
+
+
+def _side(dashes: str) -> Side:
+    if not dashes.endswith(":"):
+        return "left"
+    return "centre" if dashes.startswith(":") else "right"
+
+
+def _line_before(text: str, low: int, at: int) -> Row | None:
+    line_end = at
+    at -= text.endswith("\n", low, at)
+    at -= text.endswith("\r", low, at)
+    start = max(text.rfind("\n", low, at), text.rfind("\r", low, at), low - 1) + 1
+    if line_end == at or (start and text[start - 1] not in "\r\n"):
+        return None
+    if re.match(r" {0,3}[^ \t>]", text[start:at]) is None:
+        return None
+    return _row(text, start, at, line_end)
+
+
+def table_rows(text: str, at: int, end: int) -> list[Row]:
+    """The lines from *at* on that can be rows of a table."""
+    rows: list[Row] = []
+    while at < end:
+        line = _LINE.match(text, at, end)
+        if line is None or "|" not in line[1] or line[1].lstrip(" ").startswith((">", "```")):
+            break
+        rows.append(_row(text, at, line.end(1), line.end()))
+        at = line.end()
+    return rows
+
+
+def _row(text: str, start: int, end: int, line_end: int) -> Row:
+    low = end - len(text[start:end].lstrip(" \t"))
+    high = low + len(text[low:end].rstrip(" \t"))
+    low += text.startswith("|", low, high)
+    if high - low > 1 and text[high - 1] == "|" and text[high - 2] != "\\":
+        high -= 1
+    cells: list[Cell] = []
+    while True:
+        body = _CELL.match(text, low, high)
+        stop = body.end() if body else high
+        first = stop - len(text[low:stop].lstrip())
+        cells.append(Cell(first, first + len(text[first:stop].rstrip())))
+        if stop >= high:
+            return Row(tuple(cells), start, end, line_end)
+        low = stop + 1
+
+
+def head_of(text: str, table: Table) -> str:
+    """The source of the header and separator rows, to go on with in a later text."""
+    return text[table.start : table.rows[0].end] + "\n" + text[slice(*table.gap)].strip()
+
+
+_PIPE_ESCAPE = re.compile(r"\\\|")
+_MARKUP = re.compile(r"[*_~|`\\<>\[\]]")
+
+_Columns = list[tuple[int, Side]]
+_LEFT: Side = "left"
+
+
+def write_table(draft: Draft, table: Table, style: str) -> None:
+    """Write *table* as an aligned code block, or as bullets if it is too wide for one."""
+    widths = _widths(draft.source, table.rows)
+    if style == "code" and _narrow(widths):
+        _write_code(draft, table, widths)
+    else:
+        _write_bullets(draft, table)
+
+
+def continue_table(draft: Draft, at: int, head: str, style: str) -> int:
+    """Write rows at *at* that go on a table of an earlier text; tell where they end."""
+    text = draft.source
+    rows = table_rows(text, at, len(text.rstrip()))
+    table = next_table(head, 0, len(head))
+    if not rows or table is None or next_table(text, at, rows[-1].end):
+        return at  # no rows, or a table of its own
+    widths = _wider(_widths(head, table.rows), _widths(text, rows))
+    if style == "code" and _narrow(widths):
+        drawn = Draft(head)
+        _write_code(drawn, table, widths)
+        start = draft.length
+        header = drawn.text.removeprefix("```\n").removesuffix("```")
+        draft.add("```\n", "table")
+        body = draft.length
+        draft.add(header, "header")
+        _write_rows(draft, rows, _columns(widths, table), start, body, header)
+    else:
+        _write_bullet_rows(draft, rows, _short(_labels(head, table)))
+    return rows[-1].end
+
+
+def _narrow(widths: list[int]) -> bool:
+    return sum(widths) + 3 * (len(widths) - 1) <= TABLE_COLUMNS_MAX
+
+
+def _wider(one: list[int], two: list[int]) -> list[int]:
+    return [max(pair) for pair in zip_longest(one, two, fillvalue=1)]
+
+
+def _shown(text: str) -> str:
+    return _PIPE_ESCAPE.sub("|", text)
+
+
+def _widths(text: str, rows: Sequence[Row]) -> list[int]:
+    widths = [1] * max(len(row.cells) for row in rows)
+    for row in rows:
+        for at, cell in enumerate(row.cells):
+            widths[at] = max(widths[at], columns(_shown(text[cell.start : cell.end])))
+    return widths
+
+
+def _columns(widths: list[int], table: Table) -> _Columns:
+    """How wide each column is, and its side; rows may have more columns than the header."""
+    return list(zip(widths, chain(table.sides, repeat(_LEFT)), strict=False))
+
+
+def _write_code(draft: Draft, table: Table, widths: list[int]) -> None:
+    start, drawn = draft.length, _columns(widths, table)
+    draft.add("```\n", "table")
+    body = draft.length
+    first = len(draft.pieces)
+    head = table.rows[0]
+    _write_row(draft, head, drawn)
+    draft.add("\n" + "-+-".join("-" * width for width in widths) + "\n", "table")
+    header = "".join(piece.text for piece in draft.pieces[first:])
+    draft.drop(head.end, table.gap[1] if table.rows[1:] else table.end, "clean.table")
+    _write_rows(draft, table.rows[1:], drawn, start, body, header)
+
+
+def _write_rows(
+    draft: Draft, rows: Sequence[Row], drawn: _Columns, start: int, body: int, header: str
+) -> None:
+    """Write *rows* and the end of their code block, which began at *start*."""
+    for row in rows:
+        _write_row(draft, row, drawn)
+        if row is not rows[-1]:
+            draft.copy(row.end, row.line_end)
+    if rows:
+        draft.add("\n", "table")
+    tail = draft.length
+    draft.add("```", "table")
+    draft.blocks.append(Block(start, body, tail, draft.length, code_enclosure("", header)))
+
+
+def _write_row(draft: Draft, row: Row, drawn: _Columns) -> None:
+    at, gap = row.start, ""
+    for cell, (width, side) in zip(row.cells, drawn, strict=False):
+        free = width - columns(_shown(draft.source[cell.start : cell.end]))
+        # An empty cell is all blank on any side; on the left of it, a row ends without blanks.
+        before = _before(side, free) if cell.start < cell.end else 0
+        draft.drop(at, cell.start, "clean.table")
+        draft.add(gap + " " * before, "table")
+        _write_cell(draft, cell, code=True)
+        gap, at = " " * (free - before) + " | ", cell.end
+    draft.drop(at, row.end, "clean.table")
+
+
+def _before(side: Side, free: int) -> int:
+    """How many of a cell's *free* columns stand before its text."""
+    return {"left": 0, "centre": free // 2, "right": free}[side]
+
+
+def _write_cell(draft: Draft, cell: Cell, *, code: bool) -> None:
+    copy = draft.copy_code if code else draft.copy
+    at = cell.start
+    for escape in _PIPE_ESCAPE.finditer(draft.source, cell.start, cell.end):
+        copy(at, escape.start())
+        draft.drop(escape.start(), escape.start() + 1, "clean.table")
+        at = escape.start() + 1
+    copy(at, cell.end)
+
+
+def _write_bullets(draft: Draft, table: Table) -> None:
+    head = table.rows[0]
+    if len(table.rows) == 1:
+        _write_bullet_row(draft, head, [""] * len(head.cells))
+        draft.drop(head.end, table.end, "clean.table")
+        return
+    draft.drop(head.start, table.gap[1], "clean.table")
+    _write_bullet_rows(draft, table.rows[1:], _labels(draft.source, table))
+
+
+def _write_bullet_rows(draft: Draft, rows: Sequence[Row], labels: list[str]) -> None:
+    """Write *rows*; the first has the whole *labels*."""
+    for row in rows:
+        _write_bullet_row(draft, row, labels)
+        if row is rows[0]:
+            labels = _short(labels)
+        if row is not rows[-1]:
+            draft.copy(row.end, row.line_end)
+
+
+def _labels(text: str, table: Table) -> list[str]:
+    return [_label(text[cell.start : cell.end]) for cell in table.rows[0].cells]
+
+
+def _write_bullet_row(draft: Draft, row: Row, labels: list[str]) -> None:
+    at, bullet = row.start, "- "
+    for place, cell in enumerate(row.cells):
+        if cell.start == cell.end:
+            continue
+        draft.drop(at, cell.start, "clean.table")
+        label = labels[place] if place < len(labels) else ""
+        draft.add(bullet + label, "table")
+        _write_cell(draft, cell, code=False)
+        at, bullet = cell.end, "\n  - "
+    draft.drop(at, row.end, "clean.table")
+
+
+def _short(labels: list[str]) -> list[str]:
+    """*labels* without those that are too long to be said in each row."""
+    return ["" if len(label) > TABLE_LABEL_MAX else label for label in labels]
+
+
+def _label(head: str) -> str:
+    if not head:
+        return ""
+    # Bold around markup of its own would not come out as bold.
+    return f"{head}: " if _MARKUP.search(head) else f"**{head}**: "

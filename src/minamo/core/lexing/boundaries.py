@@ -1,0 +1,327 @@
+"""What is open and would look torn if the text were cut here: quotes, brackets, emphasis.
+
+A fold over characters.  It does not have to agree with Discord's own parser in every corner
+(fit does that); it has to be right about ordinary writing, because a hold delays the reader.
+"""
+
+from __future__ import annotations
+
+from minamo.core.lexing.sentences import SentenceEnds
+from minamo.core.limits import QUOTE_LEAD_MAX
+
+_OPENERS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
+_CLOSERS = {closer: opener for opener, closer in _OPENERS.items()}
+_RUNS = frozenset("*_~|`")
+_EYES = frozenset(":;=")  # of a face such as :(
+#: Every character that can change what is open, or that ends a run or an escape.
+NOTABLE = frozenset(_OPENERS) | frozenset(_CLOSERS) | _RUNS | frozenset('"\\\n')
+
+
+class Holds:
+    """Counts what is open.  After `give_up` the same things are open but no longer hold."""
+
+    __slots__ = ("_before", "_brackets", "_carried", "_escaped", "_lead", "_marks", "_prev",
+                 "_quote", "_quoted", "_run", "_size", "_ticks", "pipes", "row")  # fmt: skip
+
+    def __init__(self) -> None:
+        self._brackets: dict[str, int] = {}
+        self._quote = False  # a straight double quote is open
+        self._marks: set[str] = set()  # emphasis that is open and holds
+        self._carried: set[str] = set()  # emphasis that is open across a forced cut
+        self._prev = "\n"
+        self._lead: str | None = ""  # how the line begins, while it may be the mark of a quote
+        self._quoted = ""  # ">" in a line that is quoted, ">>>" in a quote that never ends
+        self._escaped = False
+        self._ticks = 0  # the size of the run that opened a code span on this line
+        self._run = ""  # the run of one character being read...
+        self._size = 0
+        self._before = ""  # ...and what stood before it
+        self.pipes = 0  # single pipes on this line: it may be a table's
+        self.row = False  # the line that just ended had some
+
+    @property
+    def open(self) -> bool:
+        """Whether a cut here would tear something."""
+        return bool(self._marks or self._quote or self._brackets)
+
+    @property
+    def in_sentence(self) -> bool:
+        """Whether no sentence ends here: something is open, or a code span may be.
+
+        A backtick that nothing closes holds to the end of its line.
+        """
+        return self.open or self._ticks > 0
+
+    @property
+    def carries(self) -> bool:
+        """Whether formatting is open that a message ended here would have to reopen."""
+        return bool(self._marks or self._carried or self._quoted)
+
+    def feed(self, char: str) -> None:
+        """Take one character."""
+        if self._lead is not None:
+            self._begin_line(char)
+        if self._run and char != self._run:
+            self._end_run(char)
+        if self._escaped:
+            self._escaped = False
+        elif char in _RUNS:
+            if not self._run:
+                self._run, self._size, self._before = char, 0, self._prev
+            self._size += 1
+        elif char == "\n":
+            self._lead = ""
+            if self._quoted == ">":
+                self._quoted = ""
+            self._ticks = 0
+            self.row, self.pipes = self.pipes > 0, 0
+        elif not self._ticks:
+            self._plain(char)
+        self._prev = char
+
+    def pass_by(self, last: str) -> bool:
+        """Take characters that are not notable up to *last*, if nothing waits for the first."""
+        if self._lead is not None or self._run:
+            return False
+        self._escaped = False
+        self._prev = last
+        return True
+
+    def skip(self, char: str, last: str = "") -> None:
+        """Take a character that is not notable: only the next one cares.
+
+        If it is a letter or a digit, more of them may come along, up to *last*.
+        """
+        if self._lead is not None:
+            self._begin_line(char)
+        if self._run:
+            self._end_run(char)
+        self._escaped = False
+        self._prev = last or char
+
+    def _begin_line(self, char: str) -> None:
+        lead = (self._lead or "") + char
+        mark = lead.strip(" ")
+        if mark not in ("", ">", ">>", ">>>") or len(lead) > QUOTE_LEAD_MAX:
+            self._lead = None
+        elif mark in (">", ">>>") and char == " ":
+            self._quoted = self._quoted or mark
+            self._lead = None
+        else:
+            self._lead = lead
+
+    def finish(self) -> None:
+        """Decide a run at the end of a stretch of prose, as if a blank followed."""
+        if self._run:
+            self._end_run(" ")
+
+    def give_up(self) -> None:
+        """The text was cut all the same: what is open now holds nothing back any more."""
+        self.finish()
+        self._carried |= self._marks
+        self._marks.clear()
+        self._brackets.clear()
+        self._quote = False
+
+    def _plain(self, char: str) -> None:
+        if char == "\\":
+            self._escaped = True
+        elif char == '"':
+            if self._quote:
+                self._quote = False
+            # 5' 10" is a measure: a quotation begins after a blank or another opener.
+            elif not self._prev.isalnum() and self._prev not in _CLOSERS:
+                self._quote = True
+        elif char in _OPENERS:
+            if char != "(" or self._prev not in _EYES:
+                self._brackets[char] = self._brackets.get(char, 0) + 1
+        elif (opener := _CLOSERS.get(char)) in self._brackets:
+            assert opener is not None
+            left = self._brackets.pop(opener) - 1
+            if left:
+                self._brackets[opener] = left
+
+    def _end_run(self, after: str) -> None:
+        char, size = self._run, self._size
+        self._run = ""
+        if char == "`":
+            if not self._ticks:
+                self._ticks = size
+            elif self._ticks == size:
+                self._ticks = 0
+        elif self._ticks:
+            return
+        elif char == "|" and size == 1:
+            self.pipes += 1
+        elif char in "~|":
+            if size >= 2:
+                self._toggle(char * 2, after)
+        else:
+            if size >= 2:
+                self._toggle(char * 2, after)
+            if size % 2:
+                self._toggle(char, after)
+
+    def _toggle(self, mark: str, after: str) -> None:
+        held = mark in self._marks
+        if held or mark in self._carried:
+            # Double marks close after a blank too; a single one there is a sign of its own.
+            if len(mark) == 2 or not self._before.isspace():
+                (self._marks if held else self._carried).discard(mark)
+        elif not after.isspace() and (len(mark) == 2 or self._may_open()):
+            self._marks.add(mark)
+
+    def _may_open(self) -> bool:
+        """Whether a single mark can open here: not in a word, nor as an arm of ¯\\_(ツ)_/¯."""
+        return not self._before.isalnum() and self._before not in _CLOSERS
+
+
+AGGREGATED, PARAGRAPHS, LINES, SENTENCES = range(4)
+
+#: A segment of nothing but these belongs to its neighbour.
+LONE = frozenset(".,!?;:…-—。！？、，")
+
+
+class Boundaries:
+    """Reads prose and code in order; `cut` is the position of a certain boundary, or 0.
+
+    Positions count the characters of the visible text from the beginning of the stream.
+    """
+
+    __slots__ = ("_candidate", "_degree", "_newlines", "_real", "_sentences", "_table_end",
+                 "at", "holds")  # fmt: skip
+
+    def __init__(self, degree: int) -> None:
+        self.at = 0
+        self.holds = Holds()
+        self._degree = degree
+        self._candidate = 0
+        self._real = False  # something worth a message has come since the last boundary
+        self._newlines = 0  # in the run of blanks we are in
+        self._table_end = 0  # after the last line with a pipe, while lines have them
+        self._sentences = SentenceEnds() if degree == SENTENCES else None
+
+    def feed(self, char: str) -> int:
+        """Take a character of prose; return a position that is now certain, or 0."""
+        self.at += 1
+        if char in NOTABLE:
+            self.holds.feed(char)
+        else:
+            self.holds.skip(char)
+        if self._degree == AGGREGATED:
+            return 0
+        if (
+            self._sentences is not None
+            and self._sentences.feed(char)
+            and not self.holds.in_sentence
+        ):
+            self._see(self.at if char.isspace() else self.at - 1)
+        if char == "\n":
+            return self._end_line()
+        if char.isspace():
+            return 0
+        self._newlines = 0
+        if char in LONE:
+            return 0
+        found, self._candidate = self._candidate, 0
+        self._real = True
+        return found
+
+    def feed_phrase(self, phrase: str) -> int:
+        """Take a letter or digit and what is not notable behind it: as one by one, in one go.
+
+        The first decides all that was undecided; for the rest see `pass_by`.  Where sentences end
+        it is a single word.
+        """
+        self.at += len(phrase)
+        self.holds.skip(phrase[0], phrase[-1])
+        if self._degree == AGGREGATED:
+            return 0
+        sentences = self._sentences
+        if sentences is not None and sentences.feed_word(phrase) and not self.holds.in_sentence:
+            self._see(self.at - len(phrase))
+        found, self._candidate = self._candidate, 0
+        self._newlines = 0
+        self._real = True
+        return found
+
+    def pass_by(self, text: str) -> bool:
+        """Take text without anything notable in it, if all it changes is where the text stands.
+
+        That is so if something real has come: there is no candidate and punctuation is not alone;
+        if no newline, run or beginning of a line waits for what follows it; and nobody counts
+        sentences.
+        """
+        if not self._real or self._newlines or self._degree == SENTENCES:
+            return False
+        if not self.holds.pass_by(text[-1]):
+            return False
+        self.at += len(text)
+        return True
+
+    def feed_code(self, size: int) -> None:
+        """Take *size* characters of a fence: no boundary is in there."""
+        self.at += size
+        self._real = True
+        self._newlines = 0
+
+    def open_fence(self) -> int:
+        """A fence begins here: what came before is a segment, if it is worth one."""
+        self.holds.finish()
+        self._table_end = 0
+        if self._degree == AGGREGATED:
+            return 0
+        if self._real:
+            self._candidate, self._real = 0, False
+            return self.at
+        return self.settle()
+
+    def close_fence(self) -> None:
+        """The fence ended: a boundary, certain as soon as something follows."""
+        if self._degree != AGGREGATED:
+            self._see(self.at)
+
+    def settle(self) -> int:
+        """Something else than visible text comes now: a candidate is as certain as it gets."""
+        found, self._candidate = self._candidate, 0
+        return found
+
+    def finish(self) -> int:
+        """No more text comes: a line after a table that has not ended has none of its pipes."""
+        self.holds.finish()
+        after_table = self._table_end and not self._newlines and not self.holds.pipes
+        return self._table_end if after_table and self._degree >= LINES else 0
+
+    def forced(self, position: int, rest: str) -> None:
+        """The text was cut at *position* without a boundary; *rest* is what follows there."""
+        self.holds.give_up()
+        self._candidate = 0  # there was none behind the cut: it would have been taken
+        if self._table_end <= position:
+            self._table_end = 0
+        self._real = any(not char.isspace() and char not in LONE for char in rest)
+
+    @property
+    def candidate(self) -> int:
+        """A boundary that is not certain yet, or 0."""
+        return self._candidate
+
+    def _end_line(self) -> int:
+        self._newlines += 1
+        if self.holds.row:
+            self._table_end = self.at
+            return 0
+        found = 0
+        if self._table_end:
+            # The line after the last one with a pipe is over and has none: the table ended.
+            if self._degree >= LINES and self._newlines < 2:
+                found = self._table_end
+            self._table_end = 0
+        needed = 2 if self._degree == PARAGRAPHS else 1
+        if self._newlines >= needed and not self.holds.open:
+            self._see(self.at)
+        return found
+
+    def _see(self, position: int) -> None:
+        if self._real or self._candidate:
+            self._candidate = position
+            self._real = False

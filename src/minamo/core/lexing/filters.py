@@ -1,0 +1,172 @@
+"""What visible prose passes on its way to the buffer: the prefill, then the speaker guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from minamo.core.accounting.spans import ADDED, Ledger, Origins
+from minamo.core.config import StreamConfig
+from minamo.core.lexing.speaker_guard import SpeakerGuard
+from minamo.core.limits import LEADING_BLANKS_MAX
+
+_ECHO, _BLANK, _SPOKEN = range(3)
+
+
+@frozen(slots=True)
+class Filled:
+    """What to show: `before` (added), then `text`; `dropped` is how much echo went.
+
+    The dropped characters and `text` together are the beginning of (held + fed text).
+    """
+
+    before: str = ""
+    dropped: int = 0
+    text: str = ""
+
+
+class Prefill:
+    """Shows *prefill* in front of the first text and strips an echo of it."""
+
+    __slots__ = ("_echoed", "_held", "_matched", "_phase", "_prefill")
+
+    def __init__(self, prefill: str) -> None:
+        self._prefill = prefill
+        self._matched = 0  # how much of an echo is held; a count, for it reads like the prefill
+        self._held = ""  # what came after the echo, or instead of it
+        self._echoed = False
+        self._phase = _ECHO if prefill else _SPOKEN
+
+    def feed(self, text: str) -> Filled:
+        """Take *text*; return what can be shown now."""
+        if self._phase == _SPOKEN:
+            return Filled(text=text)
+        dropped = 0
+        if self._phase == _BLANK:
+            self._held += text
+        else:
+            dropped = self._compare(text)
+        if self._phase == _ECHO or not self._said():
+            return Filled(dropped=dropped)
+        self._phase = _SPOKEN
+        return Filled(self._prefill, dropped, self._held)
+
+    def release(self, *, shown: bool = False) -> Filled:
+        """Give up the held text: no more will come, or something else is *shown* now.
+
+        A part of an echo is text like any other.  A whole echo is words the model did
+        say, so the prefill is shown even if nothing follows.
+        """
+        if self._phase == _SPOKEN:
+            return Filled()
+        if self._phase == _ECHO:
+            self._held = self._prefill[: self._matched]
+        self._phase = _SPOKEN
+        said = shown or self._echoed or bool(self._held.strip())
+        return Filled(self._prefill if said else "", 0, self._held)
+
+    def _compare(self, text: str) -> int:
+        """Go on comparing with the prefill; return how many characters were an echo."""
+        here, length = self._matched, len(self._prefill)
+        echo = text[: length - here]
+        if self._prefill[here : here + len(echo)] != echo:
+            self._held = self._prefill[:here] + text
+            self._phase = _BLANK
+            return 0
+        self._matched += len(echo)
+        if self._matched < length:
+            return 0
+        self._held = text[len(echo) :]
+        self._echoed = True
+        self._phase = _BLANK
+        return length
+
+    def _said(self) -> bool:
+        return len(self._held) > LEADING_BLANKS_MAX or bool(self._held.strip())
+
+
+Part = tuple[str, int]
+"""Text, and where it stood in the stream (`ADDED` if it never did)."""
+
+
+# A queue takes up more room than anything else of a stream that waits, and most need none.
+_NEVER_USED = Origins()
+
+
+class Front:
+    """Two folds in a row, each holding a little; most streams have neither."""
+
+    __slots__ = ("_guard", "_guarded", "_ledger", "_prefill", "_prefilled", "idle")
+
+    def __init__(self, config: StreamConfig, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._prefill = Prefill(config.prefill) if config.prefill else None
+        self._prefilled = Origins() if config.prefill else _NEVER_USED
+        guarded = config.speaker_names or config.generic_speaker_guard
+        self._guard = (
+            SpeakerGuard(
+                config.speaker_names,
+                generic=config.generic_speaker_guard,
+                first_line=config.guard_first_line,
+            )
+            if guarded
+            else None
+        )
+        self._guarded = Origins() if guarded else _NEVER_USED
+        self.idle = self._prefill is None and self._guard is None
+        """Whether text may pass by: there is neither a prefill nor a guard."""
+
+    @property
+    def tripped(self) -> bool:
+        """Whether the model began to speak for somebody else."""
+        return self._guard is not None and self._guard.tripped
+
+    def feed(self, text: str, start: int) -> Iterator[Part]:
+        """Take prose; give out what may go on."""
+        if self._prefill is None:
+            yield from self._to_guard(text, start)
+            return
+        self._prefilled.put(start, len(text))
+        yield from self._filled(self._prefill.feed(text))
+
+    def finish(self, *, shown: bool = False) -> Iterator[Part]:
+        """No more prose comes, or something else is *shown* now: both let go."""
+        if self._prefill is not None:
+            yield from self._filled(self._prefill.release(shown=shown))
+        if self._guard is not None:
+            yield from self._out(self._guard.release())
+
+    def discard(self, reason: str) -> None:
+        """Suppress what is held."""
+        self._suppress([*self._guarded.take_all(), *self._prefilled.take_all()], reason)
+
+    def _filled(self, filled: Filled) -> Iterator[Part]:
+        if filled.before:
+            yield from self._to_guard(filled.before, ADDED)
+        for start, size in self._prefilled.take(filled.dropped):
+            self._ledger.suppress(start, size, "prefill_echo")
+        at = 0
+        for start, size in self._prefilled.take(len(filled.text)):
+            yield from self._to_guard(filled.text[at : at + size], start)
+            at += size
+
+    def _to_guard(self, text: str, start: int) -> Iterator[Part]:
+        if self._guard is None:
+            yield text, start
+            return
+        self._guarded.put(start, len(text))
+        yield from self._out(self._guard.feed(text))
+        if self._guard.tripped:
+            self._suppress(self._guarded.take_all(), "speaker_guard")
+
+    def _out(self, text: str) -> Iterator[Part]:
+        at = 0
+        for start, size in self._guarded.take(len(text)):
+            yield text[at : at + size], start
+            at += size
+
+    def _suppress(self, runs: list[tuple[int, int]], reason: str) -> None:
+        for start, size in runs:
+            if start != ADDED:
+                self._ledger.suppress(start, size, reason)

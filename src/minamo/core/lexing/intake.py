@@ -1,0 +1,116 @@
+"""What a stream does to every chunk of text before it reads it: whole characters, one line end.
+
+Positions in the stream count the characters of what comes out here.  What is changed here is
+therefore booked by count alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from minamo.core.accounting.spans import Ledger
+
+REPLACEMENT = "\ufffd"
+
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
+
+
+class Surrogates:
+    """A fold that holds at most one half."""
+
+    __slots__ = ("_held", "_ledger")
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._held = ""
+        self._ledger = ledger
+
+    @property
+    def holds(self) -> bool:
+        """Whether a half waits for the other."""
+        return self._held != ""
+
+    def feed(self, text: str) -> str:
+        """Take *text*; return it whole, but for a first half at its very end."""
+        if not self._held and text.isascii():
+            return text
+        if self._held:
+            text, self._held = self._held + text, ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._held = text[:-1], text[-1]
+        return _HALVES.sub(self._join, text)
+
+    def release(self) -> str:
+        """No more text comes: a half that is held stays alone."""
+        held, self._held = self._held, ""
+        return _HALVES.sub(self._join, held)
+
+    def _join(self, found: re.Match[str]) -> str:
+        halves = found[0]
+        if len(halves) == 2:
+            return halves.encode("utf-16", "surrogatepass").decode("utf-16")
+        # It stood in the stream and is not shown; what is shown was never in the stream.
+        self._ledger.suppressed["surrogate"] += 1
+        self._ledger.additions["surrogate"] += 1
+        return REPLACEMENT
+
+
+RULE = "line_end"
+_REASON = f"clean.{RULE}"
+
+
+class Intake:
+    """A fold that joins surrogate halves and makes CRLF and CR a line feed.
+
+    It holds at most a half and a CR: the character that follows decides both.
+    """
+
+    __slots__ = ("_carriage_return", "_changes", "_halves", "_ledger")
+
+    def __init__(self, ledger: Ledger, *, line_ends: bool = True) -> None:
+        self._ledger = ledger
+        self._halves = Surrogates(ledger)
+        self._changes = line_ends
+        self._carriage_return = ""
+
+    @property
+    def pending(self) -> str:
+        """What `release` would return."""
+        return "\n" * len(self._carriage_return) + REPLACEMENT * self._halves.holds
+
+    def feed(self, text: str) -> str:
+        """Take *text*; return what of it is decided."""
+        return self._line_ends(self._halves.feed(text))
+
+    def release(self) -> str:
+        """Return what is held: no more text comes."""
+        text = self._line_ends(self._halves.release())
+        if self._carriage_return:
+            self._carriage_return = ""
+            self._book(line_feeds=1)
+            text += "\n"
+        return text
+
+    def _line_ends(self, text: str) -> str:
+        if not self._changes or (not self._carriage_return and "\r" not in text):
+            return text
+        text, self._carriage_return = self._carriage_return + text, ""
+        if text.endswith("\r"):
+            text, self._carriage_return = text[:-1], "\r"
+        pairs = text.count("\r\n")
+        self._book(pairs=pairs, line_feeds=text.count("\r") - pairs)
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+
+    def _book(self, *, pairs: int = 0, line_feeds: int) -> None:
+        """Book the CR of so many pairs, and so many CR that became a line feed."""
+        for counts, size in (
+            (self._ledger.suppressed, pairs + line_feeds),
+            (self._ledger.additions, line_feeds),
+        ):
+            if size:
+                counts[_REASON] += size
+
+
+def as_read(text: str, *, line_ends: bool = True) -> str:
+    """Return *text* as a stream counts its characters."""
+    intake = Intake(Ledger(), line_ends=line_ends)
+    return intake.feed(text) + intake.release()

@@ -1,0 +1,284 @@
+"""Turn text into text and marker events, whatever the chunks look like.
+
+Which markers are looked for is not decided here: the caller passes the marker events that have
+a row in the machine's state, read off the chart.  What cannot be decided yet is held, up to a
+named limit, and decided by the characters that follow or by the end of the text, never by where
+a chunk ends.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import define
+
+from minamo.core.lexing.tags import OUTSIDE, ListLines, may_become_tag, tag_at, width
+from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, SPAN_HOLD, TOKEN_MAX
+
+_BLANKS = frozenset(" \t")
+
+MARKERS = (
+    "think_opened",
+    "think_closed",
+    "details_opened",
+    "details_closed",
+    "fence_opened",
+    "fence_closed",
+)
+
+# A fence may stand right behind the mark of a list item.
+_MARK = r"(?:[-*+]|\d{1,9}[.)])"
+_ITEM = r"(?P<item>" + _MARK + r"[ \t]{1,4})?"
+_INDENT = r"(?P<indent>[ \t]{0," + str(FENCE_INDENT_MAX) + r"})"
+# The mark of an item that is being written.
+_MARK_BEGUN = r"(?:[-*+]|\d{1,9}[.)]?)"
+# A newline matters only if the next line may open a fence.
+_PROSE_STOPS = re.compile(
+    r"[<`]|\n(?=" + _INDENT + r"(?:" + _ITEM + r"(?:[`~]|\Z)|" + _MARK_BEGUN + r"\Z))"
+)
+_RUN = re.compile(r"`+")
+_SPAN_STOPS = re.compile(r"`+|\n")
+_RUN_MAX = str(FENCE_RUN_MAX)
+_OPENS = re.compile(
+    _INDENT + _ITEM
+    + r"(?P<run>`{3," + _RUN_MAX + r"}(?=[^`\n]*\n)|~{3," + _RUN_MAX + r"}(?!~))[^\n]*\n"
+)  # fmt: skip
+_OPENS_AT_END = re.compile(_OPENS.pattern.replace(r"\n)|", r"\Z)|").removesuffix(r"\n") + r"\Z")
+_MAY_OPEN = re.compile(
+    _INDENT + r"(?:" + _MARK_BEGUN + r"|" + _ITEM
+    + r"(?:`{0,2}|~{0,2}|`{3," + _RUN_MAX + r"}[^`\n]*|~{3," + _RUN_MAX + r"}(?!~)[^\n]*))\Z"
+)  # fmt: skip
+_CLOSES = re.compile(_INDENT + r"(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
+_MAY_CLOSE = re.compile(_INDENT + r"(?:`*|~*)[ \t\r]*\Z")
+
+
+@define
+class Token:
+    """A run of characters that mean one thing; not frozen, for every chunk makes one."""
+
+    event: str
+    """``text``, or one of `MARKERS`."""
+    text: str
+    start: int
+    """Where it began, counted in characters of the whole stream."""
+    hidden: bool = False
+    """Means nothing and is not shown: an empty tag as ``<think/>``, the indent of a fence."""
+
+
+class Markers:
+    """The lexer: a fold over characters that holds what is still undecided."""
+
+    __slots__ = ("_fence", "_held", "_indent", "_line_start", "_lists", "_looked", "_pos", "_room",
+                 "_start")  # fmt: skip
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._pos = 0  # what is before it has been given out
+        self._start = 0  # where `_held` begins in the stream
+        self._line_start = True  # nothing of this line has been shown
+        self._fence = ""  # the run that opened the fence we are in
+        self._indent = 0  # how far it is indented, and its lines with it
+        self._room = 0  # how far the line that closes it may be indented
+        self._lists = ListLines()
+        self._looked = 0  # how far an open code span was searched for its end
+
+    @property
+    def held(self) -> str:
+        """What is still undecided."""
+        return self._held[self._pos :]
+
+    @property
+    def at(self) -> int:
+        """Where in the stream the next character will stand."""
+        return self._start + len(self._held)
+
+    def drop(self) -> tuple[int, str]:
+        """Forget what is undecided; say where it stood and what it was."""
+        start, held = self._start + self._pos, self.held
+        self._pos = len(self._held)
+        return start, held
+
+    def add(self, text: str) -> None:
+        """Take more text; `next` says what it means."""
+        if self._pos:
+            # Only what is undecided is copied, and that is bounded.
+            self._start += self._pos
+            self._looked = max(self._looked - self._pos, 0)
+            self._held = self._held[self._pos :]
+            self._pos = 0
+        self._held += text
+
+    def plain(self, live: frozenset[str], text: str) -> Token | None:
+        """Take *text* at once if it is plain, as the token that `add` and `next` would make of it.
+
+        It is in prose, in the middle of a line, with nothing held before it and nothing in it that
+        could begin a marker.
+        """
+        held = self._held
+        if self._line_start or self._pos < len(held) or "fence_opened" not in live:
+            return None
+        if "<" in text or "`" in text or "\n" in text or len(text) > TOKEN_MAX:
+            return None
+        start = self._start + len(held)
+        self._start = start + len(text)
+        self._held, self._pos, self._looked = "", 0, 0
+        self._lists.add(text)
+        return Token("text", text, start)
+
+    def again(self, text: str, start: int) -> None:
+        """Read *text*, the last that came, once more; it stood at *start*."""
+        self._held, self._pos, self._start, self._looked = text, 0, start, 0
+
+    def next(self, live: frozenset[str], *, last: bool = False) -> Token | None:
+        """The next token under the *live* markers, or None if more text must decide.
+
+        With *last* no more text will come, and everything held is decided.
+        """
+        if self._pos == len(self._held):
+            return None
+        if "fence_closed" in live:
+            return self._in_fence(last=last)
+        if "fence_opened" in live:
+            return self._in_prose(live, last=last)
+        if live:
+            return self._in_block(live, last=last)
+        return self._give("text", len(self._held))
+
+    def _in_prose(self, live: frozenset[str], *, last: bool) -> Token | None:
+        held, begin = self._held, self._pos
+        if self._line_start:
+            # Bounded in one go as it is bit by bit: a longer line is not looked at any further.
+            short = len(held) - begin < SPAN_HOLD
+            opens = _OPENS.match(held, begin, begin + SPAN_HOLD)
+            if opens is None and last and short:
+                opens = _OPENS_AT_END.match(held, begin)
+            if opens is not None and width(opens["indent"]) <= self._lists.room:
+                return self._open(opens)
+            if not last and short and self._waits(_MAY_OPEN, self._lists.room):
+                return None
+        at = begin
+        while (stop := _PROSE_STOPS.search(held, at)) is not None:
+            at = stop.start()
+            if held[at] == "\n":
+                return self._show(at + 1)
+            if held[at] == "<":
+                token, onward = self._tag(at, live, last=last)
+            else:
+                token, onward = None, self._span(at, last=last)
+            if onward:
+                at = onward
+            elif at > begin:
+                return self._show(at)
+            else:
+                return token
+        return self._show(len(held))
+
+    def _tag(self, at: int, live: frozenset[str], *, last: bool) -> tuple[Token | None, int]:
+        """The token of the tag at *at*, or where to go on if there is none; neither: wait."""
+        tag = tag_at(self._held, at)
+        if tag is not None:
+            event = f"{tag.family}_{tag.kind}"
+            if event in live:
+                return (self._give(event, tag.end) if at == self._pos else None), 0
+            if tag.kind == "empty" and f"{tag.family}_opened" in live and "fence_opened" in live:
+                hide = at == self._pos
+                return (self._give("text", tag.end, hidden=True) if hide else None), 0
+            return None, tag.end
+        waits = not last and may_become_tag(self._held, at)
+        return None, 0 if waits else at + 1
+
+    def _span(self, at: int, *, last: bool) -> int:
+        """Just past the code span at *at*, or past its backticks if it is none; 0: wait."""
+        held = self._held
+        run = _RUN.match(held, at, at + SPAN_HOLD)
+        assert run is not None
+        end, size = run.end(), run.end() - at
+        if size == SPAN_HOLD:
+            return end  # nobody writes code like this
+        if end == len(held) and not last:
+            return 0  # the run may go on
+        looked = max(end, self._looked) if at == self._pos else end
+        limit = at + SPAN_HOLD
+        for stop in _SPAN_STOPS.finditer(held, looked, max(limit, looked)):
+            if stop.end() == len(held) and not last and stop[0] != "\n":
+                self._looked = stop.start()
+                return 0
+            if stop[0] == "\n":
+                return end
+            if stop.end() - stop.start() == size:
+                return stop.end()
+        if last or len(held) >= limit:
+            return end
+        self._looked = len(held)
+        return 0
+
+    def _in_block(self, live: frozenset[str], *, last: bool) -> Token | None:
+        held, begin = self._held, self._pos
+        at = held.find("<", begin)
+        while at >= 0:
+            token, onward = self._tag(at, live, last=last)
+            if not onward:
+                return self._give("text", at) if at > begin else token
+            at = held.find("<", onward)
+        return self._give("text", len(held))
+
+    def _in_fence(self, *, last: bool) -> Token | None:
+        held, begin = self._held, self._pos
+        if self._line_start:
+            short = len(held) - begin < SPAN_HOLD
+            closes = _CLOSES.match(held, begin, begin + SPAN_HOLD)
+            if closes is not None and not closes["run"].startswith(self._fence):
+                closes = None
+            if closes is not None and width(closes["indent"]) <= self._room:
+                ends_line = held[closes.end() : closes.end() + 1] == "\n"
+                if ends_line or (last and short):
+                    self._line_start = False
+                    return self._give("fence_closed", closes.end())
+            room = FENCE_INDENT_MAX if self._indent else self._room
+            if not last and short and self._waits(_MAY_CLOSE, room):
+                return None
+            # A run too far in to close the fence keeps its indent, or it would seem to close it.
+            if closes is None and (indent := self._shared_indent()):
+                self._line_start = False
+                return self._give("text", begin + indent, hidden=True)
+        newline = held.find("\n", begin)
+        end = newline + 1 if newline >= 0 else len(held)
+        self._line_start = newline >= 0
+        return self._give("text", end)
+
+    def _shared_indent(self) -> int:
+        """How many blanks a line of code begins with only because its fence is indented."""
+        size = 0
+        while self._held[self._pos + size : self._pos + size + 1] in _BLANKS:
+            if width(self._held[self._pos : self._pos + size + 1]) > self._indent:
+                break
+            size += 1
+        return size
+
+    def _open(self, opens: re.Match[str]) -> Token:
+        """Begin a fence; what goes for its indent goes for the line that closes it, too."""
+        self._fence = opens["run"]
+        self._indent = width(opens["indent"] + (opens["item"] or ""))
+        token = self._give("fence_opened", opens.end())
+        if opens["item"]:
+            self._lists.add(token.text)
+        in_list = self._indent and self._lists.room > OUTSIDE
+        self._room = self._indent + OUTSIDE if in_list else OUTSIDE
+        return token
+
+    def _waits(self, pattern: re.Pattern[str], room: int) -> bool:
+        """Whether the line held may still become what *pattern* says, no further in than *room*."""
+        found = pattern.match(self._held, self._pos)
+        return found is not None and width(found["indent"]) <= room
+
+    def _show(self, end: int) -> Token:
+        """Give out text that is part of the line one sees."""
+        self._line_start = self._held[end - 1] == "\n"
+        token = self._give("text", end)
+        self._lists.add(token.text)
+        return token
+
+    def _give(self, event: str, end: int, *, hidden: bool = False) -> Token:
+        token = Token(event, self._held[self._pos : end], self._start + self._pos, hidden)
+        self._pos = end
+        return token

@@ -1,0 +1,385 @@
+"""Hold visible text until it makes a segment, and cut it there.
+
+Goals: the same text gives the same segments however it was chunked; every character is looked
+at once; what is held never exceeds a named limit.  Plan: `Boundaries` reads the characters and
+names positions; this file keeps the text, remembers where in the stream each run of it came
+from, and cuts by force when a limit is reached.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable
+
+from attrs import evolve, frozen
+
+from minamo.core.accounting.spans import ADDED, Trail
+from minamo.core.cleaning.characters import EDGE, WORD, hold_words, inner_positions
+from minamo.core.cleaning.code_spans import line_spans
+from minamo.core.fitting.markdown import find_tokens, unfinished_tokens
+from minamo.core.lexing.boundaries import AGGREGATED, NOTABLE, SENTENCES, Boundaries
+from minamo.core.lexing.sentences import find_ends
+from minamo.core.limits import (
+    AGGREGATE_MAX,
+    PARTS_MAX,
+    SENTENCE_CONTEXT,
+    WINDOW_AFTER,
+    WINDOW_BEFORE,
+)
+
+# How strongly a position resists a cut, next to the levels of words.
+_TOKEN, _CLUSTER = WORD + 1, WORD + 2
+_BLANKS = re.compile(r"\s+")
+_LINE_ENDS = re.compile(r"\n")
+
+_Span = tuple[int, int]
+
+
+@frozen(slots=True)
+class Cut:
+    """Where to cut, 0 if the buffer is to wait; and the code span that is cut in two, if one is."""
+
+    at: int
+    ticks: int = 0
+    """How many backticks close the span."""
+
+
+def cut_prose(text: str, limit: int, most: int, ticks: int = 0) -> Cut:
+    """Choose the cut for *text*, which reaches `WINDOW_AFTER` past *limit* at least.
+
+    Args:
+        text: What the buffer holds.
+        limit: Where a cut is wanted.
+        most: The length from which on waiting for the end of a token is no use.
+        ticks: How many backticks close the code span that *text* begins in; 0 if it begins in none.
+    """
+    size = len(text)
+    limit = max(limit, size - WINDOW_AFTER)  # it has waited for longer
+    code = line_spans(text, ticks)
+    whole = [(span.start, span.end) for span in code if span.closed] + find_tokens(text)
+    begun = [(span.start, span.end) for span in code if not span.closed]
+    begun += [(start, size) for start in unfinished_tokens(text)]
+    hold = _hold(text, whole, begun)
+    at = _best(text, hold, limit)
+    if at:
+        return Cut(at)
+    if size < most and any(end == size for _, end in (*whole, *begun)):
+        return Cut(0)
+    if begun:
+        hold = _hold(text, whole, [])
+        at = _best(text, hold, limit)
+    near = range(max(1, limit - WINDOW_BEFORE), min(size, limit + WINDOW_AFTER + 1))
+    # What is longer than a message is cut where the message is full.
+    full = min(max(limit, most), size - 1)
+    for level, reach, wanted in (
+        (EDGE, near, limit),
+        (WORD, near, limit),
+        (WORD, range(1, size), limit),
+        (_TOKEN, range(1, size), full),
+        (_CLUSTER, range(1, size), full),
+    ):
+        at = at or _nearest((at for at in reach if hold[at] <= level), wanted)
+    return Cut(at, next((span.ticks for span in code if span.start < at < span.end), 0))
+
+
+def cut_code(text: str, limit: int) -> int:
+    """The position to cut code at: after the last line that ends before *limit*."""
+    newline = text.rfind("\n", 1, limit)
+    if newline > 0:
+        return newline + 1
+    inner = set(inner_positions(text[: limit + 1]))
+    return next((at for at in range(limit, 0, -1) if at not in inner), limit)
+
+
+def _hold(text: str, whole: list[_Span], begun: list[_Span]) -> bytearray:
+    """How strongly each position of *text* resists a cut."""
+    hold = bytearray(len(text) + 1)
+    hold_words(hold, text)
+    for start, end in (*whole, *begun):
+        hold[start + 1 : end] = bytes([_TOKEN]) * (end - start - 1)
+    ends = {end for _, end in whole}
+    for start, _ in whole:
+        if start in ends:
+            hold[start] = 0  # between two tokens
+    for at in inner_positions(text):
+        hold[at] = _CLUSTER
+    return hold
+
+
+def _best(text: str, hold: bytearray, limit: int) -> int:
+    """The best place that tears nothing, or 0 if there is none."""
+    first = len(text) - len(text.lstrip()) + 1  # no message is blank
+    low, high = max(first, limit - WINDOW_BEFORE), min(len(text) - 1, limit + WINDOW_AFTER)
+    blanks = [found.end() for found in _BLANKS.finditer(text)]
+    # Sentences before the window are of no interest; a little of what is before it is.
+    begin = max(0, low - SENTENCE_CONTEXT)
+    ends = [_past_blanks(text, begin + end) for end in find_ends(text[begin:])]
+    ends += [found.end() for found in _LINE_ENDS.finditer(text)]
+    near = range(low, high + 1)
+    for places, reach in (
+        (ends, near),
+        (blanks, near),
+        (near, near),
+        (blanks, range(first, len(text))),
+        (range(first, len(text)), range(first, len(text))),
+    ):
+        at = _nearest((at for at in places if at in reach and not hold[at]), limit)
+        if at:
+            return at
+    return 0
+
+
+def _past_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at
+
+
+def _nearest(places: Iterable[int], limit: int) -> int:
+    return min(places, key=lambda at: (abs(at - limit), at), default=0)
+
+
+# Plain writing from a letter or digit on, or any other single character.  What is not notable
+# changes nothing in the middle of a line, but for the ends of sentences.
+_QUIET = "[^" + re.escape("".join(sorted(NOTABLE))) + "]"
+_PHRASES = re.compile(r"[^\W_]" + _QUIET + r"*|.", re.DOTALL)
+# Some pictures are digits to Unicode, but behind a full stop they belong to the sentence.
+_WORDS = re.compile(r"[^\W_\U0001f000-\U0001faff]+|.", re.DOTALL)
+_FENCE = re.compile(r"`{3,}|~{3,}")
+
+
+@frozen(slots=True)
+class Run:
+    """Characters of a segment, from `offset` on, that follow each other in the stream too."""
+
+    offset: int
+    start: int
+
+
+@frozen(slots=True)
+class Segment:
+    """Text cut at a boundary, with where it came from."""
+
+    text: str
+    runs: tuple[Run, ...]
+    fence: str = ""
+    """The run that opened the fence in which it begins, if an earlier segment did."""
+    torn: bool = False
+    """Ends with formatting open that the next segment goes on with."""
+    mid_line: bool = False
+    """Begins in a line that an earlier segment began, so what stands there begins no fence."""
+    ahead: str = ""
+    """What was known of the text behind it when it was torn."""
+    cut_off: bool = False
+    """The reply ends here and is not complete."""
+
+    @property
+    def trail(self) -> Trail:
+        """Where each character stood in the stream."""
+        ends = [run.offset for run in self.runs[1:]] + [len(self.text)]
+        runs = zip(self.runs, ends, strict=True)
+        return [(run.start, end - run.offset) for run, end in runs if run.offset < end]
+
+
+class Buffer:
+    """The text between the lexer and delivery.
+
+    Args:
+        degree: Where segments end; see `Boundaries`.
+        prose_max: Cut prose about here when no boundary comes.
+        code_max: Cut a fence here.
+        token_max: The longest link or the like that is worth waiting for: a message's length.
+    """
+
+    __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence", "_full", "_mid_line",
+                 "_opened_in", "_parts", "_pieces", "_prose_max", "_runs", "_shift", "_ticks",
+                 "_token_max", "ready")  # fmt: skip
+
+    def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
+        self.ready: deque[Segment] = deque()
+        self._degree = degree
+        self._pieces = _WORDS if degree == SENTENCES else _PHRASES
+        self._prose_max = AGGREGATE_MAX if degree == AGGREGATED else prose_max
+        self._code_max = AGGREGATE_MAX if degree == AGGREGATED else code_max
+        self._token_max = token_max
+        self._boundaries = Boundaries(degree)
+        self._parts: list[str] = []
+        self._runs: list[Run] = []  # offsets count from the stream's first visible character
+        self._shift: int | None = None  # what the last run adds to positions, if it stood somewhere
+        self._base = 0  # position of the first character held
+        self._fence = ""  # the run that opened a fence which is open
+        self._opened_in = ""  # ...and that which was open when the text held began
+        self._ticks = 0  # what closes the code span in which the text held begins
+        self._mid_line = False  # the text held begins in the middle of a line
+        self._full = 0  # position at which a cut is forced
+        self._set_full()
+
+    def __len__(self) -> int:
+        return self._boundaries.at - self._base
+
+    @property
+    def pending(self) -> Segment:
+        """The text that is held, as if it were a segment."""
+        runs = self._shifted(self._runs) or (Run(0, 0),)  # before the first character
+        return Segment(self._join(), runs, self._opened_in, mid_line=self._mid_line)
+
+    @property
+    def in_code(self) -> bool:
+        """Whether a fence is open."""
+        return self._fence != ""
+
+    def add(self, text: str, start: int) -> None:
+        """Hold prose, some at least, that stood at *start* in the stream."""
+        boundaries = self._boundaries
+        if start - boundaries.at != self._shift:
+            self._note(start)
+        # In the middle of a line, short of the limit, plain writing can cut nothing.
+        short = boundaries.at + len(text) < self._full
+        if short and NOTABLE.isdisjoint(text) and boundaries.pass_by(text):
+            self._parts.append(text)
+        else:
+            self._add_in_pieces(text)
+        if len(self._parts) > PARTS_MAX:
+            self._join()
+
+    def _add_in_pieces(self, text: str) -> None:
+        boundaries, pieces = self._boundaries, self._pieces
+        at = done = 0  # what was read of `text`, and what of it is in `_parts`
+        while at < len(text):
+            # No piece goes past a limit: a cut must not depend on where pieces end.
+            room = self._full - boundaries.at
+            found = pieces.match(text, at, at + max(room, 1))
+            assert found is not None
+            piece, at = found[0], found.end()
+            cut = boundaries.feed(piece) if len(piece) == 1 else boundaries.feed_phrase(piece)
+            if cut or boundaries.at >= self._full:
+                self._parts.append(text[done:at])
+                done = at
+                self._cut(cut)
+        self._parts.append(text[done:])
+
+    def add_code(self, text: str, start: int) -> None:
+        """Hold characters of an open fence."""
+        self._note(start)
+        while text:
+            room = self._full - self._boundaries.at
+            part, text = text[:room], text[room:]
+            self._parts.append(part)
+            self._boundaries.feed_code(len(part))
+            if self._boundaries.at >= self._full:
+                self._force()
+        if len(self._parts) > PARTS_MAX:
+            self._join()
+
+    def open_code(self, text: str, start: int) -> None:
+        """Begin a fence with its opening line."""
+        self._cut(self._boundaries.open_fence())
+        # Whoever says that a fence begins here has seen a line begin.
+        self._mid_line = self._mid_line and len(self) > 0
+        self._fence = _opening_run(text)
+        self._set_full()
+        self.add_code(text, start)
+
+    def close_code(self, text: str, start: int) -> None:
+        """End the fence with its closing line."""
+        self.add_code(text, start)
+        self._fence = ""
+        self._boundaries.close_fence()
+        self._set_full()
+
+    def settle(self) -> None:
+        """No visible text follows for a while: let go of what is complete."""
+        self._cut(self._boundaries.settle())
+
+    def rest(self, *, cut_off: bool = False) -> list[Segment]:
+        """Give up everything, complete or not; *cut_off*: the reply should have gone on."""
+        self._cut(self._boundaries.finish())
+        self._release(self._boundaries.at, torn=False)
+        segments = list(self.ready)
+        self.ready.clear()
+        if cut_off and segments:
+            segments[-1] = evolve(segments[-1], cut_off=True)
+        return segments
+
+    def _note(self, start: int) -> None:
+        """Remember where in the stream the next character held stood."""
+        at = self._boundaries.at
+        if not self._runs or _goes_on(self._runs[-1], at) != start:
+            self._runs.append(Run(at, start))
+            self._shift = None if start == ADDED else start - at
+
+    def _cut(self, position: int) -> None:
+        if position > self._base:
+            self._ticks = 0  # no boundary is in a code span
+            self._release(position, torn=self._boundaries.holds.carries)
+        if self._boundaries.at >= self._full:
+            self._force()
+
+    def _force(self) -> None:
+        """The limit is reached: cut where it hurts least, or wait if nothing can be cut."""
+        while self._boundaries.at >= self._full:
+            offset = self._forced()
+            if not offset:
+                # Look again now and then: what is waited for may have come to its end.
+                size = min(len(self) + WINDOW_AFTER, self._token_max)
+                self._full = self._base + size
+                return
+            ahead = "" if self._fence else self._join()[offset:]
+            self._release(self._base + offset, torn=True, ahead=ahead)
+            self._boundaries.forced(self._base, self._join())
+
+    def _forced(self) -> int:
+        """How much of what is held to release, or 0 to wait."""
+        text = self._join()
+        candidate = self._boundaries.candidate
+        if self._fence:
+            return cut_code(text, self._code_max)
+        if candidate > self._base:
+            return candidate - self._base
+        cut = cut_prose(text, self._prose_max, self._token_max, self._ticks)
+        self._ticks = cut.ticks if cut.at else self._ticks
+        return cut.at
+
+    def _release(self, position: int, *, torn: bool, ahead: str = "") -> None:
+        text = self._join()
+        offset = position - self._base
+        if offset:
+            # The run that the cut falls into goes on behind it.
+            inside = [run for run in self._runs if run.offset < position]
+            runs = self._shifted(inside)
+            part, mid_line = text[:offset], self._mid_line
+            self.ready.append(Segment(part, runs, self._opened_in, torn, mid_line, ahead))
+            self._mid_line = text[offset - 1] not in "\r\n"
+            self._runs = [inside[-1], *(run for run in self._runs if run.offset >= position)]
+        self._parts = [text[offset:]]
+        self._base = position
+        self._opened_in = self._fence
+        self._set_full()
+
+    def _shifted(self, runs: list[Run]) -> tuple[Run, ...]:
+        """The same runs, with offsets into what is held."""
+        return tuple(
+            Run(max(run.offset - self._base, 0), _goes_on(run, max(run.offset, self._base)))
+            for run in runs
+        )
+
+    def _join(self) -> str:
+        text = "".join(self._parts)
+        self._parts = [text]
+        return text
+
+    def _set_full(self) -> None:
+        size = self._code_max if self._fence else self._prose_max + WINDOW_AFTER
+        self._full = self._base + size
+
+
+def _opening_run(line: str) -> str:
+    """The backticks or tildes of a fence's first line."""
+    found = _FENCE.search(line)
+    assert found is not None
+    return found[0]
+
+
+def _goes_on(run: Run, at: int) -> int:
+    """Where in the stream the character at position *at* stands if it belongs to *run*."""
+    return ADDED if run.start == ADDED else run.start + at - run.offset

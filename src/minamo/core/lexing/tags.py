@@ -1,0 +1,117 @@
+"""The tags that hide text, and how to tell that one is about to be written."""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+from minamo.core.limits import FENCE_INDENT_MAX, LIST_LEAD_MAX, TAG_MAX
+
+# Any of the family opens or closes any other: models mix them.
+_NAMES = {
+    "think": "think",
+    "thinking": "think",
+    "thought": "think",
+    "reasoning": "think",
+    "details": "details",
+}
+
+# Blanks are allowed around everything but directly behind `<` or `</`: "a < think" compares.
+# Attributes may stand after the name, one `prefix:` before it.
+_TAG = re.compile(
+    r"<(?P<close>/?)(?:[a-z][a-z0-9_.-]*:)?(?P<name>"
+    + "|".join(sorted(_NAMES, key=len, reverse=True))
+    + r")(?:[ \t\n]*|[ \t\n][^<>]*?)(?P<empty>/?)[ \t]*>",
+    re.IGNORECASE,
+)
+# What may still become one: every stage of writing a tag from the left.
+_UNFINISHED = re.compile(
+    r"</?(?:(?P<word>[a-z][a-z0-9_.-]*)?(?::(?P<after>[a-z]*))?)"
+    r"(?P<rest>[ \t\n/][^<>]*)?\Z",
+    re.IGNORECASE,
+)
+_STARTS = frozenset(name[:end] for name in _NAMES for end in range(len(name) + 1))
+
+
+@frozen(slots=True)
+class Tag:
+    """A complete tag: which family, and whether it opens, closes, or is empty (`<think/>`)."""
+
+    family: str
+    kind: str
+    """``opened``, ``closed`` or ``empty``."""
+    end: int
+    """Just past it in the text it was found in."""
+
+
+def tag_at(text: str, at: int) -> Tag | None:
+    """The tag that begins at *at*, if a complete one does."""
+    found = _TAG.match(text, at, at + TAG_MAX)
+    if found is None:
+        return None
+    kind = "closed" if found["close"] else "empty" if found["empty"] else "opened"
+    return Tag(_NAMES[found["name"].lower()], kind, found.end())
+
+
+def may_become_tag(text: str, at: int) -> bool:
+    """Tell whether the rest of *text* from *at* on could be the beginning of a tag."""
+    if len(text) - at >= TAG_MAX:
+        return False
+    found = _UNFINISHED.match(text, at)
+    if found is None:
+        return False
+    word, after, rest = found["word"] or "", found["after"], found["rest"]
+    name = (word if after is None else after).lower()
+    if rest is not None:
+        return name in _NAMES
+    # Without a colon the word may yet turn out to be the prefix.
+    return after is None or name in _STARTS
+
+
+_TAB = 4
+OUTSIDE = 3
+_ITEM = re.compile(r" *(?:[-*+]|\d{1,9}[.)])(?: {1,4}(?=\S)|\s*\Z)")
+
+
+class ListLines:
+    """A fold over the lines one sees; it keeps the beginning of the last until that is told."""
+
+    __slots__ = ("_lead", "room")
+
+    def __init__(self) -> None:
+        self._lead: str | None = ""
+        self.room = OUTSIDE
+        """The indent of a fence at most."""
+
+    def add(self, text: str) -> None:
+        """Take text as it is shown, in pieces of any size."""
+        lead = self._lead
+        if lead is None:
+            end = text.find("\n") + 1
+            if not end:
+                return
+            lead, text = "", text[end:]
+        *lines, last = text.split("\n")
+        for line in lines:
+            self._judge(lead + line)
+            lead = ""
+        lead += last
+        if len(lead) > LIST_LEAD_MAX or lead[:1].isalpha():
+            self._judge(lead)
+            self._lead = None
+        else:
+            self._lead = lead
+
+    def _judge(self, line: str) -> None:
+        line = line[:LIST_LEAD_MAX].expandtabs(_TAB)
+        item = _ITEM.match(line)
+        if item is not None:
+            self.room = min(item.end() + OUTSIDE, FENCE_INDENT_MAX)
+        elif line and not line[0].isspace():
+            self.room = OUTSIDE  # a paragraph of its own
+
+
+def width(indent: str) -> int:
+    """How many columns blanks and tabs take up."""
+    return len(indent.expandtabs(_TAB))

@@ -1,0 +1,97 @@
+"""The charts for the page: pictures without their style, and the style in a file of its own.
+
+The page allows no style inside a document, and it has a switch for light and dark.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from attrs import field, frozen
+
+from minamo.errors import ChartError
+from minamo.machine import Row, chart_names, load, to_svg
+from minamo.machine.svg.render import DARK, LIGHT, RULES
+
+_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
+
+
+@frozen(slots=True)
+class PageFile:
+    """One file."""
+
+    body: bytes = field(repr=False)
+    type: str
+
+
+def page_files() -> dict[str, PageFile]:
+    """All of them by name; there are no folders."""
+    out = {}
+    for one in (files("minamo.inspect") / "page").iterdir():
+        kind = _TYPES.get(f".{one.name.rpartition('.')[2]}")
+        if kind is not None:
+            out[one.name] = PageFile(one.read_bytes(), kind)
+    return out
+
+
+_STYLE = re.compile(r"<style>.*?</style>\n", re.DOTALL)
+
+
+@lru_cache(maxsize=1)
+def chart_list() -> list[dict[str, Any]]:
+    """The charts there are, with what the page asks of them; a broken one is left out."""
+    out = []
+    for name in chart_names():
+        try:
+            chart = load(name)
+        except ChartError:
+            continue
+        states = {
+            one.id: {"parent": one.parent, "about": " ".join(one.about.split())}
+            for one in chart.states.values()
+        }
+        rows = {
+            one.index: {"by": _trigger(one), "about": " ".join(one.about.split()), "line": one.line}
+            for one in chart.rows
+        }
+        out.append({"name": chart.name, "file": chart.file, "states": states, "rows": rows})
+    return out
+
+
+def _trigger(row: Row) -> str:
+    guard = f" [{row.guard}]" if row.guard else ""
+    return (f"by {', '.join(row.events)}" if row.events else "at once") + guard
+
+
+@lru_cache(maxsize=16)
+def chart_svg(name: str) -> str | None:
+    """The picture of a chart, to be set into a page that has `chart_style`."""
+    if name not in chart_names():
+        return None
+    return _STYLE.sub("", to_svg(load(name)))
+
+
+@lru_cache(maxsize=1)
+def chart_style() -> str:
+    """The colours of the pictures; the page says which by `data-theme`."""
+    lines = [
+        _block(":root .chart", LIGHT),
+        _block(':root[data-theme="dark"] .chart', DARK),
+    ]
+    for selectors, rule in RULES:
+        scoped = ",".join(f".chart {selector}" for selector in selectors.split(","))
+        lines.append(f"{scoped}{{{rule}}}")
+    return "\n".join(lines)
+
+
+def _block(selector: str, colours: dict[str, str]) -> str:
+    inside = ";".join(f"--{name}:{colour}" for name, colour in colours.items())
+    return f"{selector}{{{inside}}}"

@@ -1,0 +1,292 @@
+"""Why is a character shown, or not?  For each one: its place, its chunk, and the state it met.
+
+The truth is the core's own: the ledger's spans, the captured blocks, and the trail of every batch
+that was fitted.  This file only lays them side by side.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Literal, TypeVar
+
+from attrs import frozen
+
+from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.spans import ADDED, Dropped, Trail
+from minamo.core.captures import Block
+from minamo.core.limits import SPANS_MAX
+from minamo.inspect.tracks import Read, Tracks
+
+#: Why a character of the reply is not in the channel, by the name the ledger uses.
+HIDDEN: Mapping[str, str] = {
+    "marker": "A tag such as <think>. It says where text goes and is not text itself.",
+    "summary": "The title of a details block. Only what is inside is kept.",
+    "seam": "White space at the edge of a message. Discord would trim it too.",
+    "blank": "Nothing but white space, and Discord takes no blank message.",
+    "prefill_echo": "The model repeated its prefill, which is shown once.",
+    "speaker_guard": "The model began to speak for somebody else; the reply ends before that.",
+    "overlap": "The provider repeated the end of its last chunk.",
+    "surrogate": "Half a character whose other half never came.",
+    "humanize": "Left out for a human touch (degree 3).",
+    "stop": "Somebody stopped the reply before this was sent.",
+    "follow_up": "A newer message took this reply's place before this was sent.",
+    "killed": "An operator ended the reply at once.",
+    "limit": "The reply had used up what it may send or keep.",
+    "undelivered": "Discord refused a message, so there was nowhere left to send this.",
+    "late": "It came after the outcome was decided.",
+    "clean.line_end": "CR and CRLF are written as a line feed.",
+    "clean.invisible": "A character that nobody can see and that can hide things.",
+    "clean.template": "A mark of the model's chat template that leaked.",
+    "clean.system_leak": "A leaked instruction in brackets.",
+    "clean.own_name": "The bot's own name as a label in front of the reply.",
+    "clean.blank_lines": "One blank line is enough.",
+    "clean.masked_link": "Rewritten so that the reader sees where a link leads.",
+    "clean.mention": "Replaced by a real mention.",
+    "clean.fence": "Written as Discord's own three backticks, or an empty fence at the end.",
+    "clean.table": "Discord draws no tables; this one was redrawn.",
+    "suppress_text_output": "This stream shows nothing on purpose; the text is in its result.",
+    "cancelled": "The program around the stream was cancelled.",
+    "closed": "The bot was shutting down.",
+    "spans": "The books of this stream are full; only the counts went on.",
+    "unknown": "The books do not say. That would be a fault: please report it with the trace.",
+}
+
+#: Why a character is in the channel that the model did not write.
+ADDITIONS: Mapping[str, str] = {
+    "closer": "Closes formatting that would run into the next message.",
+    "reopened": "Opens again what the message before had to close.",
+    "header": "The head of a table, repeated because it was cut in two.",
+    "fence": "Discord's own three backticks, in place of another fence.",
+    "table": "Part of the drawing of a table.",
+    "break": "A zero-width break, so that backticks inside code do not end it.",
+    "reworded": "Put in by cleaning, by the prefill, or for a human touch.",
+    "clean.line_end": "A line feed in place of a CR.",
+    "clean.masked_link": "So that the reader sees where a link leads.",
+    "clean.mention": "A real mention, from the map of names.",
+}
+
+#: What it means to be in a place that needs no further reason.
+PLACES: Mapping[str, str] = {
+    "message": "It is part of the reply.",
+    "thought": "Kept as a thought; thoughts are never shown in the channel.",
+    "details": "Kept as details, for memory; they are not shown in the channel.",
+    "held": "Not decided yet: it waits for the characters that follow.",
+    "growing": "Not final yet: this reply grows in place, and the channel may show this already.",
+    "open": "Inside a block that is still open.",
+    "future": "It had not come yet at this step.",
+}
+
+
+T = TypeVar("T")
+Kind = Literal["message", "thought", "details", "suppressed", "kept", "held", "unlisted"]
+
+
+@frozen(slots=True)
+class Place:
+    """Where a run of characters is."""
+
+    kind: Kind
+    """``kept``: nothing is shown on purpose; ``held``: not decided yet; ``unlisted``: the books
+    of this stream are full."""
+    index: int = 0
+    """Which message, thought or details, from 0."""
+    offset: int = 0
+    """Where in it the first character of the run stands."""
+    reason: str = ""
+    """Of what is suppressed."""
+
+
+@frozen(slots=True)
+class Fate:
+    """What became of the characters `start` up to `end`: one place, one chunk, one state."""
+
+    start: int
+    end: int
+    place: Place
+    chunk: int
+    """Which chunk brought them, from 0."""
+    state: str
+    """The leaf of the chart in which they were read; empty if they never were."""
+
+
+@frozen(slots=True)
+class Shown:
+    """A run of one message's characters: where they stood, or why they were added."""
+
+    offset: int
+    size: int
+    start: int
+    """`ADDED` if they never stood in the stream."""
+    reason: str = ""
+
+
+@frozen(slots=True)
+class Books:
+    """A copy of all that `fates` needs, so that another thread may read it."""
+
+    text: str
+    reads: tuple[Read, ...]
+    ends: tuple[int, ...]
+    batches: tuple[Batch, ...]
+    blocks: tuple[Block, ...]
+    spans: tuple[Dropped, ...]
+    ended: bool
+    keeps_all: bool
+    """Nothing is shown at all: `suppress_text_output`."""
+
+    @classmethod
+    def of(cls, tracks: Tracks) -> Books:
+        """The books of a stream as they are now."""
+        actions = tracks.stream.actions
+        return cls(
+            text=tracks.text,
+            reads=tuple(tracks.reads),
+            ends=tuple(tracks.ends),
+            batches=tuple(tracks.batches),
+            blocks=tuple(actions.captures.blocks),
+            spans=tuple(actions.ledger.spans),
+            ended=tracks.stream.ended,
+            keeps_all=actions.config.suppress_text_output,
+        )
+
+
+def messages(batches: Iterable[Batch]) -> list[list[Shown]]:
+    """For every message that was given out, where its characters came from."""
+    out: list[list[Shown]] = []
+    for batch in batches:
+        stood = _Stood(batch.trail)
+        for message in batch.fitted.messages[: batch.sent]:
+            runs: list[Shown] = []
+            at = 0
+            for piece in message.pieces:
+                if piece.start is None:
+                    runs.append(Shown(at, len(piece.text), ADDED, piece.reason))
+                    at += len(piece.text)
+                    continue
+                for start, size in stood.cut(piece.start, len(piece.text)):
+                    runs.append(Shown(at, size, start, "reworded" if start == ADDED else ""))
+                    at += size
+            out.append(runs)
+    return out
+
+
+def fates(books: Books) -> list[Fate]:
+    """What became of every character, in order and without a gap."""
+    size = len(books.text)
+    # A message that was given out and then lost is booked as suppressed too, and that is later.
+    booked = _filled(sorted(_booked(books), key=_start), size, None)
+    given = _filled(sorted(_given(books), key=_start), size, None)
+    reads = _filled([(r.start, r.end, r.state) for r in books.reads], size, "")
+    chunks = _filled(list(_chunks(books.ends)), size, max(len(books.ends) - 1, 0))
+    rest = _rest(books)
+    out: list[Fate] = []
+    at = i = j = k = m = 0
+    while at < size:
+        low, until, place = booked[i]
+        start, shown, message = given[j]
+        end = min(until, shown, reads[k][1], chunks[m][1])
+        if place is None:
+            low, place = (at, rest) if message is None else (start, message)
+        out.append(Fate(at, end, _moved(place, at - low), chunks[m][2], reads[k][2]))
+        i, j = i + (end == until), j + (end == shown)
+        k, m = k + (end == reads[k][1]), m + (end == chunks[m][1])
+        at = end
+    return _joined(out)
+
+
+def _joined(runs: Iterable[Fate]) -> list[Fate]:
+    """Neighbours that tell the same as one."""
+    out: list[Fate] = []
+    for one in runs:
+        last = out[-1] if out else one
+        same = out and (last.chunk, last.state) == (one.chunk, one.state)
+        if same and _moved(last.place, one.start - last.start) == one.place:
+            out[-1] = Fate(last.start, one.end, last.place, last.chunk, last.state)
+            continue
+        out.append(one)
+    return out
+
+
+def _start(run: tuple[int, int, Place | None]) -> int:
+    return run[0]
+
+
+def _moved(place: Place, by: int) -> Place:
+    if by == 0 or place.kind in ("suppressed", "kept", "held", "unlisted"):
+        return place
+    return Place(place.kind, place.index, place.offset + by, place.reason)
+
+
+def _rest(books: Books) -> Place:
+    if not books.ended:
+        return Place("held")
+    if books.keeps_all:
+        return Place("kept", reason="suppress_text_output")
+    return Place("unlisted", reason="spans" if len(books.spans) >= SPANS_MAX else "unknown")
+
+
+def _given(books: Books) -> Iterator[tuple[int, int, Place | None]]:
+    for index, runs in enumerate(messages(books.batches)):
+        for run in runs:
+            if run.start != ADDED:
+                yield run.start, run.start + run.size, Place("message", index, run.offset)
+
+
+def _booked(books: Books) -> Iterator[tuple[int, int, Place | None]]:
+    counts = {"think": 0, "details": 0}
+    for block in books.blocks:
+        index = counts[block.kind]
+        counts[block.kind] += 1
+        kind: Kind = "thought" if block.kind == "think" else "details"
+        at = 0
+        for start, size in block.trail:
+            yield start, start + size, Place(kind, index, at)
+            at += size
+    for span in books.spans:
+        yield span.start, span.end, Place("suppressed", reason=span.reason)
+
+
+def _chunks(ends: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    at = 0
+    for number, end in enumerate(ends):
+        if end > at:
+            yield at, end, number
+            at = end
+
+
+def _filled(runs: Sequence[tuple[int, int, T]], size: int, missing: T) -> list[tuple[int, int, T]]:
+    """*runs* without gaps from 0 to *size*; they are sorted and do not overlap."""
+    out: list[tuple[int, int, T]] = []
+    at = 0
+    for start, end, value in runs:
+        if start > at:
+            out.append((at, start, missing))
+        if end > at:
+            out.append((max(start, at), end, value))
+            at = end
+    if at < size:
+        out.append((at, size, missing))
+    return out
+
+
+class _Stood:
+    """A trail that can be asked for any part of it without walking all of it."""
+
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self._begins = [0, *accumulate(size for _, size in trail)]
+
+    def cut(self, offset: int, size: int) -> Iterator[tuple[int, int]]:
+        """Where *size* characters from *offset* on stood, as (start, size) runs."""
+        at = bisect_right(self._begins, offset) - 1
+        end = offset + size
+        while offset < end and at < len(self._trail):
+            start, length = self._trail[at]
+            skipped = offset - self._begins[at]
+            used = min(length - skipped, end - offset)
+            if used:
+                yield (ADDED if start == ADDED else start + skipped), used
+            offset += used
+            at += 1

@@ -1,0 +1,239 @@
+"""The routes of the page: its files, the live happenings, and whatever one may ask about."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import web
+
+from minamo.errors import BadTrace, MinamoError
+from minamo.inspect.access import HEADERS, ICON, Doors, is_unicode, told
+from minamo.inspect.assets import PageFile, chart_list, chart_style, chart_svg, page_files
+from minamo.inspect.explain import Books
+from minamo.inspect.hub import Hub, Page
+from minamo.inspect.recorder import Recorder
+from minamo.inspect.views import Actions, look_at_lines, of_books, words
+
+# A trace of a long reply has some hundred kilobytes.
+BODY_MAX = 8 * 1024 * 1024
+# What a person may write: Discord takes 2 000 characters, with a mention in front.
+TEXT_MAX = 1_900
+# So often a page hears from us when nothing happens, so that both notice a dead connection.
+PULSE_S = 15.0
+# At most so many happenings go to a page at a time; the rest goes right after.
+_AT_ONCE = 500
+
+Recorded = Callable[[web.Request, Recorder], Awaitable[web.Response]]
+
+
+class Site:
+    """One page and what is behind it."""
+
+    def __init__(self, hub: Hub, doors: Doors, actions: Actions | None) -> None:
+        self.hub = hub
+        self.doors = doors
+        self.actions = actions
+        self.closing = asyncio.Event()
+        self.files = page_files()
+
+    def application(self) -> web.Application:
+        """All routes, behind the doors."""
+        app = web.Application(client_max_size=BODY_MAX, middlewares=[self.doors.middleware()])
+        app.add_routes(
+            [
+                web.get("/", self.index),
+                web.get(ICON, self.icon),
+                web.get("/page/charts.css", self.chart_style),
+                web.get("/page/{name}", self.file),
+                web.get("/api/live", self.live),
+                web.get("/api/about", self.about),
+                web.get("/api/charts/{name}", self.chart),
+                web.get("/api/streams/{number}/trace", self.recorded(_trace)),
+                web.get("/api/streams/{number}/look", self.recorded(_look)),
+                web.get("/api/streams/{number}/why", self.recorded(_why)),
+                web.post("/api/look", self.look_at_body),
+                web.post("/api/say", self.say),
+                web.post("/api/stop", self.stop),
+                web.post("/api/press", self.press),
+            ]
+        )
+        return app
+
+    # What can be read.
+
+    async def index(self, _: web.Request) -> web.Response:
+        """The page itself."""
+        return _file(self.files["index.html"])
+
+    async def icon(self, _: web.Request) -> web.Response:
+        """The mark, for browsers that ask by themselves."""
+        return _file(self.files["mark.svg"])
+
+    async def file(self, request: web.Request) -> web.Response:
+        """A script, a style, a picture."""
+        found = self.files.get(request.match_info["name"])
+        return told(404, "there is no such file") if found is None else _file(found)
+
+    async def chart_style(self, _: web.Request) -> web.Response:
+        """The colours of the charts."""
+        return web.Response(text=chart_style(), content_type="text/css")
+
+    async def chart(self, request: web.Request) -> web.Response:
+        """The picture of a chart."""
+        # Drawing takes up to a second, once; replies must not wait for it.
+        name = request.match_info["name"].removesuffix(".svg")
+        svg = await asyncio.to_thread(chart_svg, name)
+        if svg is None:
+            return told(404, "there is no such chart")
+        return web.Response(text=svg, content_type="image/svg+xml")
+
+    async def about(self, _: web.Request) -> web.Response:
+        """What stays the same while the page is open."""
+        can = self.actions
+        prompts = [] if can is None else [{"title": p.title, "text": p.text} for p in can.prompts]
+        return web.json_response(
+            {
+                "charts": chart_list(),
+                "reasons": words(),
+                "may_act": can is not None,
+                "prompts": prompts,
+            }
+        )
+
+    async def live(self, request: web.Request) -> web.StreamResponse:
+        """Server-sent events: lists of happenings, as many at a time as there are."""
+        woken = asyncio.Event()
+        page = self.hub.join(woken.set)
+        if page is None:
+            return told(503, "too many pages look at once; close some")
+        response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        try:
+            await response.prepare(request)
+            await self._feed(page, woken, response)
+        except ConnectionError:
+            pass  # the page was closed
+        finally:
+            self.hub.leave(page)
+        return response
+
+    async def _feed(self, page: Page, woken: asyncio.Event, response: web.StreamResponse) -> None:
+        while not self.closing.is_set():
+            woken.clear()
+            events = page.take()
+            for at in range(0, len(events), _AT_ONCE):
+                data = json.dumps(events[at : at + _AT_ONCE], separators=(",", ":"))
+                await response.write(f"data: {data}\n\n".encode())
+            if not events and not await self._something(woken):
+                await response.write(b": still here\n\n")
+
+    async def _something(self, woken: asyncio.Event) -> bool:
+        """Wait for an event or the end; False if neither came for a while."""
+        waits = [asyncio.ensure_future(one.wait()) for one in (woken, self.closing)]
+        try:
+            first = asyncio.FIRST_COMPLETED
+            done, _ = await asyncio.wait(waits, timeout=PULSE_S, return_when=first)
+        finally:
+            for one in waits:
+                one.cancel()
+        return bool(done)
+
+    def recorded(self, what: Recorded) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """*what* for the stream that the address names."""
+
+        async def handler(request: web.Request) -> web.Response:
+            recorder = self.hub.find(request.match_info["number"])
+            if recorder is None:
+                return told(404, "that stream is forgotten")
+            return await what(request, recorder)
+
+        return handler
+
+    async def look_at_body(self, request: web.Request) -> web.Response:
+        """Look at a trace from a file."""
+        try:
+            return await _looked((await request.read()).decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            return told(400, "that file is not UTF-8 text, so it is no trace")
+
+    # What can be done.
+
+    async def say(self, request: web.Request) -> web.Response:
+        """Write into the channel."""
+        text = (await _body(request)).get("text")
+        if not isinstance(text, str) or not text.strip() or len(text) > TEXT_MAX:
+            return told(400, f"write 1 to {TEXT_MAX} characters")
+        if not is_unicode(text):
+            return told(400, "half a pair of surrogates is no text")
+        return await self._act(lambda can: can.say(text))
+
+    async def stop(self, _: web.Request) -> web.Response:
+        """Stop the reply."""
+        return await self._act(lambda can: can.stop())
+
+    async def press(self, request: web.Request) -> web.Response:
+        """Press a button."""
+        body = await _body(request)
+        message, button = str(body.get("message")), str(body.get("button"))
+        if not is_unicode(message + button):
+            return told(400, "there is no such button")
+        return await self._act(lambda can: can.press(message, button))
+
+    async def _act(self, what: Callable[[Actions], Awaitable[None]]) -> web.Response:
+        if self.actions is None:
+            return told(403, "this page only looks")
+        try:
+            await what(self.actions)
+        except MinamoError as error:
+            return told(400, str(error))
+        return web.json_response({"done": True})
+
+
+async def _trace(_: web.Request, recorder: Recorder) -> web.Response:
+    """The stream as a file to keep."""
+    name = f"minamo-{recorder.id}.jsonl"
+    return web.Response(
+        text=recorder.trace(),
+        content_type="application/jsonl",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+async def _look(_: web.Request, recorder: Recorder) -> web.Response:
+    """Replay what was recorded so far."""
+    return await _looked(recorder.trace(), unfinished=not recorder.stream.ended)
+
+
+async def _why(_: web.Request, recorder: Recorder) -> web.Response:
+    """Where the characters of a stream really went, also while it runs."""
+    books = Books.of(recorder.tracks)
+    # In another thread, as in `_looked`: the bot goes on meanwhile.
+    text = await asyncio.to_thread(lambda: json.dumps(of_books(books)))
+    return web.Response(text=text, content_type="application/json")
+
+
+async def _looked(trace: str, *, unfinished: bool = False) -> web.Response:
+    def work() -> str:
+        return json.dumps(look_at_lines(trace.split("\n"), unfinished=unfinished))
+
+    try:
+        text = await asyncio.to_thread(work)
+    except BadTrace as error:
+        return told(400, str(error))
+    return web.Response(text=text, content_type="application/json")
+
+
+async def _body(request: web.Request) -> Mapping[str, Any]:
+    # Not `request.json`: it believes whatever encoding the request names.
+    with suppress(ValueError, RecursionError):
+        body = json.loads(await request.read())
+        if isinstance(body, dict):
+            return body
+    return {}
+
+
+def _file(found: PageFile) -> web.Response:
+    return web.Response(body=found.body, content_type=found.type, charset="utf-8")

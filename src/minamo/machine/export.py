@@ -1,0 +1,269 @@
+"""Write a chart as a page: the picture, every row, and every pair of state and event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from xml.etree import ElementTree as ET
+
+from minamo.machine.model import Chart, Row, State
+
+
+def trigger(row: Row) -> str:
+    """What sets the row off: its events and guard."""
+    parts = [", ".join(row.events)] if row.events else []
+    if row.guard:
+        parts.append(f"[{row.guard}]")
+    return " ".join(parts)
+
+
+def label(row: Row) -> str:
+    """The row as statecharts write it: ``event [guard] / action, action``."""
+    actions = f"/ {', '.join(row.actions)}" if row.actions else ""
+    return " ".join(part for part in (trigger(row), actions) if part)
+
+
+def grouped(chart: Chart) -> dict[tuple[str, str], list[Row]]:
+    """The rows that have a target, by source and target, in document order."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in chart.rows:
+        if row.target is not None:
+            groups.setdefault((row.source, row.target), []).append(row)
+    return groups
+
+
+def entered_by_default(chart: Chart) -> frozenset[str]:
+    """The compound states whose initial child matters: something leads to them as a whole."""
+    targets = {row.target for row in chart.rows} | {chart.initial}
+    found = set()
+    for state in chart.states.values():  # parents come first
+        above = state.parent
+        default = above in found and chart.states[above].initial == state.id if above else False
+        if state.children and (state.id in targets or default):
+            found.add(state.id)
+    return frozenset(found)
+
+
+_BREAK = "<br/>"
+
+
+def to_mermaid(chart: Chart, *, lit: str | None = None) -> str:
+    """The Mermaid source of *chart*; *lit* names a leaf to highlight."""
+    lines = ["stateDiagram-v2", f"  [*] --> {chart.initial}"]
+    for state in chart.top:
+        lines += _mermaid_state(chart, state, "  ")
+    for (source, target), rows in grouped(chart).items():
+        # Most labels are short; stacked on one arrow they read better than as a bundle.
+        words = _BREAK.join(label(row) for row in rows)
+        lines.append(f"  {source} --> {target}" + (f" : {words}" if words else ""))
+    if lit is not None:
+        lines += ["  classDef lit fill:#1d9bf0,color:#ffffff,stroke:#0b5f99", f"  class {lit} lit"]
+    return "\n".join(lines) + "\n"
+
+
+def _mermaid_state(chart: Chart, state: State, indent: str) -> Iterator[str]:
+    stays = [label(row) for row in state.rows if row.target is None]
+    if state.children:
+        yield f"{indent}state {state.id} {{"
+        if state.id in entered_by_default(chart):
+            yield f"{indent}  [*] --> {state.initial}"
+        for child in state.children:
+            yield from _mermaid_state(chart, chart.states[child], indent + "  ")
+        yield f"{indent}}}"
+        # A box has no room for text of its own, so what leaves it where it is becomes a note.
+        for kind, actions in (("entry", state.enter), ("exit", state.exit)):
+            stays += [f"{kind} / {action}" for action in actions]
+        if stays:
+            yield f"{indent}note right of {state.id}"
+            yield from (f"{indent}  {words}" for words in stays)
+            yield f"{indent}end note"
+        return
+    # The first description takes the place of the name, so the name goes first.
+    yield f"{indent}{state.id} : {state.id}"
+    for kind, actions in (("entry", state.enter), ("exit", state.exit)):
+        yield from (f"{indent}{state.id} : {kind} / {action}" for action in actions)
+    yield from (f"{indent}{state.id} : {words}" for words in stays)
+    if state.final:
+        yield f"{indent}{state.id} --> [*]"
+
+
+def to_markdown(chart: Chart) -> str:
+    """The diagrams page of *chart*."""
+    lines = [
+        f"# {chart.name}",
+        "",
+        f"Generated from `statecharts/{chart.file}` by `make diagrams`; not edited by hand.",
+        "",
+        chart.about,
+        "",
+        f"![{chart.name}]({chart.name}.svg)",
+        "",
+        *_states(chart),
+        *_rows(chart),
+        *_matrix(chart),
+        *_glossary("Events", chart.events),
+        *_glossary("Guards", chart.guards),
+        *_glossary("Actions", chart.actions),
+        "## The same as Mermaid",
+        "",
+        "```mermaid",
+        to_mermaid(chart).rstrip("\n"),
+        "```",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _states(chart: Chart) -> Iterator[str]:
+    yield from ("## States", "")
+    for state in chart.states.values():
+        depth = sum(1 for _ in chart.lineage(state.id)) - 1
+        marks = [
+            mark for mark, on in (("final", state.final), ("transient", state.transient)) if on
+        ]
+        kind = f" ({', '.join(marks)})" if marks else ""
+        words = f": {state.about}" if state.about else ""
+        yield f"{'  ' * depth}- **{state.id}**{kind}{words}"
+    yield ""
+
+
+def _rows(chart: Chart) -> Iterator[str]:
+    yield from ("## Rows", "", "Tried from the inside out, and from top to bottom.", "")
+    head = ("#", "in", "event", "guard", "actions", "to", "why")
+    yield from _table(head, map(_markdown_row, chart.rows))
+    entries = [state for state in chart.states.values() if state.enter or state.exit]
+    if entries:
+        yield from _table(
+            ("state", "on entry", "on exit"),
+            ((s.id, _code(s.enter), _code(s.exit)) for s in entries),
+        )
+
+
+def _markdown_row(row: Row) -> tuple[str, ...]:
+    return (
+        str(row.index),
+        row.source,
+        _code(row.events) or "*at once*",
+        f"`{row.guard}`" if row.guard else "",
+        _code(row.actions),
+        row.target or "*stays*",
+        row.about,
+    )
+
+
+def _matrix(chart: Chart) -> Iterator[str]:
+    """One line per event, one column per leaf: handled by which rows, or ignored why."""
+    yield from ("## Every state and every event", "")
+    yield "A number is the row that is tried; a letter the reason why nothing happens."
+    yield ""
+    leaves = _columns(chart)
+    reasons: dict[str, str] = {}
+    cells = [
+        [f"`{event}`", *(_cell(chart, leaf, event, reasons) for leaf in leaves)]
+        for event in chart.events
+    ]
+    yield from _table(("event", *(_heading(column) for column in leaves.values())), cells)
+    yield from (f"- **{mark}** {reason}" for reason, mark in reasons.items())
+    yield ""
+
+
+def _columns(chart: Chart) -> dict[str, list[State]]:
+    """The leaves, those that treat every event alike in one column."""
+    columns: dict[str, list[State]] = {}
+    for leaf in chart.leaves:
+        for first in columns:
+            if all(_same(chart, first, leaf.id, event) for event in chart.events):
+                columns[first].append(leaf)
+                break
+        else:
+            columns[leaf.id] = [leaf]
+    return columns
+
+
+def _same(chart: Chart, one: str, other: str, event: str) -> bool:
+    return chart.rows_for(one, event) == chart.rows_for(other, event) and (
+        chart.reason_ignored(one, event) == chart.reason_ignored(other, event)
+    )
+
+
+def _heading(leaves: list[State]) -> str:
+    return "<br>".join(leaf.id for leaf in leaves)
+
+
+def _cell(chart: Chart, leaf: str, event: str, reasons: dict[str, str]) -> str:
+    rows = [] if chart.states[leaf].transient else chart.rows_for(leaf, event)
+    parts = []
+    for row in rows:
+        parts.append(str(row.index))
+        if not row.guard:
+            return " ".join(parts)  # what stands behind an open row is never tried
+    reason = chart.reason_ignored(leaf, event)
+    return " ".join([*parts, reasons.setdefault(reason, _letters(len(reasons)))])
+
+
+def _letters(number: int) -> str:
+    """a, b, ... z, aa, ab, ..."""
+    head, tail = divmod(number, 26)
+    return (_letters(head - 1) if head else "") + chr(ord("a") + tail)
+
+
+def _glossary(title: str, words: Mapping[str, str]) -> Iterator[str]:
+    if words:
+        yield from (f"## {title}", "")
+        prose = ((f"`{name}`", meaning.replace("<", "&lt;")) for name, meaning in words.items())
+        yield from _table(("name", "meaning"), prose)
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+    yield ""
+
+
+_SCXML = "http://www.w3.org/2005/07/scxml"
+_OURS = "urn:minamo:actions"
+
+
+def to_scxml(chart: Chart) -> str:
+    """The SCXML document of *chart*."""
+    root = ET.Element(
+        "scxml",
+        {
+            "xmlns": _SCXML,
+            "xmlns:minamo": _OURS,
+            "version": "1.0",
+            "name": chart.name,
+            "initial": chart.initial,
+        },
+    )
+    for state in chart.top:
+        _scxml_state(chart, root, state)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _scxml_state(chart: Chart, parent: ET.Element, state: State) -> None:
+    element = ET.SubElement(parent, "final" if state.final else "state", {"id": state.id})
+    if state.initial:
+        element.set("initial", state.initial)
+    for name, actions in (("entry", state.enter), ("exit", state.exit)):
+        if actions:
+            element.set(f"minamo:{name}", " ".join(actions))
+    for row in state.rows:
+        _scxml_row(element, row)
+    for child in state.children:
+        _scxml_state(chart, element, chart.states[child])
+
+
+def _scxml_row(parent: ET.Element, row: Row) -> None:
+    attributes = {
+        "event": " ".join(row.events),
+        "cond": row.guard,
+        "target": row.target or "",
+        "minamo:on": " ".join(row.actions),
+    }
+    ET.SubElement(parent, "transition", {key: v for key, v in attributes.items() if v})

@@ -1,0 +1,258 @@
+"""Where the boxes and labels of a chart go: from the leaves outwards, the best of a few shapes.
+
+Every compound state is arranged in several ways, a few of which are kept: a tall one, a square
+one and a wide one.  The state around it tries them all, and the chart takes what fits a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice, product
+
+from attrs import field, frozen
+
+from minamo.machine.model import Chart, Row, State
+from minamo.machine.svg.picture import (
+    INSET,
+    LEADING,
+    PITCH,
+    TITLE_BAND,
+    TITLE_PX,
+    Box,
+    Label,
+    Line,
+    Note,
+    Point,
+    Rect,
+    block,
+    ceil,
+    line_width,
+    notes,
+    width,
+    words,
+    wrap,
+)
+from minamo.machine.svg.placement import Placed, Tie, Tile, arrangements
+
+
+@frozen(slots=True)
+class Link:
+    """One arrow: all rows from `source` to `target`, or an initial mark if there is none."""
+
+    source: str
+    target: str
+    rows: tuple[Row, ...]
+    home: str | None
+    """The innermost state that holds both ends; None for the chart itself."""
+    a: str
+    b: str
+    """The children of `home` in which the arrow begins and ends; '' for `home` itself."""
+
+
+def links(chart: Chart) -> list[Link]:
+    """All arrows of *chart*, in document order, initial marks last."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in chart.rows:
+        if row.target is not None:
+            groups.setdefault((row.source, row.target), []).append(row)
+    out = [_link(chart, source, target, rows) for (source, target), rows in groups.items()]
+    defaults = {chart.initial} | {target for _, target in groups}
+    marks = [Link("", chart.initial, (), None, "", chart.initial)]
+    for state in chart.states.values():
+        # Parents come before children, so one pass finds all that are entered by default.
+        if state.initial is not None and state.id in defaults:
+            defaults.add(state.initial)
+            marks.append(Link("", state.initial, (), state.id, "", state.initial))
+    return out + marks
+
+
+def _link(chart: Chart, source: str, target: str, rows: list[Row]) -> Link:
+    above = [state.id for state in chart.lineage(source)]
+    over = [state.id for state in chart.lineage(target)]
+    if source == target:
+        return Link(source, target, tuple(rows), chart.states[source].parent, source, target)
+    while above and over and above[-1] == over[-1]:
+        above.pop()
+        over.pop()
+    home = chart.states[(above or over)[-1]].parent
+    return Link(
+        source, target, tuple(rows), home, above[-1] if above else "", over[-1] if over else ""
+    )
+
+
+LEAF_CHARS = (34, 48)
+"""A leaf with long rows is offered narrow and wide."""
+ACROSS_CHARS = 32
+"""Labels between columns are narrow, because every column pays for the widest..."""
+DOWN_CHARS = 66
+"""...those between bands may be long, because there it is height that costs."""
+MARGIN = 30
+"""Between a box and what is in it, and around the picture."""
+HEAD_GAP = 20
+"""Between a compound's own text and its children."""
+DOT = 20
+PAGE = (1300, 1200)
+"""The picture is laid out to be legible when it is shown this wide."""
+# Width to height of the shapes a compound state offers to the state around it.
+_SHAPES = ((6, 10), (12, 10), (24, 10))
+# How many combinations of children's shapes are tried at most.
+_TRIES = 16
+
+
+@frozen(slots=True)
+class Shape:
+    """One way to draw a state and all that is in it."""
+
+    w: int
+    h: int
+    notes: tuple[Note, ...] = ()
+    head: Rect | None = None
+    inside: Placed | None = None
+    children: Mapping[str, Shape] = field(factory=dict)
+    anchors: Mapping[str, Point] = field(factory=dict)
+    wire: int = 0
+
+
+@frozen(slots=True)
+class Layout:
+    """Boxes and labels with their places; `spots` has one for each link."""
+
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+    links: tuple[Link, ...]
+    spots: tuple[Label, ...]
+
+
+def layout(chart: Chart, top: int) -> Layout:
+    """Place everything but the arrows, below a heading of *top* pixels."""
+    joins = links(chart)
+    shape = min(_shapes(chart, joins, None), key=lambda s: _misfit(s, PAGE))
+    boxes: list[Box] = []
+    spots: dict[int, Label] = {}
+    _flatten(chart, joins, shape, None, (0, top), boxes, spots)
+    return Layout(
+        shape.w,
+        shape.h + top,
+        tuple(boxes),
+        tuple(joins),
+        tuple(spots[n] for n in range(len(joins))),
+    )
+
+
+def _misfit(shape: Shape, page: Point) -> int:
+    """How much too large a shape is for a page; long arrows count a little."""
+    return max(shape.w * 1000 // page[0], shape.h * 1000 // page[1]) + shape.wire // 40
+
+
+def _shapes(chart: Chart, joins: Sequence[Link], home: str | None) -> list[Shape]:
+    children = _children(chart, home)
+    if home is not None and not children:
+        return _leaves(chart.states[home])
+    offers = [_shapes(chart, joins, child) for child in children]
+    ties = [_tie(link, n) for n, link in enumerate(joins) if link.home == home]
+    found: list[Shape] = []
+    for pick in islice(product(*offers), _TRIES):
+        inner = dict(zip(children, pick, strict=True))
+        tiles = [_tile(key, shape) for key, shape in inner.items()]
+        found += [_compound(chart, home, placed, inner) for placed in arrangements(tiles, ties)]
+    if home is None:
+        return found
+    best = [min(found, key=lambda s: _misfit(s, (100 * a, 100 * b))) for a, b in _SHAPES]
+    return [shape for n, shape in enumerate(best) if shape not in best[:n]]
+
+
+def _children(chart: Chart, home: str | None) -> tuple[str, ...]:
+    return tuple(s.id for s in chart.top) if home is None else chart.states[home].children
+
+
+def _leaves(state: State) -> list[Shape]:
+    found: list[Shape] = []
+    for chars in LEAF_CHARS:
+        written = notes(state, chars)
+        w, h = _text_size(state, written)
+        shape = Shape(w, h, written, anchors={state.id: (w // 2, h // 2)})
+        # Worth having only if it saves more than a line.
+        if not found or h < found[0].h - 2 * LEADING:
+            found.append(shape)
+    return found
+
+
+def _text_size(state: State, written: Sequence[Note]) -> Point:
+    lines = [line for note in written for line in note.lines]
+    w = max([width(state.id, TITLE_PX), *(line_width(line) for line in lines)]) + 2 * INSET
+    return ceil(w), ceil(TITLE_BAND + (len(lines) * LEADING + 6 if lines else 4))
+
+
+def _tie(link: Link, key: int) -> Tie:
+    across, down = _lines(link, ACROSS_CHARS), _lines(link, DOWN_CHARS)
+    blank = (PITCH, PITCH) if link.rows else (DOT, DOT)
+    return Tie(
+        key,
+        link.a,
+        link.b,
+        (link.source, link.target),
+        block(across) if across else blank,
+        block(down) if down else blank,
+    )
+
+
+def _lines(link: Link, chars: int) -> tuple[Line, ...]:
+    return tuple(line for row in link.rows for line in wrap(words(row), chars))
+
+
+def _tile(key: str, shape: Shape) -> Tile:
+    title = ceil(width(key, TITLE_PX)) + 4 * PITCH
+    return Tile(key, shape.w, shape.h, shape.anchors, shape.inside is None, title)
+
+
+def _compound(chart: Chart, home: str | None, placed: Placed, inner: Mapping[str, Shape]) -> Shape:
+    """Draw a box around what was placed, with room for its own title and rows."""
+    # The heading of the picture is margin enough above the chart itself.
+    head = Rect(0, 0, 0, PITCH - HEAD_GAP)
+    written: tuple[Note, ...] = ()
+    if home is not None:
+        state = chart.states[home]
+        written = notes(state, max(LEAF_CHARS[0], placed.w * 10 // 72))
+        head = Rect(0, 0, *_text_size(state, written))
+    w = max(placed.w + 2 * MARGIN, head.w + 2 * PITCH)
+    h = head.h + placed.h + MARGIN + HEAD_GAP
+    dx, dy = (w - placed.w) // 2 // PITCH * PITCH, head.h + HEAD_GAP
+    anchors: dict[str, Point] = {} if home is None else {home: (w // 2, h // 2)}
+    for key, shape in inner.items():
+        rect = placed.tiles[key]
+        for name, (x, y) in shape.anchors.items():
+            anchors[name] = (rect.x + dx + x, rect.y + dy + y)
+    shifted = Placed(
+        placed.w,
+        placed.h,
+        {key: rect.moved(dx, dy) for key, rect in placed.tiles.items()},
+        {key: (rect.moved(dx, dy), down) for key, (rect, down) in placed.labels.items()},
+        placed.wire,
+    )
+    wire = placed.wire + sum(shape.wire for shape in inner.values())
+    return Shape(w, h, written, head, shifted, inner, anchors, wire)
+
+
+def _flatten(
+    chart: Chart,
+    joins: Sequence[Link],
+    shape: Shape,
+    home: str | None,
+    corner: Point,
+    boxes: list[Box],
+    spots: dict[int, Label],
+) -> None:
+    """Turn a shape into boxes and labels at their final places."""
+    if shape.inside is None:
+        return
+    depth = 0 if home is None else sum(1 for _ in chart.lineage(home))
+    for n, (rect, down) in shape.inside.labels.items():
+        lines = _lines(joins[n], DOWN_CHARS if down else ACROSS_CHARS)
+        spots[n] = Label(rect.moved(*corner), lines, depth, down)
+    for key, rect in shape.inside.tiles.items():
+        child = shape.children[key]
+        place = rect.moved(*corner)
+        head = child.head and child.head.moved(place.x, place.y)
+        boxes.append(Box(key, depth + 1, place, child.notes, head))
+        _flatten(chart, joins, child, key, (place.x, place.y), boxes, spots)

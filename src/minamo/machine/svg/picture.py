@@ -1,0 +1,185 @@
+"""What is written in the picture of a chart, cut into lines, and how much room it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import frozen
+
+from minamo.machine.model import Row, State
+
+TEXT_PX = 12
+TITLE_PX = 13
+LEADING = 16
+TITLE_BAND = 26
+"""The height of a box's title line."""
+INSET = 12
+"""Between the edge of a box or label and its text."""
+INDENT = "  "
+"""A row that needs a second line continues under its first, indented."""
+
+
+def width(text: str, px: int = TEXT_PX) -> int:
+    """How many pixels *text* needs, rounded up."""
+    # A letter of any monospaced face in use is 0.6 em wide, within half a percent.
+    return -(-len(text) * px * 6 // 10)
+
+
+def line_width(line: Line) -> int:
+    """How many pixels a line of spans needs."""
+    return width("".join(span.text for span in line))
+
+
+def block(lines: Sequence[Line]) -> Point:
+    """The size of a label that holds *lines*, on the grid."""
+    widest = max(line_width(line) for line in lines)
+    return ceil(widest + INSET), ceil(len(lines) * LEADING + 4)
+
+
+def ceil(px: int) -> int:
+    """Up to the next grid line."""
+    return -(-px // PITCH) * PITCH
+
+
+def words(row: Row) -> list[Span]:
+    """A row as `event, event [guard] / action, action`, word by word."""
+    out = _listed("event", row.events)
+    if row.guard:
+        out += [Span("guard", word) for word in f"[{row.guard}]".split()]
+    if row.actions:
+        out += [Span("key", "/"), *_listed("action", row.actions)]
+    return out
+
+
+def notes(state: State, chars: int) -> tuple[Note, ...]:
+    """What stands inside the box of *state*: its entry and exit, and its targetless rows."""
+    out = [
+        Note(wrap([Span("key", key), Span("key", "/"), *_listed("action", actions)], chars))
+        for key, actions in (("entry", state.enter), ("exit", state.exit))
+        if actions
+    ]
+    out += [Note(wrap(words(row), chars), row.index) for row in state.rows if row.target is None]
+    return tuple(out)
+
+
+def wrap(spans: Sequence[Span], chars: int) -> tuple[Line, ...]:
+    """Break *spans* into lines of at most *chars*; a longer word gets a line of its own."""
+    lines: list[list[Span]] = [[]]
+    used = 0
+    for span in spans:
+        if used + 1 + len(span.text) > chars and used:
+            lines.append([Span("key", INDENT)])
+            used = len(INDENT)
+            lines[-1].append(span)
+        elif used:
+            lines[-1].append(Span(span.kind, f" {span.text}"))
+            used += 1
+        else:
+            lines[-1].append(span)
+        used += len(span.text)
+    return tuple(tuple(line) for line in lines if line)
+
+
+def _listed(kind: str, names: Iterable[str]) -> list[Span]:
+    names = list(names)
+    return [Span(kind, f"{name},") for name in names[:-1]] + [Span(kind, n) for n in names[-1:]]
+
+
+PITCH = 10
+"""Boxes, labels and arrows keep to this grid; two arrows side by side are this far apart."""
+
+
+@frozen(slots=True)
+class Span:
+    """A piece of text in one style: `event`, `guard`, `action` or `key`."""
+
+    kind: str
+    text: str
+
+
+Line = tuple[Span, ...]
+Point = tuple[int, int]
+
+
+@frozen(slots=True)
+class Note:
+    """What is written inside a box: an entry or exit action, or a targetless row."""
+
+    lines: tuple[Line, ...]
+    row: int | None = None
+
+
+@frozen(slots=True)
+class Rect:
+    """A place on the canvas."""
+
+    x: int
+    y: int
+    w: int
+    h: int
+
+    @property
+    def right(self) -> int:
+        """The x of the right edge."""
+        return self.x + self.w
+
+    @property
+    def bottom(self) -> int:
+        """The y of the lower edge."""
+        return self.y + self.h
+
+    def moved(self, dx: int, dy: int) -> Rect:
+        """The same size, elsewhere."""
+        return Rect(self.x + dx, self.y + dy, self.w, self.h)
+
+
+@frozen(slots=True)
+class Box:
+    """One state.  `head` is the part of a compound's box that its own text takes."""
+
+    id: str
+    depth: int
+    rect: Rect
+    notes: tuple[Note, ...]
+    head: Rect | None = None
+
+
+@frozen(slots=True)
+class Label:
+    """The text of an arrow.  `down` if the arrow runs through it from top to bottom."""
+
+    rect: Rect
+    lines: tuple[Line, ...]
+    depth: int
+    down: bool
+
+
+@frozen(slots=True)
+class Arrow:
+    """All rows between two states.  With a label there are two legs: up to it and on from it."""
+
+    source: str
+    target: str
+    rows: tuple[int, ...]
+    label: Label | None
+    legs: tuple[tuple[Point, ...], ...]
+
+
+@frozen(slots=True)
+class Dot:
+    """The mark of an initial state and the line that leads from it."""
+
+    target: str
+    rect: Rect
+    leg: tuple[Point, ...]
+
+
+@frozen(slots=True)
+class Picture:
+    """Everything on the canvas, parents before children."""
+
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+    dots: tuple[Dot, ...]

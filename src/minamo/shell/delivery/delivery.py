@@ -1,0 +1,223 @@
+"""One outgoing message: the actions and guards that statecharts/delivery.yaml names.
+
+No clock and no call in here.  The lane says what happened and when; the chart says what that
+means; the receipt is what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from attrs import define, frozen
+
+from minamo.machine import Machine, compile, load
+from minamo.machine.machine import Observer
+from minamo.shell.delivery.interfaces import (
+    Answer,
+    Kind,
+    Lost,
+    Post,
+    PutOff,
+    Rejected,
+    Took,
+    Vanished,
+)
+from minamo.shell.delivery.receipts import Outcome, Receipt
+
+# With a third of all answers lost, one message in fifteen thousand fails so often.
+ATTEMPTS_MAX = 8
+# Discord remembers a nonce for "a few minutes"; a repetition must come while it surely does.
+NONCE_TRUSTED_S = 120.0
+# A message that comes more than a minute late answers a conversation that has moved on.
+LATE_MAX_S = 60.0
+# Between two attempts to find out: the first is soon, because a dropped connection is most
+# likely a passing thing; then each wait is twice the last.
+BACKOFF_S = 0.25
+BACKOFF_MAX_S = 4.0
+
+
+@frozen(slots=True)
+class Report:
+    """What comes with an event."""
+
+    at: float = 0.0
+    reason: str = ""
+    message_id: int | None = None
+    wait_s: float = 0.0
+    final: bool = False
+    """Asking again could show it twice."""
+
+
+@define
+class DeliveryActions:
+    """What is known of one message, and what the chart does with it."""
+
+    repeat_is_safe: bool
+    attempts: int = 0
+    first_at: float | None = None
+    message_id: int | None = None
+    reason: str = ""
+    is_wanted: bool = True
+    echoed: bool = False
+    wait_s: float = 0.0
+
+    def wanted(self, _: Report) -> bool:
+        return self.is_wanted
+
+    def patient(self, report: Report) -> bool:
+        return self._late(report) <= LATE_MAX_S and self.attempts < ATTEMPTS_MAX
+
+    def repeatable(self, report: Report) -> bool:
+        in_time = self._late(report) < NONCE_TRUSTED_S
+        is_safe = self.repeat_is_safe and not report.final
+        return is_safe and in_time and self.attempts < ATTEMPTS_MAX
+
+    def _late(self, report: Report) -> float:
+        """How long after the first call the next one would be."""
+        first = report.at if self.first_at is None else self.first_at
+        return report.at - first + report.wait_s
+
+    def echo_seen(self, _: Report) -> bool:
+        return self.echoed
+
+    def count_attempt(self, report: Report) -> None:
+        self.attempts += 1
+        self.wait_s = 0.0
+        if self.first_at is None:
+            self.first_at = report.at
+
+    def note_message(self, report: Report) -> None:
+        self.message_id = report.message_id
+        self.echoed = True
+
+    def note_reason(self, report: Report) -> None:
+        self.reason = report.reason
+
+    def note_withdrawn(self, _: Report) -> None:
+        self.is_wanted = False
+
+    def note_wait(self, report: Report) -> None:
+        backoff = min(BACKOFF_S * 2 ** (self.attempts - 1), BACKOFF_MAX_S)
+        self.wait_s = max(report.wait_s, backoff)
+
+
+CHART = load("delivery")
+TABLE = compile(CHART, DeliveryActions)
+
+
+class Delivery:
+    """One message on its way; `settled` is called once, with its receipt."""
+
+    __slots__ = ("_machine", "_settled", "accepted_at", "index", "kind", "note", "on_end", "post",
+                 "target")  # fmt: skip
+
+    def __init__(
+        self,
+        post: Post,
+        settled: Callable[[Receipt], object],
+        *,
+        index: int = 0,
+        kind: Kind = "create",
+        target: int = 0,
+        at: float = 0.0,
+        watch: Observer | None = None,
+    ) -> None:
+        self.post = post
+        self.index = index
+        self.kind = kind
+        self.target = target
+        """The message to change or remove; 0 for a new one."""
+        self.accepted_at = at
+        self.note = ""
+        """What its receipt tells besides."""
+        self.on_end: Callable[[], object] | None = None
+        self._settled = settled
+        safe = post.nonce is not None or kind != "create"
+        self._machine = Machine(TABLE, DeliveryActions(safe))
+        if watch is not None:
+            self._machine.subscribe(watch)
+
+    def __repr__(self) -> str:
+        return f"<Delivery {self.index} to {self.post.channel_id}, {self.state}>"
+
+    @property
+    def state(self) -> str:
+        """The leaf of the chart it is in."""
+        return self._machine.state
+
+    @property
+    def ended(self) -> bool:
+        """Whether its receipt is written."""
+        return self._machine.ended
+
+    @property
+    def wait_s(self) -> float:
+        """How long to wait before the next attempt."""
+        wait: float = self._machine.actions.wait_s
+        return wait
+
+    @property
+    def only_tried(self) -> bool:
+        """Whether a call is out, nothing is in doubt and it is still wanted."""
+        actions: DeliveryActions = self._machine.actions
+        return self._machine.state == "sending" and actions.is_wanted
+
+    def turn_came(self, at: float) -> None:
+        """The call goes out now."""
+        self._send("turn_came", Report(at))
+
+    def answer(self, answer: Answer, at: float) -> None:
+        """The call ended."""
+        match answer:
+            case Took(message_id):
+                self._send("answered", Report(at, message_id=message_id))
+            case Vanished():
+                self._send("vanished", Report(at))
+            case Rejected(reason):
+                self._send("rejected", Report(at, reason))
+            case PutOff(reason, wait_s):
+                self._send("put_off", Report(at, reason, wait_s=wait_s))
+            case Lost(reason, final):
+                self._send("answer_lost", Report(at, reason, final=final))
+            case _:
+                assert_never(answer)
+
+    def echoed(self, message_id: int, at: float) -> None:
+        """The gateway showed it."""
+        self._send("echoed", Report(at, message_id=message_id))
+
+    def withdraw(self, reason: str, at: float) -> None:
+        """Nobody wants it any more."""
+        self._send("withdrawn", Report(at, reason))
+
+    def give_up(self, reason: str, at: float) -> None:
+        """There is no time left."""
+        self._send("gave_up", Report(at, reason))
+
+    def _send(self, event: str, report: Report) -> None:
+        was_over = self._machine.ended
+        self._machine.send(event, report)
+        if was_over or not self._machine.ended:
+            return
+        known: DeliveryActions = self._machine.actions
+        outcome: Outcome = self._machine.state  # type: ignore[assignment]  # the chart's outcomes
+        self._settled(
+            Receipt(
+                outcome=outcome,
+                channel_id=self.post.channel_id,
+                index=self.index,
+                characters=self.post.characters,
+                message_id=known.message_id,
+                reason=known.reason,
+                note=self.note,
+                kind=self.kind,
+                nonce=self.post.nonce,
+                attempts=known.attempts,
+                accepted_at=self.accepted_at,
+                sent_at=known.first_at,
+                settled_at=report.at,
+            )
+        )
+        if self.on_end is not None:
+            self.on_end()

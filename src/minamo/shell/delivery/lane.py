@@ -1,0 +1,258 @@
+"""The worker of one channel: one call out at a time, in order, never cancelled.
+
+hikari's limiter breaks when a call that waits in it is cancelled (one channel hangs, or the whole
+process), so the calls are made by the lanes' own tasks.  Whoever waits for a result waits on an
+event and may go away at any time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import assert_never
+
+import anyio
+from attrs import define, field
+
+from minamo.shell.callbacks import place_of
+from minamo.shell.delivery.delivery import Delivery
+from minamo.shell.delivery.interfaces import Answer, Lost, Post, PutOff, Rejected, Sender, Took
+from minamo.shell.delivery.pacing import Pacer, Turn
+from minamo.shell.delivery.queue import Dispatch
+
+Next = Callable[[Answer | None], Post | None]
+"""The next message, for the answer to the last; None if it has to wait or there is none."""
+
+
+def in_bursts(sender: Sender) -> Callable[[Next], Awaitable[object]] | None:
+    """The sender's way to send several, if it has one."""
+    return getattr(sender, "create_all", None)
+
+
+def fits_in(one: Dispatch) -> bool:
+    """Whether the message whose turn it is is only to be sent, with nothing to do around it."""
+    first = one.first
+    if first is None or one.typing is not None or first.wait_s > 0:
+        return False
+    return first.kind == "create" and first.post.file is None and one.next_thread() is None
+
+
+@define(eq=False)
+class Burst:
+    """Settles each message of a dispatch and gives out the next."""
+
+    _pacer: Pacer
+    _one: Dispatch
+    _turn: Turn | None
+    """Leave for the first."""
+    _out: Delivery | None = field(default=None, init=False)
+    error: Exception | None = field(default=None, init=False)
+    """What somebody who heard a receipt raised; for the lane to raise again."""
+
+    def __call__(self, answer: Answer | None) -> Post | None:
+        """Learn what became of the last message; the next one, if it may go now."""
+        try:
+            if answer is not None:
+                self._settle(answer)
+            return self._next()
+        except Exception as error:  # noqa: BLE001 - not lost: the lane raises it
+            self.error = error
+            return None
+
+    def _settle(self, answer: Answer) -> None:
+        assert self._out is not None
+        assert self._turn is not None
+        now = anyio.current_time()
+        turn, self._turn = self._turn, None
+        turn.hear(answer)
+        self._pacer.learn(turn, now)
+        self._out.answer(answer, now)
+
+    def _next(self) -> Post | None:
+        one, delivery = self._one, self._one.first
+        if delivery is None or not fits_in(one):
+            return None
+        if self._turn is None:
+            self._turn = self._pacer.at_once(one.route, one.sender.place)
+        if self._turn is None:
+            return None
+        one.tried = True
+        self._out = delivery
+        delivery.turn_came(max(self._turn.began_at, delivery.accepted_at))
+        return delivery.post
+
+
+# A lost answer is asked for again: a message has one thread, so it does no harm.
+THREAD_ATTEMPTS = 3
+# The reply waits for its thread, but not longer than for a message of its own.
+THREAD_WAIT_MAX_S = 10.0
+
+_LOG = logging.getLogger("minamo.discord")
+
+
+@define(eq=False)
+class Lane:
+    """The worker of one channel; it lives as long as it has something to do."""
+
+    line: int
+    """The channel's id, or that of a line beside it."""
+    pacer: Pacer
+    queue: deque[Dispatch] = field(factory=deque, repr=False)
+    scope: anyio.CancelScope = field(factory=lambda: anyio.CancelScope(shield=True), repr=False)
+
+    async def run(self) -> None:
+        """Serve the streams of the channel one after the other: they never interleave."""
+        # Shielded: when the program around is cancelled, closing still drains and decides.
+        with self.scope:
+            while self.queue:
+                await self._serve_safely(self.queue[0])
+                self.queue.popleft()
+
+    def end(self) -> None:
+        """Stop at once; only for closing, when everything has its receipt."""
+        # A call that is out is left behind, not cancelled: see shell/discord/calls.py.
+        self.scope.cancel()
+
+    async def _serve_safely(self, one: Dispatch) -> None:
+        try:
+            await self._serve(one)
+        except Exception as error:  # noqa: BLE001 - every other channel lives in the same tasks
+            where = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.error("a reply broke its lane", extra=where)
+            one.give_up("broken")
+            if one.typing is not None:
+                one.typing.hide()
+
+    async def _serve(self, one: Dispatch) -> None:
+        await self._send_all(one)
+        if one.typing is not None:
+            one.typing.hide()
+        if one.buttoned is not None:
+            await self._take_button(one, one.buttoned)
+
+    async def _send_all(self, one: Dispatch) -> None:
+        paced = one.behind
+        while True:
+            # A lane that has nothing to do takes one segment, and so does one that only pretends
+            # to type.  What comes while a message is out or paced is taken together.
+            idle = not one.busy or not (one.tried or paced)
+            if not await one.work():
+                break
+            most = 1 if idle or (one.pausing and not paced) else None
+            await _pause(one, most)
+            paced = await self._attempt(one, most)
+
+    async def _attempt(self, one: Dispatch, most: int | None) -> bool:
+        """Wait for leave, then make one call; whether the wait was one."""
+        waits = one.first is not None and one.first.wait_s > 0
+        turn = None if waits else self.pacer.at_once(one.route, one.sender.place)
+        if turn is None:
+            return await self._wait_and_attempt(one, most)
+        delivery = one.first or one.fit(most)
+        if (send := in_bursts(one.sender)) is not None and fits_in(one):
+            burst = Burst(self.pacer, one, turn)
+            await send(burst)
+            if burst.error is not None:
+                raise burst.error
+            return False
+        if delivery is not None and one.typing is not None:
+            await one.typing.before_message(last=one.is_last)
+            turn.began_at = anyio.current_time()
+        if delivery is not None and not delivery.ended:
+            self.pacer.learn(turn, await self._call(one, delivery, turn))
+        if one.typing is not None:
+            one.typing.after_message()
+        return False
+
+    async def _wait_and_attempt(self, one: Dispatch, most: int | None) -> bool:
+        """The same, when it takes time.
+
+        A message that ends meanwhile, by a stop or an echo, ends the waiting.
+        """
+        paced = False
+        with anyio.CancelScope() as waiting:
+            one.interrupt = waiting.cancel
+            if one.first is not None and one.first.wait_s:
+                await anyio.sleep(one.first.wait_s)
+            async with self.pacer.turn(one.route, one.sender.place) as turn:
+                paced = turn.waited
+                delivery = one.first or one.fit(None if paced else most)
+                if delivery is not None and one.typing is not None:
+                    await one.typing.before_message(last=one.is_last)
+                # A cancelled scope must not reach into the call.
+                if delivery is not None and not waiting.cancel_called:
+                    await self._call(one, delivery, turn)
+        one.interrupt = None
+        if one.typing is not None:
+            one.typing.after_message()
+        return paced
+
+    async def _call(self, one: Dispatch, delivery: Delivery, turn: Turn) -> float:
+        """Make the call; when it was over."""
+        # From here on nothing is interrupted: the scope of the lane itself is a shield, and only
+        # closing opens it, when everything has its receipt.
+        one.interrupt = None
+        one.tried = True
+        if (thread := one.next_thread()) is not None:
+            await self._start_thread(one, *thread)
+            if delivery.ended:  # nobody wants it any more
+                return anyio.current_time()
+        delivery.turn_came(max(turn.began_at, delivery.accepted_at))
+        answer = await _ask(one.sender, delivery)
+        now = anyio.current_time()
+        turn.hear(answer)
+        if isinstance(answer, Rejected) and delivery.post.file and delivery.only_tried:
+            one.unfiled(delivery, answer.reason)
+        else:
+            delivery.answer(answer, now)
+        return now
+
+    async def _start_thread(self, one: Dispatch, message_id: int, name: str) -> None:
+        """Start the thread that the rest of a reply goes to; without one it is split."""
+        answer: Answer = PutOff("not_asked")
+        for _ in range(THREAD_ATTEMPTS):
+            async with self.pacer.turn("thread", one.channel_id) as turn:
+                answer = await one.sender.start_thread(one.channel_id, message_id, name)
+                turn.hear(answer)
+            if not isinstance(answer, Lost) and not _soon(answer):
+                break
+        if isinstance(answer, Took):
+            one.fitting.threaded(answer.message_id, "no_id")
+        else:
+            one.fitting.threaded(None, getattr(answer, "reason", "deleted"))
+
+    async def _take_button(self, one: Dispatch, message_id: int) -> None:
+        """Take the button from the first message; if it stays, it only does nothing."""
+        async with self.pacer.turn(one.sender.route("edit"), one.sender.place) as turn:
+            answer = await one.sender.edit(one.fitting.unbuttoning, message_id)
+            turn.hear(answer)
+        if not isinstance(answer, Took):
+            _LOG.debug("a button stays", extra={"reason": getattr(answer, "reason", "")})
+        one.unbuttoned()
+
+
+def _soon(answer: Answer) -> bool:
+    return isinstance(answer, PutOff) and answer.wait_s <= THREAD_WAIT_MAX_S
+
+
+async def _ask(sender: Sender, delivery: Delivery) -> Answer:
+    match delivery.kind:
+        case "create":
+            return await sender.create(delivery.post)
+        case "edit":
+            return await sender.edit(delivery.post, delivery.target)
+        case "delete":
+            return await sender.delete(delivery.post.channel_id, delivery.target)
+        case _:
+            assert_never(delivery.kind)
+
+
+async def _pause(one: Dispatch, most: int | None) -> None:
+    # The first message of a reply has been waited for long enough.
+    if not one.pausing or not one.tried or one.first is not None:
+        return
+    delivery = one.fit(most)
+    if delivery is not None and one.manner.pause_s is not None:
+        with anyio.move_on_after(one.manner.pause_s(len(delivery.post.text))):
+            await one.hurried.wait()

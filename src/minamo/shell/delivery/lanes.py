@@ -1,0 +1,163 @@
+"""The lanes of one bot: one for each channel that has something to do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import TaskGroup
+
+from minamo.machine.machine import Observer
+from minamo.shell.callbacks import Guarded, place_of
+from minamo.shell.delivery.interfaces import Manner, Sender, Source
+from minamo.shell.delivery.lane import Lane
+from minamo.shell.delivery.pacing import Pacer
+from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.delivery.typing import Typing
+
+_LOG = logging.getLogger("minamo.discord")
+
+# How long closing waits for what was accepted; a bot is expected to be gone soon after.
+DRAIN_S = 5.0
+
+
+class Lanes:
+    """All lanes of one bot; `open_lanes` makes it."""
+
+    def __init__(
+        self, tasks: TaskGroup, *, pacer: Pacer | None = None, watch: Observer | None = None
+    ) -> None:
+        self._tasks = tasks
+        self._watch = None if watch is None else Guarded("watch", watch, _LOG)
+        self._lanes: dict[int, Lane] = {}
+        self._closed = False
+        self.pacer = pacer or Pacer()
+
+    def __repr__(self) -> str:
+        return f"<Lanes: {len(self._lanes)} busy>"
+
+    def __len__(self) -> int:
+        """How many channels have something to do."""
+        return len(self._lanes)
+
+    def open(
+        self,
+        channel_id: int,
+        sender: Sender,
+        source: Source,
+        *,
+        stream_id: str,
+        line: int | None = None,
+        manner: Manner | None = None,
+        typing: bool = False,
+        heard: Callable[[Receipt], object] | None = None,
+        limit_reached: Callable[[], object] | None = None,
+    ) -> Dispatch:
+        """Get in line in the channel; *heard* is called with each receipt, at once.
+
+        What need not come behind the reply that is being written there has a *line* of its own:
+        any id that is no channel's.
+        """
+        shown = Typing(sender, self.pacer, channel_id) if typing and not self._closed else None
+        one = Dispatch(
+            channel_id,
+            sender,
+            source,
+            stream_id=stream_id,
+            manner=manner or Manner(),
+            heard=heard,
+            limit_reached=limit_reached,
+            typing=shown,
+            watch=self._watch,
+        )
+        if self._closed:
+            one.give_up("closed")
+            return one
+        if shown is not None:
+            self._tasks.start_soon(_run_typing, shown)
+        key = channel_id if line is None else line
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = Lane(key, self.pacer)
+            lane.queue.append(one)
+            self._tasks.start_soon(self._run, lane)
+        else:
+            one.behind = bool(lane.queue)
+            lane.queue.append(one)
+        return one
+
+    def echoed(self, channel_id: int, nonce: str, message_id: int) -> None:
+        """The gateway showed a message of ours."""
+        lane = self._lanes.get(channel_id)
+        if lane is not None and lane.queue:
+            lane.queue[0].echoed(nonce, message_id)
+
+    async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
+        """Let what was accepted go out, for so long; the receipts of what did not."""
+        before = {id(one) for each in self._every() for one in each.receipts}
+        every = self._every()
+        for one in every:
+            one.hurry()
+        with anyio.move_on_after(drain_s, shield=True):
+            while busy := [one for one in self._every() if one.open]:
+                await busy[0].tidy()
+        self._closed = True
+        every += [one for one in self._every() if one not in every]
+        for one in every:
+            one.give_up("closed")
+            if one.typing is not None:
+                one.typing.end()
+        for lane in list(self._lanes.values()):
+            lane.end()
+        told = [receipt for one in every for receipt in one.receipts]
+        return [one for one in told if one.lost and id(one) not in before]
+
+    def _every(self) -> list[Dispatch]:
+        return [one for lane in self._lanes.values() for one in lane.queue]
+
+    async def _run(self, lane: Lane) -> None:
+        # Every channel of the bot lives in the same task group: what fails in one of them must not
+        # reach it.
+        try:
+            await lane.run()
+        except Exception as error:  # noqa: BLE001 - told as the loss of what waits there
+            _complain("a lane failed", error)
+            for one in lane.queue:
+                _give_up(one)
+        finally:
+            del self._lanes[lane.line]
+
+
+async def _run_typing(typing: Typing) -> None:
+    try:
+        await typing.run()
+    except Exception as error:  # noqa: BLE001 - a missing indicator is nothing to stop for
+        _complain("a typing indicator failed", error)
+        typing.hide()
+
+
+def _give_up(one: Dispatch) -> None:
+    try:
+        one.give_up("broken")
+    except Exception as error:  # noqa: BLE001 - the others wait for their turn
+        _complain("a broken reply could not be given up", error)
+
+
+def _complain(what: str, error: Exception) -> None:
+    _LOG.error(what, extra={"kind": type(error).__name__, "place": place_of(error)})
+
+
+@asynccontextmanager
+async def open_lanes(
+    *, pacer: Pacer | None = None, drain_s: float = DRAIN_S, watch: Observer | None = None
+) -> AsyncIterator[Lanes]:
+    """Lanes for as long as the block lasts; its end drains them."""
+    async with anyio.create_task_group() as tasks:
+        lanes = Lanes(tasks, pacer=pacer, watch=watch)
+        try:
+            yield lanes
+        finally:
+            await lanes.close(drain_s)

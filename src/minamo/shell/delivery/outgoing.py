@@ -1,0 +1,289 @@
+"""Of one stream: text that waits, and the messages it was fitted into that are not answered for.
+
+Where they go is decided here, too: to the channel, or beyond some messages to a file or a thread.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from attrs import define, evolve, field
+
+from minamo.errors import BadSetting
+from minamo.machine.machine import Observer
+from minamo.shell.delivery.delivery import Delivery
+from minamo.shell.delivery.interfaces import (
+    SUPPRESS_EMBEDS,
+    Divisible,
+    File,
+    Kind,
+    Manner,
+    Post,
+    Sender,
+    Source,
+    Text,
+)
+from minamo.shell.delivery.overflow import Overflowing
+from minamo.shell.delivery.receipts import Receipt, nonce_for
+
+
+@define(eq=False)
+class Composer:
+    """Makes the messages of one stream."""
+
+    channel_id: int
+    sender: Sender
+    manner: Manner
+    stream_id: str
+    settled: Callable[[Receipt], object] = field(repr=False)
+    on_end: Callable[[], object] = field(repr=False)
+    watch: Observer | None = None
+    count: int = field(default=0, init=False)
+    """Messages made so far."""
+    overflow: Overflowing | None = field(init=False)
+
+    @overflow.default
+    def _make_overflow(self) -> Overflowing | None:
+        wanted = self.manner.overflow
+        return Overflowing(wanted) if wanted is not None and wanted.to != "split" else None
+
+    @property
+    def collecting(self) -> bool:
+        """Whether what comes waits for the end of the stream."""
+        return self.overflow is not None and self.overflow.collects(self.count)
+
+    @property
+    def room(self) -> int | None:
+        """How many messages may be made as ever; None if all."""
+        return None if self.overflow is None else self.overflow.room(self.count)
+
+    def look_at_size(self, source: Source) -> None:
+        """Split what will never be a file: a character has one byte at least."""
+        overflow = self.overflow
+        if overflow is None or not overflow.collects(self.count):
+            return
+        if source.waiting > overflow.rules.bytes_max:
+            overflow.split("too_large")
+
+    def compose(self, text: Text, at: float, *, ending: bool = False) -> Delivery:
+        """One message; *ending* says that the stream has no more to say than this and the like."""
+        kind: Kind = getattr(text, "kind", "create")
+        post = self._post(text.text, is_new=kind == "create", ending=ending)
+        return self._delivery(post, kind, getattr(text, "target", 0), at)
+
+    def compose_file(self, text: str, at: float) -> Delivery | None:
+        """The rest of the reply as one message; None if it is too large."""
+        assert self.overflow is not None
+        rules = self.overflow.rules
+        file = File(rules.file_name, text)
+        if len(file.data) > rules.bytes_max:
+            self.overflow.split("too_large")
+            return None
+        post = evolve(self._post("", is_new=True, ending=True), file=file)
+        return self._delivery(post, "create", 0, at)
+
+    def uncompose(self) -> None:
+        """The last message was not taken and will be others: its number is free again."""
+        self.count -= 1
+
+    def move(self, fitted: Iterable[Delivery], thread_id: int) -> None:
+        """Go on in a thread, with what is fitted already, too."""
+        assert self.overflow is not None
+        self.overflow.thread_id = thread_id
+        for one in fitted:
+            one.post = evolve(one.post, channel_id=thread_id)
+
+    def plain(self) -> Post:
+        """The edit that takes the button away."""
+        manner = self.manner
+        return Post(
+            channel_id=self.channel_id, text="", ping=manner.ping, flags=manner.flags, bare=True
+        )
+
+    def _delivery(self, post: Post, kind: Kind, target: int, at: float) -> Delivery:
+        made = Delivery(
+            post, self.settled, index=self.count, kind=kind, target=target, at=at, watch=self.watch
+        )
+        made.on_end = self.on_end
+        if self.overflow is not None and self.overflow.note:
+            made.note = self.overflow.take_note()
+        self.count += 1
+        return made
+
+    def _post(self, text: str, *, is_new: bool, ending: bool) -> Post:
+        first, manner = self.count == 0, self.manner
+        embed = manner.embed if first else None
+        flags = manner.flags
+        if embed is not None and not text:
+            flags &= ~SUPPRESS_EMBEDS  # it would hide this one, and there is no address to preview
+        has_nonce = is_new and self.sender.has_nonce
+        place = self.channel_id
+        if self.overflow is not None and self.overflow.thread_id is not None:
+            place = self.overflow.thread_id
+        return Post(
+            channel_id=place,
+            text=text,
+            nonce=nonce_for(self.stream_id, self.count) if has_nonce else None,
+            reply_to=manner.reply_to if first else None,
+            ping=manner.ping,
+            flags=flags,
+            embed=embed,
+            # A reply that is whole when it appears has nothing to be stopped.
+            button=manner.button if first and not ending else None,
+        )
+
+
+@define(eq=False, repr=False)
+class Fitting:
+    """From the source to messages, as the lane asks for them."""
+
+    _source: Source
+    _composer: Composer
+    _fitted: deque[Delivery] = field(factory=deque, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what cannot be divided and would have to be."""
+        if self._composer.overflow is not None and not hasattr(self._source, "take_rest"):
+            raise BadSetting("overflow: a reply that is edited in place can only be split")
+
+    @property
+    def held(self) -> int:
+        """How many characters are here and not answered for; what becomes a file does not count."""
+        waiting = 0 if self._composer.collecting else self._source.waiting
+        return waiting + sum(one.post.characters for one in self._fitted)
+
+    @property
+    def first(self) -> Delivery | None:
+        """The message whose turn it is, if one is fitted."""
+        return self._fitted[0] if self._fitted else None
+
+    @property
+    def kind(self) -> Kind:
+        """What the next call does."""
+        if self._fitted:
+            return self._fitted[0].kind
+        kind: Kind = getattr(self._source, "kind", "create")
+        return kind
+
+    def busy(self, *, ending: bool) -> bool:
+        """Whether something can be done; a file can only be made when the stream is ending."""
+        if self._fitted:
+            return True
+        return self._source.waiting > 0 and (ending or not self._composer.collecting)
+
+    def is_last(self) -> bool:
+        """Whether nothing waits behind the message whose turn it is."""
+        return len(self._fitted) <= 1 and not self._source.waiting
+
+    def look_at_size(self) -> None:
+        """Text has come: split what will never be a file."""
+        self._composer.look_at_size(self._source)
+
+    def fit(self, most: int | None, now: float, *, ending: bool) -> Delivery | None:
+        """Make messages of what waits; the first of them, None if it was blank."""
+        if self._composer.collecting:
+            self._fit_file(now)
+        if not self._composer.collecting:
+            room = self._composer.room
+            if room is None:
+                texts = self._source.take(most)
+            else:
+                texts = cast(Divisible, self._source).take(most, room)
+            for text in texts:
+                self._fitted.append(self._composer.compose(text, now, ending=ending))
+        return self.first
+
+    def settle(self) -> Delivery | None:
+        """Drop what has ended; the message whose turn it was, if that has."""
+        one = self._fitted[0]
+        if one.ended:
+            return self._fitted.popleft()
+        # A later one was taken back.
+        self._fitted = deque(one for one in self._fitted if not one.ended)
+        return None
+
+    def echoed(self, nonce: str, message_id: int, now: float) -> None:
+        """The gateway showed a message with this nonce."""
+        for one in self._fitted:
+            if one.post.nonce == nonce:
+                one.echoed(message_id, now)
+                return
+
+    def withdraw(self, reason: str, now: float) -> None:
+        """Take back every message whose call has not begun."""
+        for one in list(self._fitted):
+            one.withdraw(reason, now)
+
+    def give_up(self, reason: str, now: float) -> None:
+        """Answer for every message: nobody waits any longer."""
+        for one in list(self._fitted):
+            one.give_up(reason, now)
+
+    def drop_rest(self, channel_id: int, reason: str, now: float) -> Receipt | None:
+        """Take back text that was never fitted; what to say of it."""
+        waiting = self._source.waiting
+        kind: Kind = getattr(self._source, "kind", "create") if waiting else "create"
+        # Also if nothing waits yet: pages may follow the one that is out.
+        self._source.withdraw(reason)
+        if not waiting:
+            return None
+        return Receipt(
+            outcome="not_sent",
+            channel_id=channel_id,
+            index=self._composer.count,
+            characters=waiting,
+            reason=reason,
+            kind=kind,
+            settled_at=now,
+        )
+
+    # What the lane finds out about where a reply can go.
+
+    def next_thread(self, last: Receipt | None) -> tuple[int, str] | None:
+        """The message to start a thread from before the next one, and its name; None if not."""
+        first, overflow = self.first, self._composer.overflow
+        if first is None or overflow is None or not overflow.needs_thread(first.index):
+            return None
+        if last is None or last.message_id is None:
+            overflow.split("no_message")
+            first.note = overflow.take_note()
+            return None
+        return last.message_id, overflow.rules.thread_name
+
+    def threaded(self, thread_id: int | None, reason: str = "") -> None:
+        """There is a thread, or there is none and why."""
+        first, overflow = self.first, self._composer.overflow
+        assert overflow is not None
+        if thread_id is not None:
+            self._composer.move(self._fitted, thread_id)
+            return
+        overflow.split(reason)
+        if first is not None:
+            first.note = overflow.take_note()
+
+    def unfiled(self, delivery: Delivery, reason: str) -> None:
+        """Discord refused the file: its text becomes messages after all."""
+        overflow = self._composer.overflow
+        assert overflow is not None
+        self._fitted.remove(delivery)
+        self._composer.uncompose()
+        overflow.split(reason)
+        cast(Divisible, self._source).put_rest_back()
+
+    @property
+    def unbuttoning(self) -> Post:
+        """The edit that takes the button away."""
+        return self._composer.plain()
+
+    def _fit_file(self, now: float) -> None:
+        source = cast(Divisible, self._source)
+        text = source.take_rest()
+        if not text.strip():
+            return
+        made = self._composer.compose_file(text, now)
+        if made is None:
+            source.put_rest_back()
+        else:
+            self._fitted.append(made)

@@ -1,0 +1,163 @@
+"""A persona that survives its webhook: a dead one is made again, once; then the bot speaks itself.
+
+Only before the first message was shown may the voice change: a reply that begins as one and ends
+as another reads like two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from attrs import define, field, frozen
+
+from minamo.errors import BadSetting
+from minamo.shell.delivery.interfaces import (
+    SUPPRESS_EMBEDS,
+    SUPPRESS_NOTIFICATIONS,
+    Answer,
+    Kind,
+    Lost,
+    Post,
+    PutOff,
+    Rejected,
+    Sender,
+    Took,
+)
+
+# Small grey text; the link jumps to the message.
+WORDS = "-# ↪ replying to {author} {link}"
+_MESSAGE = "https://discord.com/channels/{guild}/{channel}/{message}"
+
+
+@frozen(slots=True, kw_only=True)
+class ReplyNotice:
+    """The notice for replies in one server; *words* may be in any language."""
+
+    guild_id: int | None = None
+    """None in direct messages."""
+    author_id: int | None = None
+    """Who is named as the author of the message replied to, without a bell."""
+    words: str = field(default=WORDS)
+
+    @words.validator
+    def _check_words(self, _: object, words: str) -> None:
+        if "{link}" not in words or "\n" in words:
+            raise BadSetting("reply notice: words must be one line with {link} in it")
+
+    def post(self, channel_id: int, message_id: int) -> Post:
+        """The notice that what follows replies to *message_id*; it rings for nobody."""
+        link = _MESSAGE.format(guild=self.guild_id or "@me", channel=channel_id, message=message_id)
+        author = f"<@{self.author_id}>" if self.author_id is not None else ""
+        text = self.words.replace("{author}", author).replace("{link}", link)
+        flags = SUPPRESS_EMBEDS | SUPPRESS_NOTIFICATIONS
+        return Post(channel_id=channel_id, text=" ".join(text.split()), flags=flags)
+
+
+# What Discord says of a webhook that somebody deleted, or whose token was reset.
+DEAD = frozenset({"unknown_webhook", "bad_token"})
+# Refusals that are about the voice, or may be (a bad form can be the name); the bot itself would
+# fare better.  One that is about the text would only be refused again.
+VOICELESS = DEAD | {"no_permission", "forbidden", "webhook_limit", "bad_form", "wrong_channel"}
+
+
+class Webhooks(Protocol):
+    """Where webhooks come from."""
+
+    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | Answer:
+        """Id and token, or why there is none."""
+
+
+@define(eq=False)
+class PersonaSender:
+    """Speaks through a webhook as long as that is possible."""
+
+    channel_id: int
+    _webhooks: Webhooks = field(repr=False)
+    _voice: Callable[[int, str], Sender] = field(repr=False)
+    """Makes the sender for a webhook's id and token, with the persona's name and face."""
+    _bot: Sender = field(repr=False)
+    notice: ReplyNotice | None = field(default=None, kw_only=True, repr=False)
+    """Goes before a reply: a webhook cannot make one."""
+    _now: Sender | None = field(default=None, init=False, repr=False)
+    _shown: bool = field(default=False, init=False)
+    _renewed: bool = field(default=False, init=False)
+    _noticed: tuple[Sender, int] | None = field(default=None, init=False, repr=False)
+    fell_back: str = field(default="", init=False)
+    """Why the bot speaks itself; empty if it does not."""
+    # The bot may have to speak, and its messages have one.
+    has_nonce: bool = field(default=True, init=False)
+
+    @property
+    def place(self) -> int:
+        """The channel: the webhook may change."""
+        return self.channel_id
+
+    def route(self, kind: Kind) -> str:
+        """The limits of webhooks, or the bot's own after it took over."""
+        return self._bot.route(kind) if self.fell_back else "webhook"
+
+    async def create(self, post: Post) -> Answer:
+        """Send a new message, in whatever voice is left."""
+        if post.reply_to is not None and not self.fell_back:
+            await self._give_notice(post.reply_to)
+        answer = await self._speak_anew(post)
+        may_change = not self._shown and self._now is not self._bot
+        if may_change and isinstance(answer, Rejected) and answer.reason in VOICELESS:
+            self.fell_back, self._now = answer.reason, self._bot
+            answer = await self._speak(post)
+        self._shown = self._shown or isinstance(answer, Took)
+        if isinstance(answer, Rejected) or self.fell_back:
+            await self._take_notice_back()
+        return answer
+
+    async def edit(self, post: Post, message_id: int) -> Answer:
+        """Change a message that was sent."""
+        return await (self._now or self._bot).edit(post, message_id)
+
+    async def delete(self, channel_id: int, message_id: int) -> Answer:
+        """Remove a message that was sent."""
+        return await (self._now or self._bot).delete(channel_id, message_id)
+
+    async def typing(self, channel_id: int) -> Answer:
+        """Show the bot typing: a webhook cannot."""
+        return await self._bot.typing(channel_id)
+
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+        """Have the bot start a thread: a webhook cannot."""
+        return await self._bot.start_thread(channel_id, message_id, name)
+
+    async def _give_notice(self, reply_to: int) -> None:
+        """Say what is replied to, once; the reply comes whatever becomes of this."""
+        if self.notice is None:
+            return
+        # One call more than was paced; the pace leaves room for it.
+        notice, self.notice = self.notice, None
+        answer = await self._speak_anew(notice.post(self.channel_id, reply_to))
+        if isinstance(answer, Took) and answer.message_id is not None and self._now is not None:
+            self._noticed = self._now, answer.message_id
+
+    async def _take_notice_back(self) -> None:
+        """Nothing follows it, or the bot replies by itself."""
+        if self._noticed is not None and (not self._shown or self.fell_back):
+            (voice, message_id), self._noticed = self._noticed, None
+            await voice.delete(self.channel_id, message_id)
+
+    async def _speak_anew(self, post: Post) -> Answer:
+        """Speak; a webhook that is dead is made again, once."""
+        answer = await self._speak(post)
+        if isinstance(answer, Rejected) and answer.reason in DEAD and not self._renewed:
+            self._renewed = True
+            self._now = None
+            answer = await self._speak(post, anew=True)
+        return answer
+
+    async def _speak(self, post: Post, *, anew: bool = False) -> Answer:
+        if self._now is None:
+            found = await self._webhooks.find(self.channel_id, anew=anew)
+            if isinstance(found, Lost):  # only the looking was; nothing was said
+                return PutOff(found.reason)
+            if not isinstance(found, tuple):
+                return found
+            self._now = self._voice(*found)
+        return await self._now.create(post)

@@ -1,0 +1,179 @@
+"""A home for what needs a task of its own: opened when a bot first speaks, closed when it stops.
+
+hikari runs every listener in a task that ends with it, so lanes cannot live in one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any, cast
+
+import hikari
+from attrs import define, field, frozen
+
+from minamo.errors import BadSetting, ClientClosed
+from minamo.shell.delivery.lanes import DRAIN_S, Lanes, open_lanes
+from minamo.shell.delivery.pacing import Pacer
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.discord.calls import Calls
+from minamo.shell.discord.webhook import BotWebhooks, webhook_client
+from minamo.shell.telemetry.observer import Looker
+
+
+def hear_echoes(
+    bot: hikari.GatewayBotAware, heard: Callable[[int, str, int], object]
+) -> Callable[[], None]:
+    """Have *heard* told channel, nonce and id of the bot's own messages; returns what ends it."""
+
+    async def on_message(event: hikari.MessageCreateEvent) -> None:
+        me, nonce = bot.get_me(), event.message.nonce
+        # Nonces can be seen by others, and used by them; only our own messages count.
+        if nonce and me is not None and event.author_id == me.id:
+            heard(int(event.channel_id), nonce, int(event.message_id))
+
+    bot.event_manager.subscribe(hikari.MessageCreateEvent, on_message)
+    return lambda: bot.event_manager.unsubscribe(hikari.MessageCreateEvent, on_message)
+
+
+_SHOWN = frozenset({"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "TYPING_START"})
+# What channels are called is told once, long before anybody looks.
+_NAMED = frozenset({"GUILD_CREATE", "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE"})
+
+
+def feed(bot: hikari.GatewayBotAware, looker: Looker) -> Callable[[], None]:
+    """Begin; returns what ends it."""
+
+    async def on_payload(event: hikari.ShardPayloadEvent) -> None:
+        if event.name in _NAMED or (event.name in _SHOWN and looker.watched):
+            looker.feed.gateway(event.name, event.payload)
+
+    # Guilds that came before this began are in the bot's cache, if it keeps one.
+    known = [*bot.cache.get_guild_channels_view().values(), *bot.cache.get_threads_view().values()]
+    channels = [{"id": str(int(one.id)), "name": one.name} for one in known]
+    looker.feed.gateway("GUILD_CREATE", {"channels": channels})
+    bot.event_manager.subscribe(hikari.ShardPayloadEvent, on_payload)
+    return lambda: bot.event_manager.unsubscribe(hikari.ShardPayloadEvent, on_payload)
+
+
+@frozen
+class _Rest:
+    """A REST client by itself; everybody else asks a bot for its own."""
+
+    rest: hikari.api.RESTClient
+
+
+def bot_of(given: object) -> hikari.RESTAware:
+    """The bot that a client was given; a REST client is one that hears nothing.
+
+    Raises:
+        BadSetting: if it is neither.
+    """
+    if isinstance(given, hikari.RESTAware):
+        return given
+    # Not `isinstance`: hikari's is by shape there, and takes a bot or an app for one as well.
+    if hikari.api.RESTClient in type(given).__mro__:
+        return cast("hikari.RESTAware", _Rest(cast("hikari.api.RESTClient", given)))
+    raise BadSetting(
+        f"a client is for a bot, such as hikari.GatewayBot(…) or hikari.RESTBot(…); "
+        f"this is a {type(given).__name__}"
+    )
+
+
+def listeners(bot: hikari.RESTAware) -> Collection[object]:
+    """Who is told when *bot* starts."""
+    if isinstance(bot, hikari.GatewayBotAware):
+        return bot.event_manager.get_listeners(hikari.StartedEvent)
+    return bot.on_startup if isinstance(bot, hikari.RESTBotAware) else ()
+
+
+def check_running(bot: hikari.RESTAware) -> None:
+    """Refuse to speak for a bot that cannot.
+
+    Raises:
+        ClientClosed: with what to do.
+    """
+    if not bot.rest.is_alive:
+        raise ClientClosed(
+            "the bot is not running yet; stream from one of its listeners, or after bot.start()"
+        )
+
+
+@define(eq=False)
+class Home:
+    """What is open while the bot runs."""
+
+    lanes: Lanes
+    webhooks: hikari.api.RESTClient = field(repr=False)
+    """For webhooks and interactions: a client that repeats nothing by itself."""
+    own_webhooks: BotWebhooks = field(repr=False)
+    calls: Calls = field(factory=Calls, repr=False)
+
+
+class Host:
+    """Keeps one home, in a task of its own."""
+
+    def __init__(
+        self,
+        bot: hikari.RESTAware,
+        *,
+        rest_url: str | None = None,
+        pacer: Pacer | None = None,
+        looker: Looker | None = None,
+        page: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
+        services: Sequence[object] = (),
+    ) -> None:
+        self._bot = bot
+        self._services = services
+        self._looker = looker
+        self._page = page
+        # A bot that talks to another Discord, such as the twin, must not have its webhooks talk to
+        # the real one.  hikari has no public name for this.
+        self._url = rest_url or getattr(bot.rest, "_rest_url", None)
+        self._pacer = pacer
+        self._task: asyncio.Task[None] | None = None
+        self._home: asyncio.Future[Home] | None = None
+        self._leave: asyncio.Event | None = None
+
+    async def home(self) -> Home:
+        """The home; the first who asks has it opened."""
+        if self._home is None:
+            loop = asyncio.get_running_loop()
+            self._home, self._leave = loop.create_future(), asyncio.Event()
+            self._task = loop.create_task(self._keep(self._home, self._leave), name="minamo")
+        return await asyncio.shield(self._home)
+
+    async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
+        """Let what was accepted go out, for so long; the receipts of what did not."""
+        if self._task is None or self._leave is None:
+            return []
+        home = await self.home()
+        lost = await home.lanes.close(drain_s)
+        self._leave.set()
+        await asyncio.shield(self._task)
+        return lost
+
+    async def _keep(self, told: asyncio.Future[Home], leave: asyncio.Event) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                for service in self._services:
+                    if isinstance(service, AbstractAsyncContextManager):
+                        await stack.enter_async_context(service)
+                webhooks = await stack.enter_async_context(
+                    webhook_client(self._url, like=self._bot.rest)
+                )
+                look = None if self._looker is None else self._looker.observer("delivery")
+                lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer, watch=look))
+                if isinstance(self._bot, hikari.GatewayBotAware):
+                    stack.callback(hear_echoes(self._bot, lanes.echoed))
+                    if self._looker is not None:
+                        stack.callback(feed(self._bot, self._looker))
+                if self._page is not None:
+                    await stack.enter_async_context(self._page())
+                told.set_result(Home(lanes, webhooks, BotWebhooks(self._bot.rest)))
+                await leave.wait()
+        except Exception as error:
+            if told.done():
+                raise
+            told.set_exception(error)

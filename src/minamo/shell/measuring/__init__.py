@@ -1,1 +1,0 @@
-"""Who is told how it went: figures, logs, traces, and those who look on."""

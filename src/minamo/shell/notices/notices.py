@@ -1,0 +1,258 @@
+"""What is said when a reply fails: the one path for error and timeout embeds.
+
+Only our own words by default.  A provider's error text is written for a program's author: it
+can quote the request, name an account or hold an address with a key.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import get_args
+
+import anyio
+from attrs import frozen
+
+from minamo.core.chunks import Error, ErrorKind
+from minamo.core.cleaning.clean import clean
+from minamo.core.config import StreamConfig
+from minamo.core.redact import shorten
+from minamo.core.result import StreamResult
+from minamo.shell.delivery.error_codes import BY_CODE
+from minamo.shell.delivery.interfaces import Embed, Manner, Sender, Texts
+from minamo.shell.delivery.lanes import Lanes
+from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.receipts import Receipt
+from minamo.shell.notices.localization import Wording
+
+_LOG = logging.getLogger("minamo.beside")
+
+
+async def send_beside(
+    lanes: Lanes,
+    sender: Sender,
+    channel_id: int,
+    texts: Sequence[str],
+    *,
+    manner: Manner,
+    stream_id: str,
+    deadline_s: float,
+    line: int | None = None,
+) -> tuple[Receipt, ...]:
+    """Send *texts*, each as one message, behind everything that waits in the channel or *line*.
+
+    Never raises but for a cancellation from outside, and takes at most *deadline_s*: what is not
+    out by then is taken back, and what is out then is reported as unknown.
+    """
+    source = Texts(list(texts))
+    try:
+        async with lanes.open(
+            channel_id, sender, source, stream_id=stream_id, line=line, manner=manner
+        ) as one:
+            one.deliver()
+            with anyio.move_on_after(deadline_s):
+                await one.finish()
+            one.withdraw("deadline")
+            return (*one.receipts, *_still_out(one))
+    except Exception as error:  # noqa: BLE001 - beside a reply nothing may go wrong, only missing
+        _LOG.warning("a message beside a reply failed", extra={"kind": type(error).__name__})
+        return (not_sent(channel_id, "unexpected", sum(map(len, texts))),)
+
+
+def clean_beside(text: str, config: StreamConfig) -> str:
+    """A model's or a tool's words as they may be shown: by the rules that hold for the reply."""
+    return clean(
+        text,
+        off=config.clean_off,
+        mentions=config.mentions,
+        first=False,
+        uncensor_unicode_space=config.uncensor_unicode_space,
+    ).text
+
+
+def _still_out(one: Dispatch) -> tuple[Receipt, ...]:
+    first = one.first
+    if first is None:
+        return ()
+    return (
+        Receipt(
+            outcome="unknown",
+            channel_id=one.channel_id,
+            index=first.index,
+            characters=len(first.post.text),
+            reason="deadline",
+            nonce=first.post.nonce,
+            attempts=1,
+            settled_at=anyio.current_time(),
+        ),
+    )
+
+
+def not_sent(channel_id: int, reason: str, characters: int = 0) -> Receipt:
+    """The receipt of something that was never tried."""
+    return Receipt(
+        outcome="not_sent",
+        channel_id=channel_id,
+        index=0,
+        characters=characters,
+        reason=reason,
+        settled_at=anyio.current_time(),
+    )
+
+
+# Discord's own red and yellow.
+RED, YELLOW = 0xED4245, 0xFEE75C
+
+# A notice that comes later than this is about something that people have forgotten.
+NOTICE_S = 15.0
+
+# Two minutes read better than 120 seconds, two hours better than 120 minutes.
+_SECONDS_MAX, _MINUTES_MAX = 119, 119
+# "Again in 40 hours" helps nobody; a longer wait is said as "later".
+_WAIT_MAX_S = 24 * 3_600.0
+
+# Why a message was lost, as far as a further message in the same channel can be of use.
+_LOST: Mapping[str, str] = {
+    "automod": "lost_blocked",
+    "words_not_allowed": "lost_blocked",
+    "harmful_link": "lost_blocked",
+    "explicit_content": "lost_blocked",
+    "bad_form": "lost_refused",
+    "bad_request": "lost_refused",
+    "empty_message": "lost_refused",
+    "too_large": "lost_refused",
+    "edit_limit": "lost_refused",
+    # About the voice of a persona; the bot has its own.
+    "unknown_webhook": "lost_refused",
+    "bad_token": "lost_refused",
+    "connection": "lost_unknown",
+    "unreachable": "lost_unknown",
+    "unexpected": "lost_unknown",
+    "rate_limited": "lost_unknown",
+}
+# All other refusals are about the channel, or the bot in it: a notice would be refused as well.
+_PLACE = frozenset(BY_CODE.values()) - _LOST.keys()
+_THEIR_FAULT = re.compile(r"http_5\d\d\Z")
+
+# Of a provider's words, so much is enough to tell what is wrong.
+_QUOTE_MAX = 200
+# What a key, an address or an account can look like; a text with any of it is not quoted.
+_SECRET = re.compile(
+    r"://|www\.|@|\b(?:bearer|token|secret|password|api[ _-]?key)\b|\bsk-|[A-Za-z0-9_+/=.-]{20,}",
+    re.IGNORECASE,
+)
+_FORMATTING = re.compile(r"([\\*_~|`>#\[\]()<])")
+
+
+@frozen(kw_only=True)
+class NoticeSettings:
+    """What people are told."""
+
+    suppress_user_errors: bool = False
+    """Nothing at all."""
+    tell_empty: bool = False
+    """Also that the model had nothing to say."""
+    quote_provider: bool = False
+    """Also the provider's own words, where nothing in them looks like a secret."""
+
+
+_DEFAULTS = NoticeSettings()
+
+
+def notice_for(
+    result: StreamResult, wording: Wording, settings: NoticeSettings = _DEFAULTS
+) -> Embed | None:
+    """What to say about *result*, if anything."""
+    if settings.suppress_user_errors:
+        return None
+    match result.status:
+        case "error" if result.stop_reason == "delivery_lost":
+            return _about_delivery(result, wording)
+        case "error":
+            return _about_error(result, wording, quote=settings.quote_provider)
+        case "timeout":
+            reason = result.stop_reason or "inactivity"
+            return _embed(wording, "timeout_title", [wording.say(f"timeout_{reason}")], result)
+        case "empty_response" if settings.tell_empty:
+            said = wording.say("empty_response")
+            return Embed(title=wording.say("empty_title"), description=said, colour=YELLOW)
+        case _:
+            return None
+
+
+def _about_error(result: StreamResult, wording: Wording, *, quote: bool) -> Embed:
+    error = result.data if isinstance(result.data, Error) else Error("api_error")
+    # An adapter that others wrote may name a kind of its own.
+    kind = error.kind if error.kind in get_args(ErrorKind) else "api_error"
+    lines = [wording.say(f"error_{kind}")]
+    if quote and (words := quotable(error.message)):
+        lines.append(f"> {words}")
+    if error.retryable or error.retry_after is not None:
+        lines.append(_again(error.retry_after, wording))
+    return _embed(wording, "error_title", lines, result)
+
+
+def _again(wait_s: float | None, wording: Wording) -> str:
+    if wait_s is None or not 0 < wait_s <= _WAIT_MAX_S:
+        return wording.say("try_again")
+    seconds = math.ceil(wait_s)
+    if seconds <= _SECONDS_MAX:
+        return wording.say("wait_seconds", seconds=seconds)
+    minutes = math.ceil(seconds / 60)
+    if minutes <= _MINUTES_MAX:
+        return wording.say("wait_minutes", minutes=minutes)
+    return wording.say("wait_hours", hours=math.ceil(minutes / 60))
+
+
+def _about_delivery(result: StreamResult, wording: Wording) -> Embed | None:
+    lost = [one.reason for one in result.receipts if isinstance(one, Receipt) and one.lost]
+    if not lost or not _PLACE.isdisjoint(lost):
+        return None
+    # The first is the cause; what was lost after it was given up because of it.
+    key = "lost_unknown" if _THEIR_FAULT.match(lost[0]) else _LOST.get(lost[0])
+    if key is None:
+        return None
+    return Embed(title=wording.say("lost_title"), description=wording.say(key), colour=RED)
+
+
+def _embed(wording: Wording, title: str, lines: list[str], result: StreamResult) -> Embed:
+    if result.accumulated_text:
+        lines.append(wording.say("incomplete"))
+    colour = YELLOW if result.status == "timeout" else RED
+    return Embed(title=wording.say(title), description="\n".join(lines), colour=colour)
+
+
+def quotable(words: str) -> str:
+    """A provider's words as one harmless line; empty if they may hold a secret."""
+    line = " ".join(clean(words, first=False).text.split())
+    if not line or _SECRET.search(line):
+        return ""
+    return _FORMATTING.sub(r"\\\1", shorten(line, _QUOTE_MAX))
+
+
+async def send_notice(
+    lanes: Lanes,
+    sender: Sender,
+    channel_id: int,
+    embed: Embed,
+    *,
+    stream_id: str,
+    reply_to: int | None = None,
+    deadline_s: float = NOTICE_S,
+) -> Receipt:
+    """Say *embed* in the channel, after everything that waits there; nobody is pinged.
+
+    Never raises, and takes at most *deadline_s*.  *stream_id* is that of the reply it is about.
+    """
+    receipts = await send_beside(
+        lanes,
+        sender,
+        channel_id,
+        [""],  # the embed is all there is
+        manner=Manner(embed=embed, reply_to=reply_to),
+        stream_id=f"{stream_id}/notice",
+        deadline_s=deadline_s,
+    )
+    return receipts[-1]

@@ -1,0 +1,268 @@
+"""The three adapters: OpenAI-compatible servers, Google Gemini, Anthropic.
+
+Each owns a pool of connections: use it as an async context manager, or call `aclose`.
+They differ in how they are made; the rest is in py.  A method that is borrowed from there
+is `Final`, for then every type checker takes it as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar, Unpack
+from urllib.parse import quote, urlsplit
+
+from minamo.core.chunks import Chunk
+from minamo.errors import BadRequest
+from minamo.shell.providers.endpoint import Endpoint, FrameDecoder, PreparedConversation
+from minamo.shell.providers.http import Deadlines
+from minamo.shell.validation import (
+    checked_headers,
+    checked_key,
+    checked_model,
+    checked_url,
+    is_loopback,
+    secrets_of,
+)
+from minamo.wire.anthropic import request as anthropic
+from minamo.wire.anthropic.reader import AnthropicReader
+from minamo.wire.conversation import Message, user
+from minamo.wire.frames import Frame, Request
+from minamo.wire.google import request as google
+from minamo.wire.google.reader import GoogleReader
+from minamo.wire.limits import WireLimits
+from minamo.wire.openai import request as openai
+from minamo.wire.openai.reader import OpenAIReader
+from minamo.wire.openai.request import ways_for
+from minamo.wire.options import ReplyOptions, checked
+
+T = TypeVar("T")
+
+
+class Talks(Protocol):
+    """Somebody to talk to."""
+
+    def chat(
+        self, messages: Sequence[Message], **options: Unpack[ReplyOptions]
+    ) -> PreparedConversation:
+        """A conversation, ready to be sent."""
+
+
+class Asks(Protocol):
+    """An adapter over an endpoint, which holds its dialect and its connections."""
+
+    _endpoint: Endpoint
+    model: str
+    host: str
+
+    def start_stream(self, request: Any) -> AsyncIterator[Frame]:
+        """Send a request; its frames as they come."""
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        """The chunks of one frame."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+
+
+def ask(self: Talks, text: str, **options: Unpack[ReplyOptions]) -> PreparedConversation:
+    """A conversation of one sentence."""
+    return self.chat([user(text)], **options)
+
+
+def chat(
+    self: Asks, messages: Sequence[Message], **options: Unpack[ReplyOptions]
+) -> PreparedConversation:
+    """A conversation, ready to be sent."""
+    return PreparedConversation(self, self._endpoint.build(messages, checked(options)))
+
+
+def start_stream(self: Asks, request: Request) -> AsyncIterator[Frame]:
+    """Send a request; its frames as they come."""
+    return self._endpoint.start_stream(request)
+
+
+def process_chunk(_: Asks, frame: Frame) -> list[Chunk]:
+    """The chunks of one frame."""
+    chunks: list[Chunk] = frame.stream.take(frame.data)
+    return chunks
+
+
+def decoder(self: Asks) -> FrameDecoder:
+    """Bytes to frames without a connection, for `minamo.testing.check_adapter`."""
+    return self._endpoint.decoder()
+
+
+async def aclose(self: Asks) -> None:
+    """Close the connections."""
+    await self._endpoint.aclose()
+
+
+async def entered(self: T) -> T:
+    """Itself, for a block that closes the connections when it is left."""
+    return self
+
+
+async def left(self: Asks, *_: object) -> None:
+    """Close the connections."""
+    await self.aclose()
+
+
+def shown(self: Asks) -> str:
+    """Where it asks, and which model; nothing of the key."""
+    return f"{type(self).__name__}({self.host!r}, model={self.model!r})"
+
+
+_VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
+
+
+class OpenAICompatible:
+    """OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, DeepSeek, Groq, Mistral and their kin."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        model: str,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        allow_http: bool = False,
+        include_usage: bool | None = None,
+        max_tokens_field: str | None = None,
+        names: bool = False,
+        limits: WireLimits | None = None,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        base = checked_url(base_url, allow_http=allow_http)
+        # A server of one's own has no key; anyone else's would answer 401.
+        if api_key is not None or not (allow_http or is_loopback(base)):
+            api_key = checked_key(api_key)
+        name = checked_model(model)
+        ways = ways_for(
+            urlsplit(base).hostname or "",
+            name,
+            include_usage=include_usage,
+            max_tokens_field=max_tokens_field,
+            names=names,
+        )
+        own = checked_headers(headers or {})
+        self._endpoint = Endpoint(
+            "openai",
+            name,
+            f"{base}/chat/completions",
+            OpenAIReader,
+            partial(openai.build, ways=ways),
+            headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
+            secrets=secrets_of(api_key or "", own),
+            limits=limits,
+            deadlines=deadlines,
+        )
+        self.model: str = self._endpoint.model
+        self.host: str = self._endpoint.host
+
+    ask: Final = ask
+    chat: Final = chat
+    start_stream: Final = start_stream
+    process_chunk: Final = process_chunk
+    decoder: Final = decoder
+    aclose: Final = aclose
+    __aenter__: Final = entered
+    __aexit__: Final = left
+    __repr__: Final = shown
+
+
+class Gemini:
+    """Google Gemini, on the Gemini API; Vertex with its own `base_url` and headers."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        api_key: str,
+        base_url: str = "https://generativelanguage.googleapis.com",
+        headers: Mapping[str, str] | None = None,
+        allow_http: bool = False,
+        thoughts: bool = False,
+        overlap_removal: bool = False,
+        limits: WireLimits | None = None,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        base = _versioned(checked_url(base_url, allow_http=allow_http), "v1beta")
+        key = checked_key(api_key)
+        name = checked_model(model).removeprefix("models/")
+        if "/" in name or ".." in name:
+            raise BadRequest("model is not a name of Gemini's")
+        own = checked_headers(headers or {})
+        self._endpoint = Endpoint(
+            "google",
+            name,
+            f"{base}/models/{quote(name)}:streamGenerateContent?alt=sse",
+            GoogleReader,
+            partial(google.build, thoughts=thoughts),
+            # In a header, never in the URL: URLs end up in logs.
+            headers={"x-goog-api-key": key} | own,
+            secrets=secrets_of(key, own),
+            limits=limits,
+            deadlines=deadlines,
+            overlap_removal=overlap_removal,
+        )
+        self.model: str = self._endpoint.model
+        self.host: str = self._endpoint.host
+
+    ask: Final = ask
+    chat: Final = chat
+    start_stream: Final = start_stream
+    process_chunk: Final = process_chunk
+    decoder: Final = decoder
+    aclose: Final = aclose
+    __aenter__: Final = entered
+    __aexit__: Final = left
+    __repr__: Final = shown
+
+
+class Anthropic:
+    """Anthropic's messages."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        api_key: str,
+        base_url: str = "https://api.anthropic.com",
+        headers: Mapping[str, str] | None = None,
+        allow_http: bool = False,
+        limits: WireLimits | None = None,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        base = _versioned(checked_url(base_url, allow_http=allow_http), "v1")
+        key = checked_key(api_key)
+        own = checked_headers(headers or {})
+        self._endpoint = Endpoint(
+            "anthropic",
+            checked_model(model),
+            f"{base}/messages",
+            AnthropicReader,
+            anthropic.build,
+            headers={"x-api-key": key, "anthropic-version": "2023-06-01"} | own,
+            secrets=secrets_of(key, own),
+            limits=limits,
+            deadlines=deadlines,
+        )
+        self.model: str = self._endpoint.model
+        self.host: str = self._endpoint.host
+
+    ask: Final = ask
+    chat: Final = chat
+    start_stream: Final = start_stream
+    process_chunk: Final = process_chunk
+    decoder: Final = decoder
+    aclose: Final = aclose
+    __aenter__: Final = entered
+    __aexit__: Final = left
+    __repr__: Final = shown
+
+
+def _versioned(base: str, version: str) -> str:
+    """The base with the API's version, unless it names one itself."""
+    return base if _VERSION.search(urlsplit(base).path) else f"{base}/{version}"

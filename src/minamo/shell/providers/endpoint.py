@@ -1,0 +1,241 @@
+"""A conversation that is ready to be sent, and what an adapter is.
+
+`async for chunk in conversation` asks the provider; doing it twice asks twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+from minamo.core.chunks import Chunk, Error, Text
+from minamo.core.config import StreamConfig
+from minamo.core.contract import as_chunk
+from minamo.core.result import StreamResult
+from minamo.shell.callbacks import Guarded, place_of, refuse_async
+from minamo.shell.options import stream_config
+from minamo.shell.providers.http import Deadlines, Http
+from minamo.wire.assembler import Reply
+from minamo.wire.conversation import Message
+from minamo.wire.frames import Frame, Reader, Request, Stream
+from minamo.wire.limits import WireLimits
+from minamo.wire.options import Options
+
+if TYPE_CHECKING:
+    from minamo.shell.options import StreamContext
+
+
+T = TypeVar("T")
+_LOG = logging.getLogger("minamo.stream")
+_HOOKS = ("on_raw_chunk", "on_provider_error")
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """Our code for one dialect, or anybody's.
+
+    It may also have ``on_raw_chunk(frame)`` and ``on_provider_error(error)``, plain functions
+    which are told of every frame and of the error that ends a stream.
+    """
+
+    def start_stream(self, request: Any) -> AsyncIterator[Frame]:
+        """Ask the provider and give its frames as they come; failures are frames too."""
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        """The chunks of one frame: none, one or several."""
+
+
+@frozen(slots=True)
+class PreparedConversation:
+    """An adapter and the request it will send."""
+
+    adapter: Adapter
+    request: Any = field(repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        for name in _HOOKS:
+            refuse_async(f"{type(self.adapter).__name__}.{name}", self._hook(name))
+
+    async def stream_to_discord(
+        self, context: StreamContext, config: StreamConfig | None = None
+    ) -> StreamResult:
+        """Carry the reply to where *context* says; all of it is the orchestrator's work."""
+        how = config or stream_config()
+        return await context.orchestrator.stream_to_discord(self, how, context)
+
+    async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
+        """Ask, and give chunks until the provider is done or failed.  Nothing is raised."""
+        on_raw_chunk = self._hook("on_raw_chunk")
+        on_provider_error = self._hook("on_provider_error")
+        failure: Error | None = None
+        try:
+            process_chunk = self.adapter.process_chunk
+            if on_raw_chunk is not None:
+                on_raw_chunk = Guarded("on_raw_chunk", on_raw_chunk, _LOG)
+            async with closing(self.adapter.start_stream(self.request)) as frames:
+                async for frame in frames:
+                    if on_raw_chunk is not None:
+                        on_raw_chunk(frame)
+                    for said in process_chunk(frame):
+                        # Nearly all are like this; the rest of it is looked at by the driver.
+                        if said.__class__ is Text and said.content.__class__ is str:
+                            yield said
+                            continue
+                        chunk, problem = as_chunk(said)
+                        if problem:
+                            _LOG.warning("a chunk of an adapter is wrong: %s", problem)
+                        if chunk.__class__ is Error:
+                            failure = chunk
+                            break
+                        yield chunk
+                    if failure is not None:
+                        break
+        except Exception as error:  # noqa: BLE001 - a broken adapter is a failed stream, no crash
+            # The name and the place only: messages can hold secrets.
+            _LOG.warning("an adapter raised %s at %s", type(error).__name__, place_of(error))
+            failure = Error("api_error", f"the adapter failed ({type(error).__name__})")
+        if failure is not None:
+            if on_provider_error is not None:
+                Guarded("on_provider_error", on_provider_error, _LOG)(failure)
+            yield failure
+
+    def _hook(self, name: str) -> Any:
+        return getattr(self.adapter, name, None)
+
+
+@asynccontextmanager
+async def closing(source: AsyncIterable[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """Iterate *source* and close it at once afterwards, if it can be closed."""
+    items = source.__aiter__()
+    try:
+        yield items
+    finally:
+        aclose = getattr(items, "aclose", None)
+        if aclose is not None:
+            try:
+                await aclose()
+            except Exception as error:  # noqa: BLE001 - other people's code; all of it was read
+                kind = type(error).__name__
+                _LOG.warning("closing a source raised %s at %s", kind, place_of(error))
+
+
+_JSON = {"Content-Type": "application/json", "Accept": "text/event-stream",
+         "User-Agent": "minamo"}  # fmt: skip
+
+Build = Callable[[str, Mapping[str, str], str, Sequence[Message], Options], Request]
+"""The half of a dialect that asks: where, with which headers, which model, what, and how."""
+
+
+class Endpoint:
+    """Streams from one provider.  Holds the key, so it shows nothing of itself."""
+
+    __slots__ = (
+        "_build",
+        "_headers",
+        "_http",
+        "_limits",
+        "_overlap_removal",
+        "_reader",
+        "_secrets",
+        "_url",
+        "host",
+        "model",
+        "provider",
+    )
+
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        url: str,
+        reader: Callable[[Reply], Reader],
+        build: Build,
+        *,
+        headers: Mapping[str, str],
+        secrets: tuple[str, ...] = (),
+        limits: WireLimits | None = None,
+        deadlines: Deadlines | None = None,
+        overlap_removal: bool = False,
+    ) -> None:
+        self.provider: str = provider
+        self.model: str = model
+        self.host: str = urlsplit(url).hostname or ""
+        self._url = url
+        self._reader = reader
+        self._build = build
+        self._headers = _JSON | dict(headers)
+        self._secrets = secrets
+        self._limits = limits or WireLimits()
+        self._overlap_removal = overlap_removal
+        self._http = Http(url, deadlines)
+
+    def build(self, messages: Sequence[Message], options: Options) -> Request:
+        """The request for one streamed reply."""
+        return self._build(self._url, self._headers, self.model, messages, options)
+
+    def decoder(self) -> FrameDecoder:
+        """A new stream's decoder: bytes to frames, without a connection."""
+        reply = Reply(self._limits, secrets=self._secrets, overlap_removal=self._overlap_removal)
+        return FrameDecoder(Stream(self._reader(reply), self._limits), self.provider, self.model)
+
+    async def start_stream(self, request: Request) -> AsyncGenerator[Frame, None]:
+        """Send the request; frames as they come, the last one says that it was the last."""
+        decoder = self.decoder()
+        async with aclosing(self._http.send(request)) as answer:
+            async for data in answer:
+                for frame in decoder.feed(data):
+                    yield frame
+                # Whoever took the frames has found the end in them.
+                if decoder.ended:
+                    return
+        for frame in decoder.end():
+            yield frame
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+
+class FrameDecoder:
+    """Stamps what one stream brings.  `feed` and `end` are all that a test needs."""
+
+    __slots__ = ("_model", "_provider", "_stream")
+
+    def __init__(self, stream: Stream, provider: str, model: str) -> None:
+        self._stream = stream
+        self._provider = provider
+        self._model = model
+
+    @property
+    def ended(self) -> bool:
+        """The chunks of the frames so far include the last one."""
+        return self._stream.ended
+
+    def feed(self, data: bytes | Error) -> list[Frame]:
+        """The frames that some bytes complete; a failed connection is a frame of its own."""
+        return self._stamped([data] if isinstance(data, Error) else self._stream.feed(data))
+
+    def end(self) -> list[Frame]:
+        """The frame that says there are no more bytes."""
+        return self._stamped(self._stream.end())
+
+    def _stamped(self, items: Sequence[object]) -> list[Frame]:
+        if not items:
+            return []
+        # What one read brought arrived at one moment: one stamp serves all of it.
+        stamp = {"timestamp": time.time_ns() // 1_000_000, "model": self._model}
+        provider, stream = self._provider, self._stream
+        return [Frame(item, provider, stamp, stream) for item in items]

@@ -1,0 +1,138 @@
+"""Try again, or try another: only ever before the first visible character.
+
+Once something was said, a second attempt would say it twice; from then on an error is final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+
+import anyio
+from attrs import field, frozen
+
+from minamo.core.checks import SECONDS_MAX, is_seconds, is_whole, shown
+from minamo.core.chunks import Chunk, Error, FunctionCall, Text
+from minamo.errors import BadRequest
+from minamo.shell.providers.endpoint import closing
+from minamo.shell.providers.scripted import as_chunks
+
+Conversation = AsyncIterable[str | Chunk]
+"""Anything that asks anew each time it is iterated, such as a prepared conversation."""
+# The provider that answers the hundredth attempt has not been asked for a reply.
+_ATTEMPTS_MAX = 100
+# Each wait is twice as long as the one before; beyond, so long that it makes no difference.
+_DOUBLINGS_MAX = 32
+
+
+@frozen(slots=True)
+class Retrying:
+    """A conversation that is started again when it fails before it said anything."""
+
+    conversation: Conversation
+    attempts: int = 3
+    wait_max_s: float = 30.0
+    """A provider that wants a longer wait than this has failed."""
+    backoff_s: float = 0.5
+    """The first wait if the provider names none; each further one is twice as long."""
+
+    async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the first attempt that gets anywhere, or the error of the last."""
+        attempt = 0
+        while True:
+            attempt += 1
+            said = _Said()
+            error: Error | None = None
+            async with closing(as_chunks(self.conversation)) as chunks:
+                async for chunk in chunks:
+                    if isinstance(chunk, Error) and not said.anything:
+                        error = chunk
+                        break
+                    said.take(chunk)
+                    yield chunk
+            if error is None:
+                return
+            wait = error.retry_after
+            if wait is None:
+                wait = min(self.backoff_s * 2 ** min(attempt - 1, _DOUBLINGS_MAX), self.wait_max_s)
+            if not error.retryable or wait > self.wait_max_s or attempt == self.attempts:
+                yield error
+                return
+            # Outside the connection: a refused one is closed while we wait.
+            await anyio.sleep(wait)
+
+
+@frozen(slots=True)
+class Fallback:
+    """Conversations of which the first that gets anywhere is the one."""
+
+    conversations: tuple[Conversation, ...] = field(repr=False)
+
+    async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
+        """Chunks of the first conversation that gets anywhere, or the error of the last."""
+        error: Error | None = None
+        for conversation in self.conversations:
+            said = _Said()
+            error = None
+            async with closing(as_chunks(conversation)) as chunks:
+                async for chunk in chunks:
+                    if isinstance(chunk, Error) and not said.anything:
+                        error = chunk
+                        break
+                    said.take(chunk)
+                    yield chunk
+            # What was blocked for what it says is not for another provider to say.
+            if error is None or error.kind == "content_blocked":
+                break
+        if error is not None:
+            yield error
+
+
+class _Said:
+    """Whether anything visible came yet."""
+
+    __slots__ = ("anything",)
+
+    def __init__(self) -> None:
+        self.anything = False
+
+    def take(self, chunk: Chunk) -> None:
+        self.anything |= isinstance(chunk, FunctionCall) or (
+            isinstance(chunk, Text) and chunk.content != ""
+        )
+
+
+def retry(
+    conversation: Conversation,
+    *,
+    attempts: int = 3,
+    wait_max_s: float = 30.0,
+    backoff_s: float = 0.5,
+) -> Retrying:
+    """Start again after a retryable error, waiting as long as the provider asks, within reason."""
+    _check_source("retry", conversation)
+    if isinstance(conversation, AsyncIterator):
+        raise BadRequest(
+            f"retry asks again by iterating anew, and a {type(conversation).__name__} can be "
+            "iterated once; give llm.ask(…), or an object whose __aiter__ asks"
+        )
+    if not is_whole(attempts, 1, _ATTEMPTS_MAX):
+        may = f"a whole number, 1 to {_ATTEMPTS_MAX}"
+        raise BadRequest(f"retry: attempts must be {may}; it is {shown(attempts)}")
+    for name, seconds in (("wait_max_s", wait_max_s), ("backoff_s", backoff_s)):
+        if not is_seconds(seconds):
+            may = f"a number of seconds, 0 to {SECONDS_MAX}"
+            raise BadRequest(f"retry: {name} must be {may}; it is {shown(seconds)}")
+    return Retrying(conversation, attempts, wait_max_s, backoff_s)
+
+
+def fallback(first: Conversation, *others: Conversation) -> Fallback:
+    """Go on to the next conversation (another key, model or provider) when one fails."""
+    for conversation in (first, *others):
+        _check_source("fallback", conversation)
+    return Fallback((first, *others))
+
+
+def _check_source(name: str, conversation: object) -> None:
+    if not isinstance(conversation, AsyncIterable):
+        kind = type(conversation).__name__
+        raise BadRequest(f"{name} takes conversations, such as llm.ask(…), and this is a {kind}")

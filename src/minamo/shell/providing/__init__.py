@@ -1,1 +1,0 @@
-"""Where replies come from: the adapters, HTTP, retries, scripts."""

@@ -1,1 +1,0 @@
-"""How messages get to Discord: lanes, pacing, receipts, and what kinds of messages there are."""

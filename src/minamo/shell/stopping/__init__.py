@@ -1,1 +1,0 @@
-"""How people end a reply, from this process or another."""

@@ -1,0 +1,248 @@
+"""The door to Redis: the only file that knows its client, which an extra brings.
+
+A link is one subscription, kept up by itself, and a few connections for commands.  Redis may go
+away at any time and come back empty: whoever uses a link must be able to do without it.  Nothing
+of an exception but its kind leaves this file, for a URL holds a password.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+import anyio
+
+from minamo.errors import BadSetting
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+    from redis.asyncio.client import PubSub
+
+
+_LOG = logging.getLogger("minamo.redis")
+
+# Commands are tiny; a Redis that takes longer is as good as away.
+COMMAND_S = 1.0
+# Requests of one process side by side; more of them wait for a connection.
+_CONNECTIONS_MAX = 16
+# A restart is noticed soon, and a long outage costs one attempt per second.
+_BACKOFF_MIN_S = 0.05
+_BACKOFF_MAX_S = 1.0
+# A connection that was cut silently (a firewall, a frozen machine) is found out by asking.
+_PING_EVERY_S = 2.0
+_CANCEL_AGAIN_S = 0.05
+# What a URL may ask for; anything else could turn a guard of ours off.
+_OPTIONS = frozenset({"db", "username", "password"})
+_PREFIX = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+
+Hear = Callable[[str, bytes], Awaitable[None]]
+T = TypeVar("T")
+
+
+class Link:
+    """A subscription to some channels of one Redis, and the commands beside it."""
+
+    def __init__(
+        self,
+        url: str,
+        channels: Sequence[str],
+        hear: Hear,
+        *,
+        connected: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.place = shown(url)
+        self._channels = tuple(channels)
+        self._hear = hear
+        self._on_connected = connected
+        self._client = client_for(url)
+        self._up = anyio.Event()
+        self._warned = False  # of this outage
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """The subscription stands, as far as we know."""
+        return self._up.is_set()
+
+    @property
+    def client(self) -> Redis:
+        """For commands; each may fail, with one of redis' own errors or an OSError."""
+        return self._client
+
+    async def up(self) -> None:
+        """Wait until the subscription stands."""
+        await self._up.wait()
+
+    async def publish(self, channel: str, data: bytes) -> int:
+        """Send a message to who listens; how many do.  Fails as commands do."""
+        heard_by: int = await asked(self._client, lambda: self._client.publish(channel, data))
+        return heard_by
+
+    async def open(self, within_s: float) -> None:
+        """Begin, and give it a moment; if Redis is away it goes on trying by itself."""
+        assert self._task is None, "opened twice"
+        # A task of the loop, not of a task group: a bot opens and closes in different tasks.
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        with anyio.move_on_after(within_s):
+            await self.up()
+
+    async def aclose(self) -> None:
+        """End the subscription and close every connection."""
+        task, self._task = self._task, None
+        if task is not None:
+            await end(task)
+        self._up = anyio.Event()
+        with anyio.CancelScope(shield=True):
+            await close_client(self._client)
+
+    async def _run(self) -> None:
+        wait_s = _BACKOFF_MIN_S
+        while True:
+            try:
+                await self._subscribe_and_listen()
+            # Whatever it was (the network, a password, a fault of the client), the answer is
+            # to try again: a listener that died would take every later stop with it.
+            except Exception as error:  # noqa: BLE001
+                if self.healthy:
+                    wait_s = _BACKOFF_MIN_S
+                self._went_down(error)
+            await anyio.sleep(wait_s)
+            wait_s = min(wait_s * 2, _BACKOFF_MAX_S)
+
+    async def _subscribe_and_listen(self) -> None:
+        pubsub = self._client.pubsub()
+        try:
+            with anyio.fail_after(COMMAND_S):
+                await pubsub.subscribe(*self._channels)
+                confirmed = 0
+                while confirmed < len(self._channels):
+                    message = await pubsub.get_message(timeout=COMMAND_S)
+                    confirmed += message is not None and message["type"] == "subscribe"
+            self._came_up()
+            while True:
+                await self._next(pubsub)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await pubsub.aclose()  # type: ignore[no-untyped-call]
+
+    async def _next(self, pubsub: PubSub) -> None:
+        message = await pubsub.get_message(timeout=_PING_EVERY_S)
+        if message is None:
+            await pubsub.ping()
+            message = await pubsub.get_message(timeout=COMMAND_S)
+            if message is None:
+                raise TimeoutError
+        if message["type"] == "message":
+            await self._hear(message["channel"].decode(), message["data"])
+
+    def _came_up(self) -> None:
+        if self._warned:
+            _LOG.info("%s is back", self.place)
+        self._warned = False
+        self._up.set()
+        self._on_connected()
+
+    def _went_down(self, error: Exception) -> None:
+        if self.healthy:
+            self._up = anyio.Event()
+        if not self._warned:
+            self._warned = True
+            _LOG.warning(
+                "%s cannot be reached (%s): streams go on, and stop only from their own process, "
+                "until it is back",
+                self.place,
+                type(error).__name__,
+            )
+
+
+def client_for(url: str) -> Redis:
+    """A client that connects when it is used, tries each command once, and soon gives up."""
+    check_url(url)
+    redis = _package("redis.asyncio")
+    pool = redis.BlockingConnectionPool.from_url(
+        url,
+        protocol=2,  # spoken by every server, and one shape of messages
+        max_connections=_CONNECTIONS_MAX,
+        timeout=COMMAND_S,
+        socket_timeout=COMMAND_S,
+        socket_connect_timeout=COMMAND_S,
+        # Asking again is ours to decide: a wish must not be repeated behind our back.
+        retry=_package("redis.asyncio.retry").Retry(_package("redis.backoff").NoBackoff(), 0),
+    )
+    client: Redis = redis.Redis(connection_pool=pool)
+    return client
+
+
+async def close_client(client: Redis) -> None:
+    """Close a client with all its connections."""
+    await client.aclose(close_connection_pool=True)
+
+
+async def asked(client: Redis, call: Callable[[], Awaitable[T]]) -> T:
+    """Make a call, a second time if its connection was broken.
+
+    A pool keeps connections that Redis has closed meanwhile, by a restart or for idling; what
+    was written to one of those was never heard.  But the connection may also have broken after
+    Redis had heard it, so a call must bear being made twice.
+    """
+    try:
+        return await call()
+    except _package("redis.exceptions").ConnectionError:
+        await client.connection_pool.disconnect(inuse_connections=False)
+        return await call()
+
+
+async def end(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it has ended: the client can lose a cancellation while it connects."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
+
+
+def check_url(url: object) -> None:
+    """Refuse what cannot be the address of a Redis; never quoted, for it holds a password."""
+    if not isinstance(url, str) or not url:
+        raise BadSetting("url is missing: redis://host:6379/0, rediss://… or unix://path")
+    try:
+        parts = urlsplit(url)
+        fits = parts.port != 0 and (parts.hostname or parts.scheme == "unix")
+        number = parts.path.strip("/")
+        fits = fits and (parts.scheme == "unix" or not number or number.isdecimal())
+    except ValueError:
+        raise BadSetting("url is not a URL") from None
+    if parts.scheme not in ("redis", "rediss", "unix") or not fits:
+        raise BadSetting("url must be redis://host:6379/0, rediss://host/0 or unix://path")
+    for name, _ in parse_qsl(parts.query, keep_blank_values=True):
+        if name not in _OPTIONS and not name.startswith("ssl_"):
+            raise BadSetting("url may have the options db, username, password and ssl_…, no other")
+
+
+def checked_prefix(prefix: object) -> str:
+    """What the keys and channels of one bot begin with."""
+    if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
+        raise BadSetting("prefix must be 1 to 64 of the characters A–Z a–z 0–9 _ . : -")
+    return prefix
+
+
+def shown(url: str) -> str:
+    """A URL as it may be shown: the scheme and the place, nothing that could be secret."""
+    check_url(url)
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"unix://{parts.path}"
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or 6379}"
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise BadSetting(
+            "stops and leases over Redis need its client: pip install 'hikari-minamo[redis]'"
+        ) from None

@@ -1,0 +1,240 @@
+"""Asking every process of a bot at once, and answering for this one.
+
+Redis says how many heard a question, so the asker knows when everybody has answered; only a
+process that hangs is waited for, and not long.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+import anyio
+import msgspec
+from attrs import define, field
+from msgspec import Meta
+
+from minamo.shell.stops.redis_link import Link
+from minamo.shell.stops.registry import (
+    CHANNEL_ID_MAX,
+    ID_LENGTH_MAX,
+    STREAMS_PER_CHANNEL_MAX,
+    Address,
+    Board,
+    Op,
+)
+from minamo.shell.stops.requests import Wish, WishKind
+
+VERSION: Literal[1] = 1
+# A full question is about 9 kB: 64 ids of 64 characters, and the context.
+MESSAGE_BYTES_MAX = 32_768
+
+Id = Annotated[str, Meta(min_length=1, max_length=ID_LENGTH_MAX)]
+StreamIds = Annotated[tuple[Id, ...], Meta(max_length=STREAMS_PER_CHANNEL_MAX)]
+ChannelId = Annotated[int, Meta(gt=0, le=CHANNEL_ID_MAX)]
+
+
+class Question(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """Something asked of every process."""
+
+    v: Literal[1]
+    id: Id
+    sender: Id
+    op: Literal["find", "put", "wished", "forget", "runs"]
+    channel: ChannelId | None = None
+    streams: StreamIds = ()
+    kind: WishKind | None = None
+    requester: Id | None = None
+    asker: Id | None = None
+    context: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        if (self.op == "find") != (self.channel is not None):
+            raise ValueError("a channel is for finding")
+        if (self.op == "put") != (self.kind is not None):
+            raise ValueError("a kind is for wishes")
+
+    @property
+    def wish(self) -> Wish | None:
+        """The wish to put, if that is what is asked."""
+        if self.kind is None:
+            return None
+        return Wish(kind=self.kind, requester=self.requester, context=self.context)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One process's answer: its streams for which the question holds, often none."""
+
+    v: Literal[1]
+    id: Id
+    sender: Id
+    streams: StreamIds
+
+
+_questions = msgspec.json.Decoder(Question)
+_answers = msgspec.json.Decoder(Answer)
+_encoder = msgspec.json.Encoder()
+
+
+def encoded(message: Question | Answer) -> bytes:
+    """A message as bytes."""
+    return _encoder.encode(message)
+
+
+def question_of(data: bytes) -> Question | None:
+    """A question, or None for anything else."""
+    try:
+        return _questions.decode(data) if len(data) <= MESSAGE_BYTES_MAX else None
+    except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return None
+
+
+def answer_of(data: bytes) -> Answer | None:
+    """An answer, or None for anything else."""
+    try:
+        return _answers.decode(data) if len(data) <= MESSAGE_BYTES_MAX else None
+    except (ValueError, RecursionError):
+        return None
+
+
+_LOG = logging.getLogger("minamo.redis")
+
+# What changes something where it is heard.
+_ACTS = ("put", "forget")
+# Questions that were acted on, with their answers.  A question comes twice when Redis' answer to
+# its PUBLISH was lost, within a second; so many wishes do not come in one.
+_DONE_MAX = 1024
+# More processes than any bot has; whatever else answers is rubbish.
+_ANSWERS_MAX = 1024
+
+
+@define(eq=False)
+class Asked:
+    """A question that is out, and what came back so far."""
+
+    heard_by: int | None = None
+    """How many processes; None until Redis has told."""
+    answered: set[str] = field(factory=set)
+    streams: list[str] = field(factory=list)
+    _changed: anyio.Event = field(factory=anyio.Event, repr=False)
+
+    def take(self, answer: Answer) -> None:
+        """One more answer."""
+        if answer.sender not in self.answered and len(self.answered) < _ANSWERS_MAX:
+            self.answered.add(answer.sender)
+            self.streams.extend(answer.streams)
+            self._changed.set()
+
+    @property
+    def by_all(self) -> bool:
+        """Whether everybody who heard it has answered."""
+        return self.heard_by is not None and len(self.answered) >= self.heard_by
+
+    async def until(self, enough: int | None) -> None:
+        """Wait for so many streams, or for everybody."""
+        while not self.by_all:
+            if enough is not None and len(self.streams) >= enough:
+                return
+            await self._changed.wait()
+            self._changed = anyio.Event()
+
+
+class Asking:
+    """One process among those that share a prefix."""
+
+    def __init__(
+        self, url: str, prefix: str, board: Board, connected: Callable[[], object]
+    ) -> None:
+        self.me = secrets.token_hex(8)
+        self.rubbish = 0
+        self._prefix = prefix
+        self._board = board
+        self._everybody = f"{prefix}:ask"
+        self._mailbox = f"{prefix}:answer:{self.me}"
+        channels = (self._everybody, self._mailbox)
+        self.link = Link(url, channels, self._hear, connected=connected)
+        self._asked: dict[str, Asked] = {}
+        self._done: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
+
+    async def ask(
+        self,
+        op: Op | Literal["find"],
+        address: Address,
+        streams: Sequence[str] = (),
+        *,
+        wish: Wish | None = None,
+        until: float,
+    ) -> Asked | None:
+        """Ask everybody; what was answered in time, or None if nobody could be asked."""
+        question = Question(
+            v=VERSION,
+            id=secrets.token_hex(8),
+            sender=self.me,
+            op=op,
+            channel=address.channel_id if op == "find" else None,
+            streams=tuple(streams),
+            asker=address.asker,
+            kind=wish.kind if wish else None,
+            requester=wish.requester if wish else None,
+            context=dict(wish.context) if wish else {},
+        )
+        asked = self._asked[question.id] = Asked()
+        try:
+            with anyio.CancelScope(deadline=until):
+                await self.link.up()
+                asked.heard_by = await self.link.publish(self._everybody, encoded(question))
+                await asked.until(len(streams) or None)
+        except Exception as error:  # noqa: BLE001  (the link warns of an outage, once)
+            _LOG.debug("a question could not be asked: %s", type(error).__name__)
+            return None
+        finally:
+            del self._asked[question.id]
+        return asked if asked.heard_by is not None else None
+
+    async def _hear(self, channel: str, data: bytes) -> None:
+        if channel == self._mailbox:
+            self._hear_answer(answer_of(data))
+        elif (question := question_of(data)) is None:
+            self.rubbish += 1
+        elif question.sender == self.me:
+            # What runs here was seen to before the question went out.
+            self._hear_answer(Answer(v=VERSION, id=question.id, sender=self.me, streams=()))
+        else:
+            streams = tuple(self._streams_for(question))
+            answer = Answer(v=VERSION, id=question.id, sender=self.me, streams=streams)
+            mailbox = f"{self._prefix}:answer:{question.sender}"
+            await self.link.publish(mailbox, encoded(answer))
+
+    def _hear_answer(self, answer: Answer | None) -> None:
+        if answer is None:
+            self.rubbish += 1
+        elif (asked := self._asked.get(answer.id)) is not None:  # else it came too late
+            asked.take(answer)
+
+    def _streams_for(self, question: Question) -> list[str]:
+        if question.op == "find":
+            return self._board.find(Address(None, question.channel, question.asker))
+        key = (question.sender, question.id)
+        if key in self._done:
+            return self._done[key]  # the same answer, and nothing is done twice
+        meant = [
+            found
+            for one in question.streams
+            for found in self._board.find(Address(one, None, question.asker))
+        ]
+        try:
+            done = self._board.do(question.op, meant, question.wish)
+        # Somebody who heard the wish failed; that is no reason to hear no others.
+        except Exception:  # noqa: BLE001
+            _LOG.exception("a wish was put and failed")
+            done = []
+        if question.op in _ACTS:
+            self._done[key] = done
+            if len(self._done) > _DONE_MAX:
+                self._done.popitem(last=False)
+        return done

@@ -1,0 +1,184 @@
+"""At most one turn at a time in a channel: the others wait, interrupt, or are refused.
+
+A turn runs in the task of whoever submits it, so cancelling the submitter cancels the turn, and
+there is no task here to be left behind.  A channel in which nothing goes on is not even remembered.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from typing import TypeVar, get_args
+
+import anyio
+
+from minamo.errors import BadSetting
+from minamo.machine.machine import Observer
+from minamo.shell.callbacks import Guarded
+from minamo.shell.stops.registry import checked_channel_id
+from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.turns.channel import Channel, Ending, Policy, Refused, Ticket
+from minamo.shell.turns.leases import Lease, Leased, NoLease
+
+_LOG = logging.getLogger("minamo.turn")
+
+__all__ = ["Channels", "Policy", "Refused", "Ticket"]
+
+# Sixteen people have asked before the bot answered the first: the rest would wait for minutes.
+QUEUE_MAX = 16
+# A stream settles within five seconds of a kill; what is still there a little later is stuck.
+KILL_GRACE_S = 6.0
+# How long a turn waits for another process to let the channel go: an answer that comes more than a
+# minute late answers a conversation that has moved on.
+LEASE_WAIT_S = 60.0
+# The part of a deadline that is left to a turn for telling how it went: one that is cancelled
+# because Discord does not answer cannot say what it has shown.
+SETTLING = 0.1
+# What a cancelled turn may use to clean up before a shutdown goes on without it.
+CLEAN_UP_S = 1.0
+
+T = TypeVar("T")
+Job = Callable[[Ticket], Awaitable[T]]
+Known = Callable[[Wishes], AbstractContextManager[object]]
+
+
+class Channels:
+    """All channels of one bot in which something goes on."""
+
+    def __init__(
+        self,
+        policy: Policy = "interrupt",
+        queue_max: int = QUEUE_MAX,
+        *,
+        kill_grace_s: float = KILL_GRACE_S,
+        lease: Lease | None = None,
+        lease_wait_s: float = LEASE_WAIT_S,
+        watch: Observer | None = None,
+    ) -> None:
+        if queue_max < 0:
+            raise BadSetting(f"queue_max must be 0 or more, not {queue_max}")
+        for name, seconds in (("kill_grace_s", kill_grace_s), ("lease_wait_s", lease_wait_s)):
+            if not seconds >= 0:
+                raise BadSetting(f"{name} must be 0 or more, not {seconds}")
+        self._policy = _known(policy)
+        self._queue_max = queue_max
+        self._kill_grace_s = kill_grace_s
+        self._lease: Lease = lease or NoLease()
+        self._lease_wait_s = lease_wait_s
+        self._watch = None if watch is None else Guarded("watch", watch, _LOG)
+        self._channels: dict[int, Channel] = {}
+        self._shut: Ending | None = None
+        self._changed: anyio.Event | None = None
+
+    def __repr__(self) -> str:
+        return f"<Channels: {len(self)} busy>"
+
+    def __len__(self) -> int:
+        """In how many channels something goes on."""
+        return len(self._channels)
+
+    def busy(self, channel_id: int) -> bool:
+        """Whether a turn has the channel."""
+        return channel_id in self._channels
+
+    def waiting(self, channel_id: int) -> int:
+        """How many turns wait for the channel."""
+        channel = self._channels.get(channel_id)
+        return 0 if channel is None else channel.waiting
+
+    async def run(
+        self,
+        channel_id: int,
+        job: Job[T],
+        policy: Policy | None = None,
+        *,
+        known: Known = nullcontext,
+    ) -> T | Refused:
+        """Run *job* when the channel is free; what it returned, or why it was not run.
+
+        What the job raises is raised here.  A job must not wait for a second turn in its own
+        channel: that one would wait for the first.  *known* makes the turn known to whoever may
+        want it to end, while it has the channel and waits for another process to let it go.
+        """
+        channel_id = checked_channel_id(channel_id)
+        ticket = Ticket(_known(policy or self._policy), anyio.current_time())
+        channel = self._channels.get(channel_id) or self._open(channel_id)
+        channel.submit(ticket)
+        try:
+            await ticket.called()
+            answers: list[T] = []
+            if ticket.refused is None:
+                await self._serve(channel_id, channel, ticket, job, answers, known)
+        finally:
+            channel.leave(ticket)
+        if answers:
+            return answers[0]
+        assert ticket.refused is not None, "a turn that did not run was refused"
+        return Refused(ticket.refused)
+
+    def kill(self, channel_id: int, requester: str | None = None) -> bool:
+        """End the turn that has the channel, and everybody who waits.  Whether there is one."""
+        channel = self._channels.get(channel_id)
+        if channel is None:
+            return False
+        by = anyio.current_time() + self._kill_grace_s
+        channel.kill(Ending(Wish(kind="kill", requester=requester), by))
+        return True
+
+    async def drain(self, deadline_s: float) -> bool:
+        """Let no turn begin any more, and the running ones end; whether all have.
+
+        They are asked to stop now, cancelled after *deadline_s*, and not waited for much longer.
+        """
+        by = anyio.current_time() + deadline_s
+        # Without a requester: the system's own wish.
+        self._shut = Ending(Wish(by=by - deadline_s * SETTLING), by)
+        for channel in tuple(self._channels.values()):
+            channel.shut_down(self._shut)
+        with anyio.CancelScope(deadline=by + CLEAN_UP_S):
+            while self._channels:
+                if self._changed is None:
+                    self._changed = anyio.Event()
+                await self._changed.wait()
+        return not self._channels
+
+    async def _serve(
+        self,
+        channel_id: int,
+        channel: Channel,
+        ticket: Ticket,
+        job: Job[T],
+        answers: list[T],
+        known: Known,
+    ) -> None:
+        wait_s = 0.0 if ticket.policy == "ignore" else self._lease_wait_s
+        hold = self._lease.hold(channel_id, ticket.wishes, wait_s=wait_s)
+        with ticket.scope:
+            async with AsyncExitStack() as lease:
+                with known(ticket.wishes), ticket.wishes.heard_by(channel.hear):
+                    leased = await lease.enter_async_context(hold)
+                if ticket.refused is not None:  # while it waited for the lease
+                    return
+                if not leased:
+                    ticket.refused = "busy" if leased is Leased.BUSY else "unreachable"
+                    return
+                channel.begin(ticket, anyio.current_time())
+                answers.append(await job(ticket))
+
+    def _open(self, channel_id: int) -> Channel:
+        def forget() -> None:
+            self._channels.pop(channel_id, None)
+            if not self._channels and self._changed is not None:
+                self._changed.set()
+
+        channel = self._channels[channel_id] = Channel(self._queue_max, forget, watch=self._watch)
+        if self._shut is not None:
+            channel.shut_down(self._shut)
+        return channel
+
+
+def _known(policy: Policy) -> Policy:
+    if policy not in get_args(Policy):
+        raise BadSetting(f"policy must be one of {', '.join(get_args(Policy))}, not {policy!r}")
+    return policy

@@ -1,0 +1,223 @@
+"""Leases through Redis: a key per channel that expires unless its holder renews it.
+
+When Redis is away nothing tells who streams where.  `when_unreachable="refuse"`, the default,
+errs towards silence: no stream is started, and a running one ends just before its lease would
+have expired, for then another process might begin.  `"grant"` errs towards speech: streams start
+and go on, and a channel may get two replies until Redis is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Literal, TypeVar
+
+import anyio
+from attrs import define, field
+
+from minamo.errors import BadRequest, BadSetting
+from minamo.shell.stops.redis_link import (
+    COMMAND_S,
+    asked,
+    checked_prefix,
+    client_for,
+    close_client,
+    shown,
+)
+from minamo.shell.stops.registry import checked_channel_id
+from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.turns.leases import Leased
+
+_LOG = logging.getLogger("minamo.redis")
+T = TypeVar("T")
+
+# So long a channel stays silent after its process died, and so long Redis may be away unnoticed.
+TTL_MS = 15_000
+# Of the time a lease lasts: how often it is renewed, and how much is left when it is given up,
+# which is for the last call to Discord to end in.
+_RENEW_SHARE = 1 / 3
+_MARGIN_SHARE = 1 / 5
+# Waiting is asking again and again; nobody notices a tenth of a second before a reply.
+_ASK_EVERY_S = 0.1
+WAIT_MAX_S = 600.0
+
+# Takes a lease that is free or ours already: then its answer was lost, or it is renewed, or
+# Redis came back empty and nobody else was quicker.
+_TAKE = """
+local holder = redis.call('get', KEYS[1])
+if holder == false or holder == ARGV[1] then
+    redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+    return 1
+end
+return 0
+"""
+_RELEASE = (
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+)
+
+
+@define(eq=False)
+class _Held:
+    """One attempt to hold a channel, under a name of its own."""
+
+    key: str
+    token: str
+    until: float = 0.0
+    """When it expires unless renewed, by our clock and counted from before we asked."""
+    over: anyio.Event = field(factory=anyio.Event)
+    """The block was left."""
+    taking: asyncio.Task[Any] | None = None
+    """The last attempt to take it."""
+
+
+class RedisLease:
+    """Leases shared by every process that uses the same Redis and prefix."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = "minamo",
+        ttl_ms: int = TTL_MS,
+        when_unreachable: Literal["refuse", "grant"] = "refuse",
+    ) -> None:
+        if not 1_000 <= ttl_ms <= 300_000:
+            raise BadSetting("ttl_ms must be 1000 to 300000")
+        if when_unreachable not in ("refuse", "grant"):
+            raise BadSetting("when_unreachable must be 'refuse' or 'grant'")
+        self.healthy = True
+        """Whether Redis answered the last time it was asked."""
+        self._place = shown(url)
+        self._prefix = checked_prefix(prefix)
+        self._ttl_ms = ttl_ms
+        self._ttl_s = ttl_ms / 1000
+        self._refuse = when_unreachable == "refuse"
+        self._client = client_for(url)
+        self._closed = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __repr__(self) -> str:
+        state = "healthy" if self.healthy else "unreachable"
+        return f"<RedisLease at {self._place}, prefix {self._prefix!r}, {state}>"
+
+    async def __aenter__(self) -> RedisLease:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection, for good.  What is still held expires."""
+        self._closed = True
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+        await close_client(self._client)
+
+    @asynccontextmanager
+    async def hold(
+        self, channel_id: int, wishes: Wishes, *, wait_s: float = 0.0
+    ) -> AsyncIterator[Leased]:
+        """Hold a channel while the block runs, if the answer is true.
+
+        Waits up to *wait_s* for another holder to finish, without order among those who wait.  If
+        the lease is lost, the wish of a kill by "lease" is put to *wishes*: nothing more is sent.
+        """
+        if not 0 <= wait_s <= WAIT_MAX_S:
+            raise BadRequest(f"wait_s must be 0 to {WAIT_MAX_S:g}")
+        key = f"{self._prefix}:lease:{checked_channel_id(channel_id)}"
+        held = _Held(key, secrets.token_hex(16))
+        renewing: asyncio.Task[None] | None = None
+        try:
+            leased = await self._acquire(held, wait_s)
+            if leased:
+                # A task of the loop: a task group would wrap what the block raises.
+                renewing = asyncio.get_running_loop().create_task(self._renew(held, wishes))
+            yield leased
+        finally:
+            held.over.set()
+            # Also when it was not granted: a lost answer, or a cancelled wait, may have left it.
+            with anyio.CancelScope(shield=True):
+                await self._apart(self._give_back(held, renewing))
+
+    async def _apart(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do *work* in a task that no cancellation of ours reaches, whatever kind it is."""
+        task = asyncio.get_running_loop().create_task(work)
+        # asyncio itself keeps no task alive.
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def _give_back(self, held: _Held, renewing: asyncio.Task[None] | None) -> None:
+        # A renewal or an attempt under way must not overtake the release.
+        under_way = [task for task in (renewing, held.taking) if task is not None]
+        if under_way:
+            await asyncio.wait(under_way)
+        await self._release(held)
+
+    async def _acquire(self, held: _Held, wait_s: float) -> Leased:
+        last = anyio.current_time() + wait_s
+        while True:
+            # redis-py can swallow a cancellation; in a task of its own it meets none.
+            leased = await self._apart(self._take(held))
+            if leased is Leased.UNREACHABLE and not self._refuse:
+                return Leased.GRANTED
+            if leased or anyio.current_time() + _ASK_EVERY_S > last:
+                return leased
+            await anyio.sleep(_ASK_EVERY_S)
+
+    async def _renew(self, held: _Held, wishes: Wishes) -> None:
+        leased = Leased.GRANTED
+        while leased is not Leased.BUSY:
+            with anyio.move_on_after(self._ttl_s * _RENEW_SHARE if leased else _ASK_EVERY_S):
+                await held.over.wait()
+                return
+            leased = await self._take(held)
+            spare_s = held.until - anyio.current_time() - self._ttl_s * _MARGIN_SHARE
+            if leased is Leased.UNREACHABLE and self._refuse and spare_s <= 0:
+                break
+        _LOG.warning("%s: a lease was lost (%s), its stream ends", self._place, leased.value)
+        wishes.put(Wish(kind="kill", requester="lease", context={"lease": leased.value}))
+
+    async def _take(self, held: _Held) -> Leased:
+        held.taking = asyncio.current_task()
+        asked_at = anyio.current_time()
+        if self._closed:  # the client would open again
+            return Leased.UNREACHABLE
+        try:
+            # Short enough to notice in time that there is no answer; and shielded, so that who
+            # is cancelled meanwhile still knows what to give back.
+            with anyio.fail_after(min(COMMAND_S, self._ttl_s * _MARGIN_SHARE), shield=True):
+                taken = await self._run(_TAKE, held.key, held.token, self._ttl_ms)
+        except Exception as error:  # noqa: BLE001  (whatever it is, nobody knows who holds it)
+            self._note(error)
+            return Leased.UNREACHABLE
+        self._note(None)
+        if not taken:
+            return Leased.BUSY
+        held.until = asked_at + self._ttl_s
+        return Leased.GRANTED
+
+    async def _release(self, held: _Held) -> None:
+        if self._closed:
+            return
+        with anyio.move_on_after(COMMAND_S, shield=True):
+            try:
+                await self._run(_RELEASE, held.key, held.token)
+            except Exception as error:  # noqa: BLE001  (it expires)
+                self._note(error)
+
+    async def _run(self, script: str, key: str, *arguments: str | int) -> object:
+        # Both scripts may run twice: they change nothing the second time.
+        return await asked(self._client, lambda: self._client.eval(script, 1, key, *arguments))
+
+    def _note(self, error: Exception | None) -> None:
+        if error is not None and self.healthy:
+            meaning = "no new streams" if self._refuse else "streams start without a lease"
+            kind = type(error).__name__
+            _LOG.warning("%s cannot be reached (%s): %s", self._place, kind, meaning)
+        elif error is None and not self.healthy:
+            _LOG.info("%s is back", self._place)
+        self.healthy = error is None

@@ -1,0 +1,261 @@
+"""Run the calls of one reply, all at the same time; whatever happens, each has one answer.
+
+A model that calls a tool which does not exist, with arguments that make no sense, or one that
+raises, hangs or returns a novel, is told so in a few words and can try something else.  A tool that
+cannot be stopped, because it runs in a thread, is left behind and answered for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Literal
+
+import anyio
+import anyio.from_thread
+import msgspec
+from attrs import define, field, frozen
+
+from minamo.core.chunks import Call, as_length
+from minamo.core.redact import redact
+from minamo.shell.callbacks import call as call_guarded
+from minamo.shell.callbacks import place_of
+from minamo.shell.stops.requests import Wishes
+from minamo.shell.telemetry.telemetry import Several
+from minamo.shell.turns.tool_context import Progress, Show, ToolContext, ToolError
+from minamo.shell.turns.tool_job import ToolJob
+from minamo.shell.turns.tools import FunctionTool, Tools
+from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.wire.limits import CALLS_MAX
+
+_LOG = logging.getLogger("minamo.tools")
+
+Problem = Literal[
+    "", "unknown_tool", "bad_arguments", "refused", "raised", "timeout", "not_json", "stopped",
+    "too_many",
+]  # fmt: skip
+
+_STOPPED = "stopped before it was done"
+_STILL_RUNS = "it could not be ended and still runs"
+
+# A sentence or two, or a list of what would have been right.
+_PROBLEM_CHARS_MAX = 1_000
+# Calls of one tool that were left behind and still run.  Each may hold a thread, of which a program
+# has some 40; with more the tool is not called until one of them has ended.
+LEFT_BEHIND_MAX = 4
+# Up to here every whole number has a float of its own.
+_EXACT = 2**53
+
+
+@frozen(slots=True, kw_only=True)
+class Answer:
+    """What became of one call."""
+
+    call: Call
+    text: str = field(repr=as_length)
+    """What the model is told: the result, or `{"error": …}`."""
+    problem: Problem = ""
+    seconds: float = 0.0
+    ends_turn: bool = False
+    exception: Exception | None = field(default=None, repr=False)
+    """What the tool raised, for your own log; the model saw its name at most."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no result."""
+        return self.problem != ""
+
+
+@frozen(slots=True, kw_only=True)
+class Workshop:
+    """Where the calls of one turn are run."""
+
+    tools: Tools
+    settings: TurnSettings
+    wishes: Wishes
+    user_id: int | None = None
+    channel_id: int | None = None
+    show: Show | None = None
+    telemetry: Several = field(factory=Several)
+
+    async def run(self, calls: Sequence[Call], scope: anyio.CancelScope) -> tuple[Answer, ...]:
+        """Run *calls*; cancelling *scope* ends those that are not done yet."""
+        answers: dict[int, Answer] = {}
+        left: set[int] = set()
+        began = anyio.current_time()
+
+        async def run_one(number: int, call: Call) -> None:
+            answers[number] = await self._answer(call, lambda: left.add(number))
+
+        with scope:
+            async with anyio.create_task_group() as tasks:
+                for number, call in enumerate(calls[:CALLS_MAX]):
+                    tasks.start_soon(run_one, number, call)
+        for number, call in enumerate(calls):
+            if number >= CALLS_MAX:
+                answers[number] = failure(call, "too_many", f"more than {CALLS_MAX} calls at once")
+            elif number not in answers:
+                # Cancelled by a wish; there is no result.
+                since = anyio.current_time() - began
+                why = _STOPPED if number not in left else f"{_STOPPED}; {_STILL_RUNS}"
+                answers[number] = failure(call, "stopped", why, since)
+        return tuple(answers[number] for number in range(len(calls)))
+
+    async def _answer(self, call: Call, left: Callable[[], object]) -> Answer:
+        tool = self.tools.get(call.name)
+        if tool is None:
+            there = ", ".join(self.tools) or "none"
+            return failure(call, "unknown_tool", f"there is no such tool; there are: {there}")
+        try:
+            given = _arguments(tool, call.arguments)
+        except ToolError as error:
+            return failure(call, "refused", str(error), exception=error)
+        except Exception as error:  # noqa: BLE001 - a type's own check may raise anything
+            return failure(call, "bad_arguments", _problem(error), exception=error)
+        stuck = sum(not job.ended for job in tool.left_behind)
+        if stuck >= LEFT_BEHIND_MAX:
+            why = f"{stuck} earlier calls of it could not be stopped and still run"
+            return failure(call, "too_many", why)
+        line = _Line(self.show)
+        context = ToolContext(
+            call=call,
+            user_id=self.user_id,
+            channel_id=self.channel_id,
+            wishes=self.wishes,
+            show=line,
+        )
+        given.update(dict.fromkeys(tool.described.contexts, context))
+        job = ToolJob(tool.name, partial(tool.function, **given))
+        told = self.telemetry.tool_started(tool.name, call.id)
+        problem: Problem = "stopped"
+        try:
+            answer = await self._run(tool, call, job)
+            problem = answer.problem
+            return answer
+        finally:
+            told.ended(problem)
+            line.show = None  # whatever it says now is about something that is over
+            if job.left_behind:
+                tool.left_behind[:] = [one for one in tool.left_behind if not one.ended]
+                tool.left_behind.append(job)
+                left()
+
+    async def _run(self, tool: FunctionTool, call: Call, job: ToolJob) -> Answer:
+        limit = tool.timeout_ms or self.settings.tool_timeout_ms
+        began = anyio.current_time()
+        job.start()
+        in_time = await job.wait(limit / 1000)
+        seconds = anyio.current_time() - began
+        if not in_time:
+            why = f"not done after {limit / 1000:g} seconds"
+            why = f"{why}; {_STILL_RUNS}" if job.left_behind else why
+            return failure(call, "timeout", why, seconds)
+        problem = job.error
+        if problem is not None and not isinstance(problem, Exception):
+            raise problem
+        if problem is None and not job.returned:  # it has cancelled itself
+            return failure(call, "stopped", _STOPPED, seconds)
+        if isinstance(problem, ToolError):
+            return failure(call, "refused", str(problem), seconds, problem)
+        if problem is not None:
+            # The name and the place only: messages, and tracebacks with them, can hold secrets.
+            kind = type(problem).__name__
+            _LOG.warning("tool %s raised %s at %s", tool.name, kind, place_of(problem))
+            return failure(call, "raised", f"the tool failed ({kind})", seconds, problem)
+        try:
+            text = _told(job.result)
+        except (TypeError, ValueError, RecursionError):
+            what = type(job.result).__name__
+            _LOG.warning("tool %s returned a %s that is not JSON", tool.name, what)
+            return failure(call, "not_json", f"the result ({what}) is not JSON", seconds)
+        most = self.settings.tool_result_chars_max
+        return Answer(call=call, text=_cut(text, most), seconds=seconds, ends_turn=tool.ends_turn)
+
+
+def _loop_of_asyncio() -> asyncio.AbstractEventLoop | None:
+    """Return the running loop; None under trio, which has threads of its own."""
+    is_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
+    return asyncio.get_running_loop() if is_asyncio else None
+
+
+@define(eq=False)
+class _Line:
+    """The way of one call's progress to the people who wait; cut when the call is answered."""
+
+    show: Show | None
+    _thread: int = field(factory=threading.get_ident, init=False, repr=False)
+    _loop: asyncio.AbstractEventLoop | None = field(
+        factory=_loop_of_asyncio, init=False, repr=False
+    )
+
+    def __call__(self, progress: Progress) -> None:
+        """Show *progress*, also from a thread, which must not touch what belongs to the loop."""
+        if self._thread == threading.get_ident():
+            self._show(progress)
+        elif self._loop is None:
+            anyio.from_thread.run_sync(self._show, progress)
+        else:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._show, progress)
+
+    def _show(self, progress: Progress) -> None:
+        if self.show is None:
+            return
+        failed, _ = call_guarded(self.show, progress)
+        if failed:
+            _LOG.warning("showing progress %s", failed)
+
+
+def failure(
+    call: Call,
+    problem: Problem,
+    why: str,
+    seconds: float = 0.0,
+    exception: Exception | None = None,
+) -> Answer:
+    """The answer to a call that has no result."""
+    why = redact(why)[:_PROBLEM_CHARS_MAX].encode("utf-8", "replace").decode()
+    text = msgspec.json.encode({"error": why or "failed"}).decode()
+    return Answer(call=call, text=text, problem=problem, seconds=seconds, exception=exception)
+
+
+def _arguments(tool: FunctionTool, given: Mapping[str, Any]) -> dict[str, Any]:
+    read = msgspec.convert(_whole(given), tool.described.arguments)
+    found = {name: getattr(read, name) for name in read.__struct_fields__}
+    return {name: value for name, value in found.items() if value is not msgspec.UNSET}
+
+
+def _whole(value: Any) -> Any:
+    """5.0 is a whole number in JSON, and Gemini likes to write it so."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list) else value
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong with arguments.  msgspec names types and places, others may name anything."""
+    if isinstance(error, msgspec.ValidationError) and error.__cause__ is None:
+        return f"bad arguments: {error}"
+    return f"bad arguments ({type(error.__cause__ or error).__name__})"
+
+
+def _told(result: Any) -> str:
+    """A result as text; JSON unless it is text already."""
+    if result is None:
+        return "done"
+    if isinstance(result, str):
+        return result
+    return msgspec.json.encode(result).decode()
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    note = f"\n[cut off: {len(text)} characters, tool_result_chars_max is {most}]"
+    return text[: most - len(note)] + note

@@ -1,0 +1,98 @@
+"""Audit a stream: where did every character go?  Knows the law, and nothing of how it is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from minamo.core.accounting.spans import ADDED, cut
+from minamo.core.lexing.intake import RULE, as_read
+from minamo.inspect.replay import Replayed
+
+_DISCORD_MAX = 2_000  # UTF-16 units
+
+
+class Broken(AssertionError):
+    """A law does not hold; the message says which."""
+
+
+def shown(replayed: Replayed) -> list[tuple[int, str]]:
+    """Every character of every message that stood in the stream, with where it stood."""
+    found = []
+    for batch in replayed.batches:
+        for message in batch.fitted.messages[: batch.sent]:
+            for piece in message.pieces:
+                if piece.start is None:
+                    continue
+                at = 0
+                for start, size in cut(batch.trail, piece.start, len(piece.text)):
+                    if start != ADDED:
+                        chars = piece.text[at : at + size]
+                        found += [(start + n, char) for n, char in enumerate(chars)]
+                    at += size
+    return found
+
+
+def audit(replayed: Replayed, text: str) -> None:
+    """Fail unless each character of *text* is in exactly one place, unaltered and in order."""
+    text = as_read(text, line_ends=RULE not in replayed.stream.actions.config.clean_off)
+    visible = shown(replayed)
+    places = [position for position, _ in visible]
+    _hold(places == sorted(set(places)), "something is shown twice or out of order")
+    altered = [at for at, char in visible if text[at : at + 1] != char]
+    _hold(not altered, f"characters were altered: {altered[:5]}")
+    for block in replayed.stream.actions.captures.blocks:
+        at = 0
+        for start, size in block.trail:
+            kept = block.text[at : at + size]
+            _hold(text[start : start + size] == kept, f"what is kept of {start} was altered")
+            places += range(start, start + size)
+            at += size
+    spans = replayed.stream.actions.ledger.spans
+    for span in spans:
+        places += range(span.start, span.end)
+    counts = Counter(places)
+    left = [n for n in range(len(text)) if n not in counts]
+    if replayed.stream.actions.config.suppress_text_output:
+        # What cleaning adds stands between them; blanks at seams are as they would be shown.
+        rest = iter(replayed.result.accumulated_text)
+        said = [text[n] for n in left if not text[n].isspace()]
+        _hold(all(char in rest for char in said), "what is not shown is not in the result")
+    else:
+        _none(left, text, "lost")
+    _none([n for n, count in counts.items() if count > 1], text, "in two places")
+    _hold(all(0 <= n < len(text) for n in counts), "more is booked than was said")
+    # What is changed before the stream counts characters never had a place.
+    unplaced = {"surrogate": 0, f"clean.{RULE}": 0, "overlap": 0}
+    booked = {**replayed.result.suppressed, **unplaced}
+    _hold(sum(booked.values()) == sum(s.end - s.start for s in spans), "the ledger does not add up")
+
+
+def fits(replayed: Replayed, limit: int = 1950) -> None:
+    """Fail unless every message can be sent."""
+    for number, message in enumerate(replayed.messages):
+        units = len(message.encode("utf-16-le", "surrogatepass")) // 2
+        fine = 1 <= len(message) <= limit and units <= _DISCORD_MAX
+        _hold(fine, f"message {number} has {len(message)} characters, {units} units")
+        _hold(message == message.strip(), f"message {number} begins or ends blank")
+
+
+def same(one: Replayed, other: Replayed) -> None:
+    """Fail unless two runs of the same text differ in nothing that matters."""
+    for name in ("messages", "thoughts", "details"):
+        _equal(getattr(one, name), getattr(other, name), name)
+    for name in ("status", "stop_reason", "accumulated_text", "suppressed", "additions", "states"):
+        _equal(getattr(one.result, name), getattr(other.result, name), name)
+
+
+def _equal(one: object, other: object, what: str) -> None:
+    _hold(one == other, f"{what} depends on how text was cut into chunks: {one!r}, {other!r}")
+
+
+def _none(places: list[int], text: str, what: str) -> None:
+    found = [(n, text[max(0, n - 5) : n + 5]) for n in places[:5]]
+    _hold(not places, f"{len(places)} characters are {what}: {found}")
+
+
+def _hold(fine: bool, law: str) -> None:
+    if not fine:
+        raise Broken(law)

@@ -1,0 +1,82 @@
+"""The laws of a stream, checked from outside: one outcome, by the chart, and no character lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import evolve
+
+from minamo.core.chunks import Text
+from minamo.core.limits import STATES_MAX
+from minamo.core.stream import CHART
+from minamo.core.trace import Moment, Trace, trace_lines
+from minamo.inspect.recorder import settings_of
+from minamo.inspect.replay import Replayed, replay
+from minamo.machine.verify import hops
+from minamo.testing.audit import Broken, audit, fits, same
+
+#: Longer replies are not also read one character at a time.
+_SINGLE_MAX = 2_000
+
+
+def check_stream(trace: Trace) -> Replayed:
+    """Replay *trace* and check what minamo promises of any stream; returns how it went.
+
+    There is one outcome, and the chart leads to it.  Every character is shown, kept aside, or
+    hidden under one reason.  Every message fits.  How text was cut into chunks changes nothing.
+
+    Raises:
+        AssertionError: a law is broken; the message says which, and has the trace to replay.
+    """
+    try:
+        done = replay(trace)
+        _check_path(done)
+        audit(done, _text(trace))
+        fits(done, trace.config.max_message_length)
+        if not trace.config.overlap_removal:
+            _check_chunking(trace, done)
+    except Exception as error:
+        law = str(error) if isinstance(error, Broken) else f"it raised {error!r}"
+        raise AssertionError(f"{law}\n{_how_to_see(trace)}") from error
+    return done
+
+
+def _check_path(done: Replayed) -> None:
+    result = done.result
+    final = [leaf.id for leaf in CHART.leaves if leaf.final]
+    if result.status not in final or result.states[-1] != result.status:
+        raise Broken(f"no outcome of the chart: {result.status} after {result.states}")
+    if len(result.states) >= STATES_MAX:
+        return  # the middle of so long a way is not kept
+    for here, there in zip(result.states, result.states[1:], strict=False):
+        if there not in {hop.target for hop in hops(CHART, here)}:
+            raise Broken(f"no row of the chart leads from {here} to {there}")
+
+
+def _check_chunking(trace: Trace, done: Replayed) -> None:
+    size = sum(len(m.chunk.content) for m in trace.moments if isinstance(m.chunk, Text))
+    if size <= _SINGLE_MAX:
+        single = tuple(one for moment in trace.moments for one in _singly(moment))
+        same(done, replay(evolve(trace, moments=single)))
+
+
+def _singly(moment: Moment) -> Iterator[Moment]:
+    chunk = moment.chunk
+    if not isinstance(chunk, Text) or len(chunk.content) < 2:
+        yield moment
+        return
+    for number, char in enumerate(chunk.content):
+        yield evolve(moment, chunk=Text(char, chunk.thoughts if not number else ()))
+
+
+def _text(trace: Trace) -> str:
+    """What was said."""
+    return "".join(m.chunk.content for m in trace.moments if isinstance(m.chunk, Text))
+
+
+def _how_to_see(trace: Trace) -> str:
+    settings: dict[str, Any] = settings_of(trace.config)
+    lines = [json.dumps({"settings": settings}), *trace_lines(trace.moments)]
+    return "To see it, save these lines and call `minamo replay` with them:\n" + "\n".join(lines)

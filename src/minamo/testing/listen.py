@@ -1,0 +1,62 @@
+"""A stream without Discord: the real loop, machine and clocks, and messages in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+import trio.testing
+from attrs import field, frozen
+
+from minamo.core.config import StreamConfig
+from minamo.core.result import StreamResult
+from minamo.shell.driver import Source
+from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.turns.turn import ListeningPass
+
+
+@frozen
+class Heard:
+    """A reply that was streamed to nobody."""
+
+    result: StreamResult
+    messages: list[str] = field(repr=False)
+    """What a channel would have been sent."""
+    seconds: float
+    """How long it took, by the clock of the event loop."""
+
+
+async def listen(
+    source: Source, config: StreamConfig | None = None, *, stop_after_s: float | None = None
+) -> Heard:
+    """Stream a reply through the machine, as to a channel that takes every message at once.
+
+    *source* is anything that `Client.stream` takes; somebody may press Stop on the way.
+    """
+    messages: list[str] = []
+    wishes = Wishes()
+    began = anyio.current_time()
+
+    async def press(after_s: float) -> None:
+        await anyio.sleep(after_s)
+        wishes.put(Wish(kind="user", requester="somebody"))
+
+    async with anyio.create_task_group() as tasks:
+        if stop_after_s is not None:
+            tasks.start_soon(press, stop_after_s)
+        result = await ListeningPass(messages.append, wishes, config or StreamConfig())(source)
+        tasks.cancel_scope.cancel()
+    return Heard(result, messages, anyio.current_time() - began)
+
+
+Told = TypeVar("Told")
+
+
+def virtually(story: Callable[[], Awaitable[Told]]) -> Told:
+    """Run *story* with a clock that jumps whenever everybody waits; return what it returns.
+
+    It runs on trio, so everything in it must wait by anyio: streams and `Scripted` do.
+    """
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    return anyio.run(story, backend="trio", backend_options={"clock": clock})

@@ -1,0 +1,113 @@
+"""The files of a message, and the `attachment://` addresses that refer to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from mimetypes import guess_type
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from minamo.twin.bodies.components import FILE, walk
+from minamo.twin.discord import Discord
+from minamo.twin.refusals import Refused, bad_form
+from minamo.twin.rules import Rules
+from minamo.twin.world import Message
+
+Json = dict[str, Any]
+_SCHEME = "attachment://"
+
+
+@frozen
+class Upload:
+    """A file as it was sent; *key* is the n of its part `files[n]`."""
+
+    key: str
+    name: str
+    data: bytes = field(repr=False)
+    description: str | None = None
+
+
+Uploads = list[Upload]
+
+
+def described(rules: Rules, uploads: Uploads, attachments: Iterable[Json]) -> Uploads:
+    """Return the files with the names and descriptions that the body's `attachments` give."""
+    if len(uploads) > rules.files_max:
+        words = f"Must be {rules.files_max} or fewer in length."
+        raise bad_form("attachments", "BASE_TYPE_MAX_LENGTH", words)
+    if any(len(upload.data) > rules.file_bytes_max for upload in uploads):
+        raise Refused(40005)
+    told = {one["id"]: one for one in attachments}
+    return [
+        evolve(
+            upload,
+            name=told.get(upload.key, {}).get("filename") or upload.name,
+            description=told.get(upload.key, {}).get("description"),
+        )
+        for upload in uploads
+    ]
+
+
+def attach(discord: Discord, message: Message, uploads: Uploads) -> None:
+    """Keep the files; they can be fetched from the URLs given.  Then resolve the references."""
+    for upload in uploads:
+        key = str(discord.world.new_id())
+        address = f"{discord.origin}/cdn/attachments/{message.channel_id}/{key}/{upload.name}"
+        message.blobs[key] = message.files[upload.name] = upload.data
+        attachment: Json = {"id": key, "filename": upload.name, "size": len(upload.data)}
+        attachment |= {"url": address, "proxy_url": address}
+        # Discord goes by the name too; what it does not know it leaves out.
+        if kind := guess_type(upload.name)[0]:
+            attachment["content_type"] = kind
+        if upload.description:
+            attachment["description"] = upload.description
+        message.attachments.append(attachment)
+    _resolve_embeds(message)
+    _resolve_components(discord, message)
+
+
+def check_references(components: list[Json], names: set[str]) -> None:
+    """Refuse components that refer to a file which the message does not have."""
+    for _, media in _media(components):
+        name = media["url"].removeprefix(_SCHEME)
+        if media["url"].startswith(_SCHEME) and name not in names:
+            words = "The referenced attachment was not found"
+            code = "UNFURLED_MEDIA_ITEM_REFERENCED_ATTACHMENT_NOT_FOUND"
+            raise bad_form("components", code, words)
+
+
+def _media(components: list[Json]) -> Iterator[tuple[Json, Json]]:
+    """Yield each media object, after the component or item that holds it."""
+    for one in walk(components):
+        for holder in (one, *one.get("items", ())):
+            for key in ("media", "file"):
+                if key in holder:
+                    yield holder, holder[key]
+
+
+def _resolve_components(discord: Discord, message: Message) -> None:
+    by_name = {one["filename"]: one for one in message.attachments}
+    for holder, media in _media(message.components):
+        found = by_name.get(media["url"].removeprefix(_SCHEME))
+        if found is not None and media["url"].startswith(_SCHEME):
+            media |= {"url": found["url"], "attachment_id": found["id"]}
+            media |= {"content_type": found.get("content_type")}
+            if holder.get("type") == FILE:
+                holder |= {"name": found["filename"], "size": found["size"]}
+        media.setdefault("id", str(discord.world.new_id()))
+        media["proxy_url"] = media["url"]
+
+
+def _resolve_embeds(message: Message) -> None:
+    by_name = {one["filename"]: one["url"] for one in message.attachments}
+    for embed in message.embeds:
+        places = [(embed.get(part), "url") for part in ("image", "thumbnail")]
+        places += [(embed.get(part), "icon_url") for part in ("author", "footer")]
+        for holder, key in places:
+            if not holder or key not in holder:
+                continue
+            address = holder[key]
+            if address.startswith(_SCHEME):
+                address = by_name.get(address.removeprefix(_SCHEME), address)
+            holder |= {key: address, f"proxy_{key}": address}

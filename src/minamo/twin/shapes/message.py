@@ -1,0 +1,190 @@
+"""The JSON of what is said: messages, webhooks, interactions."""
+
+from __future__ import annotations
+
+from minamo.twin.permissions import permissions
+from minamo.twin.shapes.objects import Json, member, stamp, thread, user
+from minamo.twin.world import PINNED, Interaction, Message, Webhook, World
+
+_SNAPSHOT_KEYS = (
+    "type",
+    "content",
+    "embeds",
+    "attachments",
+    "timestamp",
+    "edited_timestamp",
+    "flags",
+    "mentions",
+    "mention_roles",
+    "components",
+)
+
+
+def message(world: World, one: Message, *, nested: bool = False) -> Json:
+    """A message as REST returns it; the nonce is only in the answer to its creation."""
+    mentioned = [world.users[x] for x in one.mentions if x in world.users]
+    body: Json = {
+        "id": str(one.id),
+        "channel_id": str(one.channel_id),
+        "author": user(one.author),
+        "content": one.content,
+        "timestamp": stamp(one.created_at),
+        "edited_timestamp": stamp(one.edited_at) if one.edited_at is not None else None,
+        "tts": one.tts,
+        "mention_everyone": one.mention_everyone,
+        "mentions": [user(x) for x in mentioned],
+        "mention_roles": [str(x) for x in one.mention_roles],
+        "attachments": one.attachments,
+        "embeds": one.embeds,
+        "components": one.components,
+        "pinned": one.pinned_at is not None,
+        "type": one.type,
+        "flags": one.flags,
+    }
+    if one.reactions:
+        body["reactions"] = [_reaction(world, *pair) for pair in one.reactions.items()]
+    if one.webhook_id is not None:
+        body["webhook_id"] = str(one.webhook_id)
+        hook = world.webhooks.get(one.webhook_id)
+        if hook is not None and hook.application_id:
+            body["application_id"] = str(hook.application_id)
+    if one.interaction_id in world.interactions:
+        body["interaction_metadata"] = _origin(world, world.interactions[one.interaction_id])
+        body["application_id"] = str(world.bot.id)
+    if one.thread_id in world.channels:
+        body["thread"] = thread(world, world.channels[one.thread_id])
+    if one.forward is not None:
+        body["message_reference"] = _reference(
+            1, one.forward.message_id, one.forward.channel_id, one.forward.guild_id
+        )
+        body["message_snapshots"] = [{"message": one.forward.snapshot}]
+    if one.reply_to is not None:
+        body["message_reference"] = _reference(
+            0, one.reply_to, one.channel_id, world.channels[one.channel_id].guild_id
+        )
+        if not nested and one.type != PINNED:
+            target = world.find_message(one.channel_id, one.reply_to)
+            body["referenced_message"] = message(world, target, nested=True) if target else None
+    return body
+
+
+def emoji(key: str) -> Json:
+    """An emoji: of Unicode, or of a server as `name:id`."""
+    name, _, emoji_id = key.partition(":")
+    return {"id": emoji_id or None, "name": name}
+
+
+def _reaction(world: World, key: str, users: list[int]) -> Json:
+    return {
+        "emoji": emoji(key),
+        "count": len(users),
+        "count_details": {"burst": 0, "normal": len(users)},
+        "burst_colors": [],
+        "me": world.bot.id in users,
+        "me_burst": False,
+    }
+
+
+def snapshot(world: World, one: Message) -> Json:
+    """The part of a message that a forward carries."""
+    body = message(world, one)
+    return {key: body[key] for key in _SNAPSHOT_KEYS}
+
+
+def _reference(kind: int, message_id: int, channel_id: int, guild_id: int | None) -> Json:
+    body: Json = {
+        "type": kind,
+        "message_id": str(message_id),
+        "channel_id": str(channel_id),
+    }
+    return {**body, "guild_id": str(guild_id)} if guild_id is not None else body
+
+
+def _origin(world: World, one: Interaction) -> Json:
+    body: Json = {
+        "id": str(one.id),
+        "type": one.type,
+        "user": user(world.users[one.user_id]),
+        "authorizing_integration_owners": _owners(world, one),
+    }
+    if one.message_id is not None:
+        body["interacted_message_id"] = str(one.message_id)
+    return body
+
+
+def _owners(world: World, one: Interaction) -> Json:
+    """Who installed the application: the server, or the user for themselves."""
+    if one.user_installed:
+        return {"1": str(one.user_id)}
+    home = world.channels.get(one.channel_id)
+    return {"0": str(home.guild_id or 0) if home else "0"}
+
+
+def message_event(world: World, one: Message, *, is_new: bool) -> Json:
+    """The same over the gateway: with the server, the member and, if new, the nonce."""
+    body = message(world, one)
+    if is_new and one.nonce is not None:
+        body["nonce"] = one.nonce
+    guild_id = world.channels[one.channel_id].guild_id
+    if guild_id is None:
+        return body
+    body["guild_id"] = str(guild_id)
+    members = world.guilds[guild_id].members
+    if one.webhook_id is None and one.author.id in members:
+        body["member"] = member(members[one.author.id], with_user=False)
+    for mention in body["mentions"]:
+        if int(mention["id"]) in members:
+            mention["member"] = member(members[int(mention["id"])], with_user=False)
+    return body
+
+
+def webhook(world: World, one: Webhook, *, secret: bool) -> Json:
+    """A webhook; *secret*: with its token, as those see it who may manage it."""
+    body: Json = {
+        "id": str(one.id),
+        "type": 1,
+        "guild_id": str(one.guild_id),
+        "channel_id": str(one.channel_id),
+        "name": one.name,
+        "avatar": one.avatar,
+        "application_id": str(one.application_id) if one.application_id else None,
+        "user": user(world.bot),
+    }
+    return {**body, "token": one.token} if secret else body
+
+
+def interaction(world: World, one: Interaction) -> Json:
+    """A command used or a component pressed."""
+    place = world.channels[one.channel_id]
+    mine = str(int(permissions(world, world.bot.id, place)))
+    body: Json = {
+        "id": str(one.id),
+        "application_id": str(world.bot.id),
+        "type": one.type,
+        "token": one.token,
+        "version": 1,
+        "data": one.data,
+        "channel_id": str(place.id),
+        "channel": {"id": str(place.id), "type": place.type, "name": place.name},
+        "app_permissions": mine,
+        "locale": world.users[one.user_id].locale,
+        "entitlements": [],
+        "authorizing_integration_owners": _owners(world, one),
+        "context": 0 if place.guild_id else 1,
+        "attachment_size_limit": 10 * 1024 * 1024,
+    }
+    if one.message_id is not None:
+        found = world.find_message(one.channel_id, one.message_id)
+        body["message"] = message(world, found) if found else None
+    if place.guild_id is None:
+        return {**body, "user": user(world.users[one.user_id])}
+    owner = world.guilds[place.guild_id].members[one.user_id]
+    theirs = str(int(permissions(world, one.user_id, place)))
+    body["channel"]["permissions"] = theirs
+    return {
+        **body,
+        "guild_id": str(place.guild_id),
+        "guild": {"id": str(place.guild_id), "locale": "en-US", "features": []},
+        "guild_locale": "en-US",
+        "member": {**member(owner), "permissions": theirs},
+    }

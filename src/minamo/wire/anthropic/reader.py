@@ -1,0 +1,276 @@
+"""Anthropic messages: reading the stream.
+
+Blocks are told apart by their index.  Only text, thinking and `tool_use` are ours; server
+tools, their results, compaction and whatever comes next are neither text nor calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from minamo.core.chunks import Chunk, Usage
+from minamo.wire.assembler import Draft, Reply
+from minamo.wire.errors import from_object
+from minamo.wire.json import BROKEN, loosely, patiently, total
+from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.sse import Event
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: Any = None
+    id: str | None = None
+    name: str | None = None
+    input: Any = None
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
+    stop_reason: str | None = None
+    stop_details: Any = None
+
+
+class _Message(msgspec.Struct):
+    id: str | None = None
+    model: Any = None
+    content: list[_Block] | None = None
+    stop_reason: str | None = None
+    stop_details: Any = None
+    usage: Any = None
+
+
+class _Frame(msgspec.Struct):
+    type: str = ""
+    index: int | None = None
+    message: Any = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: Any = None
+    error: Any = None
+
+
+class _Details(msgspec.Struct):
+    thinking_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: _Details | None = None
+
+
+_FRAME = msgspec.json.Decoder(_Frame)
+_decode = _FRAME.decode
+# Citations and server tools make some dozens.
+_BLOCKS_MAX = 4_096
+
+
+class AnthropicReader:
+    """One reply in this dialect."""
+
+    __slots__ = ("_blocks", "_counts", "_drafts", "_id", "_kept", "_kinds", "_started", "reply")
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self._started = False
+        self._id: str | None = None
+        self._kinds: dict[int, str] = {}
+        self._drafts: dict[int, Draft] = {}
+        self._blocks: dict[tuple[int, str], tuple[list[str], list[str]]] = {}
+        self._kept = 0
+        self._counts = _Usage()
+
+    def feed(self, event: Event) -> list[Chunk]:
+        """The chunks of one event."""
+        frame: _Frame | None
+        try:
+            frame = _decode(event.data)
+        except BROKEN:
+            frame = patiently(_FRAME, event.data)
+        if frame is None:
+            return [] if event.name == b"ping" else self.reply.unread(event.data)
+        # The common ones first; what is none of these is skipped, pings included.
+        kind = frame.type or event.name.decode("utf-8", "replace")
+        if kind == "content_block_delta":
+            if frame.delta is None or frame.index is None:
+                return self.reply.lacks("its delta" if frame.delta is None else "its index")
+            return self._grow(frame.index, frame.delta)
+        if kind == "content_block_start":
+            if frame.content_block is None or frame.index is None:
+                return self.reply.lacks("its block" if frame.content_block is None else "its index")
+            return self._open(frame.index, frame.content_block)
+        if kind == "message_start":
+            return self._start(frame.message)
+        if kind == "message_delta":
+            self._usage(frame.usage)
+            delta = frame.delta or _Delta()
+            return self._stopped(delta.stop_reason, delta.stop_details)
+        if kind == "message_stop":
+            return self.end(marked=True)
+        if kind == "error" or frame.error is not None:
+            return self.reply.refuse(from_object({"error": frame.error}))
+        return [] if kind else self.reply.lacks("its type")
+
+    def end(self, *, marked: bool = False) -> list[Chunk]:
+        """The end mark, or the end of the bytes."""
+        if not marked and not self.reply.complete:
+            return self.reply.cut()
+        self._replay()
+        return self.reply.close()
+
+    def _start(self, found: Any) -> list[Chunk]:
+        message = loosely(_Message, found)
+        if message is None:
+            return self.reply.fail("model_error", "a message that is not what it should be")
+        if self._started:
+            # The same again is an echo; another message inside this one would mix two replies.
+            if message.id == self._id:
+                return []
+            return self.reply.fail("api_error", "a second reply inside the first", retryable=True)
+        self._started = True
+        self._id = message.id
+        self.reply.note(message.model)
+        self._usage(message.usage)
+        out: list[Chunk] = []
+        for number, block in enumerate(message.content or ()):
+            out += self._open(number, block)
+            if self.reply.ended:
+                return out
+        return out + self._stopped(message.stop_reason, message.stop_details)
+
+    def _stopped(self, reason: str | None, details: Any) -> list[Chunk]:
+        if not reason:
+            return []
+        self.reply.finish_reason = reason
+        self.reply.complete = True
+        if reason != "refusal":
+            return []
+        said = details.get("explanation") if isinstance(details, dict) else None
+        return self.reply.fail("content_blocked", said if isinstance(said, str) else "refused")
+
+    def _open(self, index: int, block: _Block) -> list[Chunk]:
+        if len(self._kinds) == _BLOCKS_MAX:
+            return self.reply.fail("model_error", "too many blocks in one reply")
+        if not block.type:
+            return self.reply.lacks("the type of its block")
+        self._kinds[index] = block.type
+        if block.type == "tool_use":
+            draft = self.reply.calls.open(block.name or "", block.id or "")
+            self._drafts[index] = draft
+            if block.input is not None:
+                self.reply.calls.give(draft, block.input)
+        elif block.type == "thinking":
+            self._keep(index, "thinking", block.thinking or "", block.signature or "")
+            return self.reply.say("", block.thinking) if block.thinking else []
+        elif block.type == "redacted_thinking" and isinstance(block.data, str):
+            self._keep(index, "redacted_thinking", signature=block.data)
+        elif block.type == "text" and block.text:
+            self._keep(index, "text", block.text)
+            return self.reply.say(block.text)
+        return self.reply.work()
+
+    def _grow(self, index: int, delta: _Delta) -> list[Chunk]:
+        # A block that was not opened is taken for what its delta says.
+        kind = self._kinds.get(index)
+        if delta.type == "text_delta" and kind in ("text", None) and delta.text:
+            self._keep(index, "text", delta.text)
+            return self.reply.say(delta.text)
+        if delta.type == "thinking_delta" and kind in ("thinking", None) and delta.thinking:
+            self._keep(index, "thinking", delta.thinking)
+            return self.reply.say("", delta.thinking)
+        missing = _missing(delta, kind)
+        if missing:
+            return self.reply.lacks(missing)
+        if delta.type == "signature_delta" and kind == "thinking":
+            self._keep(index, "thinking", signature=delta.signature or "")
+        elif delta.type == "input_json_delta" and index in self._drafts:
+            self.reply.calls.grow(self._drafts[index], delta.partial_json or "")
+        return self.reply.work()
+
+    def _keep(self, index: int, kind: str, text: str = "", signature: str = "") -> None:
+        """Keep a block as it was: the next request must carry what was thought unchanged."""
+        self._kept += len(text) + len(signature)
+        if self._kept <= REPLAY_CHARS_MAX:
+            texts, signatures = self._blocks.setdefault((index, kind), ([], []))
+            texts.append(text)
+            signatures.append(signature)
+
+    def _replay(self) -> None:
+        """Every block of thinking, or none: a part of it, or one unsigned, would be refused.
+
+        Thinking may not change its place either: where text stands before or between it, that
+        text goes back with it, as it was.
+        """
+        blocks: list[dict[str, str]] = []
+        for (_, kind), (texts, signatures) in self._blocks.items():
+            text, signature = "".join(texts), "".join(signatures)
+            if kind == "redacted_thinking":
+                blocks.append({"type": kind, "data": signature})
+            elif kind == "thinking":
+                blocks.append({"type": kind, "thinking": text, "signature": signature})
+            elif text.strip():
+                blocks.append({"type": kind, "text": text})
+        thinking = [block for block in blocks if block["type"] != "text"]
+        if self._kept > REPLAY_CHARS_MAX or not all(map(_signed, thinking)):
+            return
+        if thinking != blocks[: len(thinking)]:
+            self.reply.replay["blocks"] = blocks
+        elif thinking:
+            self.reply.replay["thinking"] = thinking
+
+    def _usage(self, found: Any) -> None:
+        """Counts are cumulative; the last word on each counts."""
+        usage = loosely(_Usage, found)
+        if usage is None:
+            return
+        known = self._counts
+        for name in usage.__struct_fields__:
+            new = getattr(usage, name)
+            if new is not None:
+                setattr(known, name, new)
+        cached = known.cache_read_input_tokens
+        details = known.output_tokens_details or _Details()
+        self.reply.usage = Usage(
+            total(known.input_tokens, cached, known.cache_creation_input_tokens),
+            known.output_tokens,
+            details.thinking_tokens,
+            cached,
+        )
+
+
+def _signed(block: dict[str, str]) -> bool:
+    return bool(block.get("signature") or block.get("data"))
+
+
+# Which block a delta of ours belongs to, and the field that holds what it brings.
+_DELTAS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "input_json_delta": ("tool_use", "partial_json"),
+}
+
+
+def _missing(delta: _Delta, kind: str | None) -> str:
+    """What a delta lacks in a block of that kind; deltas of blocks that are not ours lack nothing.
+
+    A delta that stands in another block of ours than its own would be lost there.
+    """
+    if not delta.type:
+        return "the type of its delta"
+    home, field = _DELTAS.get(delta.type, ("", ""))
+    if not home or kind not in (home, None, "text", "thinking", "tool_use"):
+        return ""
+    if kind != home and (kind is not None or home == "tool_use"):
+        return "a block for its delta"
+    return "" if getattr(delta, field) is not None else f"the {field} of its delta"

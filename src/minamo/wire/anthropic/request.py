@@ -1,0 +1,122 @@
+"""Anthropic messages: building the request."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minamo.wire.conversation import Image, Message, Turn, named, paired, sided
+from minamo.wire.frames import Request
+from minamo.wire.options import Options, encoded, name_in_history
+
+# The API wants a number; this one every model takes.
+MAX_TOKENS = 4_096
+
+# Ids of other providers may have dots and colons in them.
+_IDS = re.compile("[A-Za-z0-9_-]+")
+_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+
+
+def build(
+    url: str,
+    headers: Mapping[str, str],
+    model: str,
+    messages: Sequence[Message],
+    options: Options,
+) -> Request:
+    """The request for one streamed reply."""
+    turns = paired(messages, _IDS)
+    body: dict[str, Any] = {
+        "model": model,
+        "max_tokens": options.max_tokens or MAX_TOKENS,
+        "messages": _messages(turns),
+        "stream": True,
+    }
+    told = [turn.message.text for turn in turns if turn.message.role == "system"]
+    if told:
+        body["system"] = "\n\n".join(told)
+    if options.tools:
+        body["tools"] = [
+            {"name": t.name, "description": t.description, "input_schema": t.parameters}
+            for t in options.tools
+        ]
+    elif used := _used(turns):
+        body |= {"tools": used, "tool_choice": {"type": "none"}}
+    if options.tool_choice in _CHOICES:
+        body["tool_choice"] = {"type": _CHOICES[options.tool_choice]}
+    elif options.tool_choice:
+        body["tool_choice"] = {"type": "tool", "name": options.tool_choice}
+    if options.stop:
+        body["stop_sequences"] = list(options.stop)
+    # Newer models refuse these two, so they are sent only if asked for.
+    if options.temperature is not None:
+        body["temperature"] = options.temperature
+    if options.top_p is not None:
+        body["top_p"] = options.top_p
+    return Request(url, headers, encoded(body, options.extra), model)
+
+
+def _used(turns: list[Turn]) -> list[dict[str, Any]]:
+    """Tools of the history, which must be declared even where none may be called any more."""
+    names = {name_in_history(call.name): None for turn in turns for call in turn.message.calls}
+    return [{"name": name, "input_schema": {"type": "object"}} for name in names]
+
+
+def _messages(turns: list[Turn]) -> list[dict[str, Any]]:
+    """Answers to calls are the user's here, and all of them must stand in one message."""
+    out = sided(turns, "assistant", "content", _blocks)
+    if out[-1]["role"] == "assistant" and "text" in out[-1]["content"][-1]:
+        # A reply to be continued may not end in whitespace.
+        last = out[-1]["content"][-1]
+        last["text"] = last["text"].rstrip()
+    return out
+
+
+def _blocks(turn: Turn) -> list[dict[str, Any]]:
+    return _assistant(turn) if turn.message.role == "assistant" else _user(turn)
+
+
+def _user(turn: Turn) -> list[dict[str, Any]]:
+    message = turn.message
+    if message.role == "tool":
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": turn.ids[0]}
+        if message.text.strip():
+            block["content"] = message.text
+        if message.failed:
+            # A failure must say something.
+            block |= {"content": block.get("content", "failed"), "is_error": True}
+        return [block]
+    blocks = [_image(image) for image in message.images]
+    if message.text.strip():
+        blocks.append({"type": "text", "text": named(message)})
+    return blocks
+
+
+def _assistant(turn: Turn) -> list[dict[str, Any]]:
+    message = turn.message
+    first = message.calls[0].replay if message.calls else message.replay
+    # Thinking stands before what came of it, exactly as it was received, with the text between.
+    kept = first.get("blocks") or first.get("thinking", ())
+    blocks: list[dict[str, Any]] = [dict(block) for block in kept]
+    if message.text.strip() and "blocks" not in first:
+        blocks.append({"type": "text", "text": message.text})
+    blocks.extend(
+        {
+            "type": "tool_use",
+            "id": call_id,
+            "name": name_in_history(call.name),
+            "input": dict(call.arguments),
+        }
+        for call, call_id in zip(message.calls, turn.ids, strict=True)
+    )
+    return blocks
+
+
+def _image(image: Image) -> dict[str, Any]:
+    source: dict[str, Any] = {"type": "url", "url": image.source}
+    if isinstance(image.source, bytes):
+        data = base64.b64encode(image.source).decode()
+        source = {"type": "base64", "media_type": image.media_type, "data": data}
+    return {"type": "image", "source": source}

@@ -1,0 +1,280 @@
+"""Google Gemini, `streamGenerateContent`: reading the stream, Gemini API and Vertex alike."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from minamo.core.chunks import Chunk, Usage
+from minamo.wire.assembler import Draft, Reply
+from minamo.wire.errors import from_object
+from minamo.wire.json import BROKEN, loosely, patiently, total
+from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
+from minamo.wire.sse import Event
+
+# $.name, $['na me'], $["name"], $[0]: what RFC 9535 calls a singular path.
+_STEP = re.compile(
+    r"""\.([^\W\d][\w-]*) | \[(\d{1,6})\] | \['((?:[^'\\]|\\.)*)'\] | \["((?:[^"\\]|\\.)*)"\]""",
+    re.VERBOSE,
+)
+_ESCAPED = re.compile(r"\\(.)")
+
+
+class PartialArg(msgspec.Struct, rename="camel"):
+    """One value, or one more piece of a text."""
+
+    json_path: str = ""
+    string_value: str | None = None
+    number_value: int | float | None = None
+    bool_value: bool | None = None
+    null_value: Any = msgspec.UNSET
+    """JSON's own null, or its name."""
+
+
+class _Leaf:
+    """A value; a text in pieces, joined once, so that a long one stays linear."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+    def set(self, value: Any) -> None:
+        if not isinstance(value, str):
+            self.value = value
+        elif isinstance(self.value, list):
+            self.value.append(value)
+        else:
+            self.value = [value]
+
+
+def steps(path: str) -> list[str | int]:
+    """The keys and indices of a path; empty if it is none that we know."""
+    found: list[str | int] = []
+    at = 1 if path.startswith("$") else len(path) + 1
+    while at < len(path):
+        match = _STEP.match(path, at)
+        if match is None or len(found) == ARGUMENT_DEPTH_MAX:
+            return []
+        at = match.end()
+        name, index, single, double = match.groups()
+        if index is not None:
+            found.append(int(index))
+        elif name is not None:
+            found.append(name)
+        else:
+            found.append(_ESCAPED.sub(r"\1", single if single is not None else double))
+    return found
+
+
+def place(root: dict[str | int, Any], arg: PartialArg) -> bool:
+    """Put a value where its path says; False if there cannot be such a place."""
+    path = steps(arg.json_path)
+    if not path:
+        return False
+    spot: Any = root
+    for step in path[:-1]:
+        spot = spot.setdefault(step, {})
+        if isinstance(spot, _Leaf):
+            return False
+    leaf = spot.setdefault(path[-1], _Leaf())
+    if not isinstance(leaf, _Leaf):
+        return False
+    values = (arg.string_value, arg.number_value, arg.bool_value)
+    found = next((value for value in values if value is not None), None)
+    leaf.set(found)
+    return found is not None or arg.null_value is not msgspec.UNSET
+
+
+def settled(node: Any) -> Any:
+    """The arguments; ValueError if a list has holes or a place is list and object at once."""
+    if isinstance(node, _Leaf):
+        return "".join(node.value) if isinstance(node.value, list) else node.value
+    indices = [step for step in node if isinstance(step, int)]
+    if not indices:
+        return {step: settled(inner) for step, inner in node.items()}
+    if len(indices) < len(node) or max(indices) >= len(indices):
+        raise ValueError("a list with holes")
+    return [settled(node[index]) for index in sorted(indices)]
+
+
+_BLOCKED = frozenset((
+    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR", "JAILBREAK",
+))  # fmt: skip
+_FAILED = frozenset((
+    "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE",
+    "OTHER", "NO_IMAGE", "IMAGE_OTHER", "MISSING_THOUGHT_SIGNATURE",
+))  # fmt: skip
+
+
+class _FunctionCall(msgspec.Struct, rename="camel"):
+    name: str | None = None
+    args: dict[str, Any] | None = None
+    id: str | None = None
+    partial_args: list[PartialArg] | None = None
+    will_continue: bool | None = None
+
+
+class _Part(msgspec.Struct, rename="camel"):
+    text: str | None = None
+    thought: bool | None = None
+    thought_signature: str | None = None
+    function_call: _FunctionCall | None = None
+
+
+class _Content(msgspec.Struct):
+    parts: list[_Part] | None = None
+
+
+class _Candidate(msgspec.Struct, rename="camel"):
+    content: _Content | None = None
+    finish_reason: str | None = None
+    finish_message: Any = None
+    index: int | None = None
+
+
+class _Feedback(msgspec.Struct, rename="camel"):
+    block_reason: str | None = None
+    block_reason_message: Any = None
+
+
+class _Frame(msgspec.Struct, rename="camel"):
+    candidates: list[_Candidate] | None = None
+    prompt_feedback: _Feedback | None = None
+    usage_metadata: Any = None
+    model_version: Any = None
+    error: Any = None
+
+
+class _Usage(msgspec.Struct, rename="camel"):
+    prompt_token_count: int | None = None
+    candidates_token_count: int | None = None
+    thoughts_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
+    cached_content_token_count: int | None = None
+
+
+_BLANK = _FunctionCall()
+_FRAME = msgspec.json.Decoder(_Frame)
+_decode = _FRAME.decode
+
+
+class GoogleReader:
+    """One reply in this dialect."""
+
+    __slots__ = ("_open", "_tree", "_usage", "_why", "reply")
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self._open: Draft | None = None  # a call whose arguments still arrive
+        self._tree: dict[str | int, Any] = {}
+        self._why = ""
+        self._usage: Any = None  # the last one counts, so only the last one is looked into
+
+    def feed(self, event: Event) -> list[Chunk]:
+        """The chunks of one event."""
+        frame: _Frame | None
+        try:
+            frame = _decode(event.data)
+        except BROKEN:
+            frame = patiently(_FRAME, event.data)
+        if frame is None:
+            return self.reply.unread(event.data)
+        reply = self.reply
+        if frame.error is not None:
+            return reply.refuse(from_object({"error": frame.error}))
+        if frame.model_version != reply.model:
+            reply.note(frame.model_version)
+        if frame.usage_metadata is not None:
+            self._usage = frame.usage_metadata
+        if frame.prompt_feedback is not None and frame.prompt_feedback.block_reason:
+            said = frame.prompt_feedback.block_reason_message
+            blocked = said if isinstance(said, str) else frame.prompt_feedback.block_reason
+            return reply.fail("content_blocked", blocked)
+        if not frame.candidates or frame.candidates[0].index:
+            return []
+        candidate = frame.candidates[0]
+        out: list[Chunk] = []
+        if candidate.content is not None:
+            for part in candidate.content.parts or ():
+                out += self._part(part)
+                if reply.ended:
+                    return out
+        if candidate.finish_reason:
+            reply.finish_reason = candidate.finish_reason
+            reply.complete = True
+            said = candidate.finish_message
+            self._why = said if isinstance(said, str) and said else candidate.finish_reason
+        return out
+
+    def end(self) -> list[Chunk]:
+        """The end of the bytes: this dialect has no other end mark."""
+        reply = self.reply
+        if not reply.complete:
+            return reply.cut()
+        if reply.finish_reason in _BLOCKED:
+            return reply.fail("content_blocked", self._why)
+        if reply.finish_reason in _FAILED:
+            return reply.fail("model_error", self._why, retryable=True)
+        # The closing frame of a call may be missing, but only where the model stopped by itself.
+        if self._open is not None and reply.finish_reason != "STOP":
+            reply.calls.problem = "cut off inside a tool call"
+        self._settle()
+        reply.usage = _usage(self._usage)
+        return reply.close()
+
+    def _part(self, part: _Part) -> list[Chunk]:
+        if part.function_call is not None:
+            return self._call(part.function_call, part.thought_signature)
+        signature = part.thought_signature
+        if signature and len(signature) <= REPLAY_CHARS_MAX and not part.thought:
+            self.reply.replay["thought_signature"] = signature
+        if not part.text:
+            return []
+        return self.reply.say("", part.text) if part.thought else self.reply.say(part.text)
+
+    def _call(self, told: _FunctionCall, signature: str | None) -> list[Chunk]:
+        calls = self.reply.calls
+        if told.name:
+            self._settle()
+            self._open = calls.open(told.name, told.id or "")
+        if self._open is None:
+            # A blank one is the closing frame of a call that was whole already.
+            if told != _BLANK or not calls.drafts:
+                return self.reply.lacks("the name of its tool call")
+            return self.reply.work()
+        if signature and len(signature) <= REPLAY_CHARS_MAX:
+            self._open.replay["thought_signature"] = signature
+        if told.args is not None:
+            calls.give(self._open, told.args)
+        for arg in told.partial_args or ():
+            if calls.count(len(arg.json_path) + len(arg.string_value or "") + 1) and not place(
+                self._tree, arg
+            ):
+                calls.problem = "tool arguments that do not fit together"
+        if not told.will_continue:
+            self._settle()
+        return self.reply.work()
+
+    def _settle(self) -> None:
+        if self._open is not None and self._tree:
+            try:
+                self._open.arguments = settled(self._tree)
+            except ValueError:
+                self.reply.calls.problem = "tool arguments that do not fit together"
+        self._open, self._tree = None, {}
+
+
+def _usage(found: Any) -> Usage | None:
+    usage = loosely(_Usage, found)
+    if usage is None:
+        return None
+    return Usage(
+        total(usage.prompt_token_count, usage.tool_use_prompt_token_count),
+        total(usage.candidates_token_count, usage.thoughts_token_count),
+        usage.thoughts_token_count,
+        usage.cached_content_token_count,
+    )

@@ -1,0 +1,120 @@
+"""Google Gemini, `streamGenerateContent`: building the request."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minamo.wire.conversation import Image, Message, Turn, named, paired, sided
+from minamo.wire.frames import Request
+from minamo.wire.options import Options, encoded, name_in_history
+
+# Before Gemini 3 nobody asked for signatures.
+_UNSIGNED = re.compile(r"gemini-[12]\b|gemma")
+# What Google wants to see on a call that another model made.
+_NOT_OURS = "skip_thought_signature_validator"
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+
+
+def build(
+    url: str,
+    headers: Mapping[str, str],
+    model: str,
+    messages: Sequence[Message],
+    options: Options,
+    *,
+    thoughts: bool = False,
+) -> Request:
+    """The request for one streamed reply."""
+    turns = paired(messages)
+    contents = sided(turns, "model", "parts", _parts)
+    if not _UNSIGNED.match(model):
+        _sign(contents)
+    body: dict[str, Any] = {"contents": contents}
+    told = [turn.message.text for turn in turns if turn.message.role == "system"]
+    if told:
+        body["systemInstruction"] = {"parts": [{"text": "\n\n".join(told)}]}
+    if options.tools:
+        declarations = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                # `parameters` knows a dialect of OpenAPI only; this takes JSON schema as it is.
+                "parametersJsonSchema": tool.parameters,
+            }
+            for tool in options.tools
+        ]
+        body["tools"] = [{"functionDeclarations": declarations}]
+    if options.tool_choice:
+        mode: dict[str, Any] = {"mode": _MODES.get(options.tool_choice, "ANY")}
+        if options.tool_choice not in _MODES:
+            mode["allowedFunctionNames"] = [options.tool_choice]
+        body["toolConfig"] = {"functionCallingConfig": mode}
+    sampling: dict[str, Any] = {
+        "temperature": options.temperature,
+        "topP": options.top_p,
+        "maxOutputTokens": options.max_tokens,
+        "stopSequences": list(options.stop) or None,
+        "seed": options.seed,
+        "thinkingConfig": {"includeThoughts": True} if thoughts else None,
+    }
+    sampling = {name: value for name, value in sampling.items() if value is not None}
+    if sampling:
+        body["generationConfig"] = sampling
+    return Request(url, headers, encoded(body, options.extra), model)
+
+
+def _parts(turn: Turn) -> list[dict[str, Any]]:
+    return _model(turn) if turn.message.role == "assistant" else _user(turn)
+
+
+def _user(turn: Turn) -> list[dict[str, Any]]:
+    message = turn.message
+    if message.call is not None:
+        answer: dict[str, Any] = {"name": name_in_history(message.call.name)}
+        answer["response"] = {"error" if message.failed else "output": message.text}
+        if message.call.id:
+            answer["id"] = turn.ids[0]
+        return [{"functionResponse": answer}]
+    parts = [_image(image) for image in message.images]
+    return [*parts, {"text": named(message)}] if message.text.strip() else parts
+
+
+def _model(turn: Turn) -> list[dict[str, Any]]:
+    message = turn.message
+    parts: list[dict[str, Any]] = []
+    if message.text.strip():
+        parts.append(_signed({"text": message.text}, message.replay))
+    for call, call_id in zip(message.calls, turn.ids, strict=True):
+        told: dict[str, Any] = {"name": name_in_history(call.name), "args": dict(call.arguments)}
+        if call.id:
+            told["id"] = call_id
+        parts.append(_signed({"functionCall": told}, call.replay))
+    return parts
+
+
+def _sign(contents: list[dict[str, Any]]) -> None:
+    """See that the first call of each reply is signed: a history where one is not is refused."""
+    for content in contents:
+        for part in content["parts"]:
+            if "functionCall" in part:
+                part.setdefault("thoughtSignature", _NOT_OURS)
+                break
+
+
+def _signed(part: dict[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:
+    if "thought_signature" in replay:
+        part["thoughtSignature"] = replay["thought_signature"]
+    return part
+
+
+def _image(image: Image) -> dict[str, Any]:
+    if isinstance(image.source, bytes):
+        data = base64.b64encode(image.source).decode()
+        return {"inlineData": {"mimeType": image.media_type, "data": data}}
+    told = {"fileUri": image.source}
+    if image.media_type:
+        told["mimeType"] = image.media_type
+    return {"fileData": told}

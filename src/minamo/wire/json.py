@@ -1,0 +1,87 @@
+"""JSON into typed structures: msgspec, and a slower way for what it refuses and streams contain.
+
+Broken JSON and wrong types are expected of a provider, so they are a value (None), not an
+exception.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from minamo.wire.limits import ARGUMENT_DEPTH_MAX
+
+T = TypeVar("T")
+
+TOO_HEAVY = 1 << 62
+
+# RecursionError is not a ValueError, and 200 kB of "[" raise it.
+BROKEN = (msgspec.DecodeError, ValueError, RecursionError)
+
+
+def decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T | None:
+    """What *data* says, or None if it is no JSON of that type."""
+    try:
+        return decoder.decode(data)
+    except BROKEN:
+        return patiently(decoder, data)
+
+
+def patiently(decoder: msgspec.json.Decoder[T], data: bytes) -> T | None:
+    """Half an emoji as an escape, and bytes that are not UTF-8, are JSON all the same."""
+    try:
+        plain = json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse)
+        found: T = msgspec.convert(plain, decoder.type)
+    except BROKEN:
+        return None
+    return found
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def strictly(text: str) -> Any:
+    """A whole JSON value by the letter; ValueError if it is not one."""
+    try:
+        return msgspec.json.decode(text.encode())
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
+def measure(value: Any) -> tuple[int, int]:
+    """About how many characters a value has, and how deep it nests; found without recursion."""
+    chars = deepest = 0
+    todo = [(value, 1)]
+    while todo:
+        item, level = todo.pop()
+        chars += len(item) if isinstance(item, str) else 1
+        if isinstance(item, dict | list):
+            deepest = max(deepest, level)
+            if isinstance(item, dict):
+                chars += sum(map(len, item))
+                item = item.values()
+            todo.extend((child, level + 1) for child in item)
+    return chars, deepest
+
+
+def weight(value: Any) -> int:
+    """How much of a limit a value takes up: what nests too deep takes up all of it."""
+    chars, depth = measure(value)
+    return chars if depth <= ARGUMENT_DEPTH_MAX else TOO_HEAVY
+
+
+def loosely(kind: type[T], value: Any) -> T | None:
+    """A side dish such as usage: worth having if it fits, never worth an error."""
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except BROKEN:
+        return None
+
+
+def total(*counts: int | None) -> int | None:
+    """Parts together; what nobody counted stays unknown."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

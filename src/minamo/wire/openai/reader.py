@@ -1,0 +1,343 @@
+"""OpenAI-compatible chat completions: reading the stream, as a dozen servers really send it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from minamo.core.chunks import Chunk, Usage
+from minamo.wire.assembler import Draft, Gathered, Reply
+from minamo.wire.errors import from_object
+from minamo.wire.json import BROKEN, decode, loosely, patiently, strictly, total, weight
+from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.sse import Event
+
+# What is readable in a block, and arrives in pieces.
+_GROWING = ("text", "summary")
+
+
+class _Readable(msgspec.Struct):
+    text: str | None = None
+    summary: str | None = None
+
+
+class Details:
+    """All blocks, or none if they grow too long."""
+
+    __slots__ = ("_blocks", "_heavy", "_pieces")
+
+    def __init__(self) -> None:
+        self._blocks: list[dict[str, Any]] = []
+        self._pieces: list[dict[str, list[str]]] = []  # joined at the end: a long text is linear
+        self._heavy = 0
+
+    def add(self, details: list[dict[str, Any]]) -> str:
+        """Keep some pieces; return what can be read of them."""
+        self._heavy += weight(details)
+        if self._heavy <= REPLAY_CHARS_MAX:
+            for piece in details:
+                self._take(piece)
+        else:
+            self._blocks, self._pieces = [], []
+        found = loosely(list[_Readable], details) or []
+        return "".join(part.text or part.summary or "" for part in found)
+
+    def _take(self, piece: dict[str, Any]) -> None:
+        if not self._blocks or not _continues(self._blocks[-1], piece):
+            self._blocks.append({})
+            self._pieces.append({})
+        block, pieces = self._blocks[-1], self._pieces[-1]
+        for key, value in piece.items():
+            if key in _GROWING and isinstance(value, str):
+                pieces.setdefault(key, []).append(value)
+                block[key] = ""  # its place among the others
+            elif value is not None or key not in block:
+                block[key] = value
+
+    def blocks(self) -> list[dict[str, Any]]:
+        """The blocks, each whole."""
+        both = zip(self._blocks, self._pieces, strict=True)
+        return [
+            block | {key: "".join(text) for key, text in pieces.items()} for block, pieces in both
+        ]
+
+
+def _continues(block: dict[str, Any], piece: dict[str, Any]) -> bool:
+    """Whether a piece belongs to the block before it, which is closed once it is signed."""
+    if block.get("signature") or not any(key in piece for key in (*_GROWING, "signature")):
+        return False
+    return all(block.get(key) == piece.get(key) for key in ("type", "index"))
+
+
+class _Part(msgspec.Struct):
+    """A piece of content or of reasoning, in Mistral's way."""
+
+    type: str = ""
+    text: str | None = None
+    thinking: list[_Part] | str | None = None
+
+
+class _Function(msgspec.Struct):
+    name: str | msgspec.UnsetType | None = msgspec.UNSET
+    arguments: str | dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class _Piece(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | msgspec.UnsetType | None = msgspec.UNSET
+    extra_content: Any = None
+
+
+class _Step(msgspec.Struct):
+    """What Perplexity thinks or searches, in its concise mode."""
+
+    thought: str | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | list[_Part] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
+    refusal: str | None = None
+    tool_calls: list[_Piece] | None = None
+    reasoning_steps: list[_Step] | None = None
+
+
+class _Whole(msgspec.Struct):
+    """The whole reply, which the last frame of some servers repeats."""
+
+    content: str | list[_Part] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | msgspec.UnsetType | None = msgspec.UNSET
+    message: Any = None
+    finish_reason: str | None = None
+    index: int | None = None
+    error: Any = None
+
+
+class _Frame(msgspec.Struct):
+    choices: list[_Choice] | msgspec.UnsetType | None = msgspec.UNSET
+    usage: Any = None
+    model: Any = None
+    provider: Any = None
+    error: Any = None
+    object: Any = None
+
+
+class _Details(msgspec.Struct):
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    completion_tokens_details: _Details | None = None
+    prompt_tokens_details: _Details | None = None
+
+
+_UNSET = msgspec.UNSET
+_NOTHING = _Function()
+_CHUNK = "chat.completion.chunk"
+_FRAME = msgspec.json.Decoder(_Frame)
+_decode = _FRAME.decode
+_ANY = msgspec.json.Decoder(Any)
+
+
+class OpenAIReader:
+    """One reply in this dialect."""
+
+    __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self._at: dict[int, Draft] = {}
+        self._thought = Gathered()
+        self._details = Details()
+        self._field = ""  # where the reasoning stands: servers refuse each other's name for it
+        self._usage: Any = None  # the last one counts, so only the last one is looked into
+        self._refusal = Gathered()
+        self._spoke = False  # some text has come
+
+    def feed(self, event: Event) -> list[Chunk]:
+        """The chunks of one event."""
+        if event.data[:6] == b"[DONE]":
+            return self.end(marked=True)
+        if event.name == b"error":
+            return self.reply.refuse(from_object(decode(_ANY, event.data)))
+        frame: _Frame | None
+        try:
+            frame = _decode(event.data)
+        except BROKEN:
+            frame = patiently(_FRAME, event.data)
+        if frame is None:
+            return self.reply.unread(event.data)
+        reply = self.reply
+        if frame.error is not None or frame.object == "error":
+            return reply.refuse(from_object(decode(_ANY, event.data)))
+        if frame.model != reply.model or frame.provider:
+            reply.note(frame.model, frame.provider)
+        if frame.usage is not None:
+            self._usage = frame.usage
+        if frame.object == "chat.completion.done":
+            return self._done(frame.choices[0] if frame.choices else _Choice())
+        if not frame.choices:
+            lost = frame.choices is _UNSET and frame.usage is None and frame.object == _CHUNK
+            return reply.lacks("its choices") if lost else []
+        choice = frame.choices[0]
+        if choice.index:
+            return []
+        if choice.delta:
+            out = self._delta(choice.delta)
+        else:
+            said = choice.delta is None or choice.finish_reason or choice.error is not None
+            out = [] if said or frame.object not in (None, _CHUNK) else reply.lacks("its delta")
+        if choice.error is not None:
+            return out if reply.ended else out + reply.refuse(from_object({"error": choice.error}))
+        if choice.finish_reason:
+            reply.finish_reason = choice.finish_reason
+            reply.complete = True
+        return out
+
+    def end(self, *, marked: bool = False) -> list[Chunk]:
+        """The end mark, or the end of the bytes."""
+        reply = self.reply
+        if not marked and not reply.complete:
+            return reply.cut()
+        refusal = self._refusal.text()
+        if refusal or reply.finish_reason == "content_filter":
+            return reply.fail("content_blocked", refusal or "stopped by a content filter")
+        if reply.finish_reason == "insufficient_system_resource":
+            return reply.fail("provider_overloaded", "out of resources", retryable=True)
+        if reply.finish_reason == "error":
+            return reply.fail("model_error", "the model failed", retryable=True)
+        thought = self._thought.text()
+        details = self._details.blocks()
+        if details:
+            reply.replay["reasoning_details"] = details
+        elif thought:
+            reply.replay[self._field] = thought
+        reply.usage = _usage(self._usage)
+        return reply.close()
+
+    def _done(self, choice: _Choice) -> list[Chunk]:
+        """Perplexity's last frame, which is its end mark as well.
+
+        It repeats the reply, in its message and sometimes in its delta; that is taken only if
+        nothing was said before.
+        """
+        reply = self.reply
+        reply.finish_reason = choice.finish_reason or reply.finish_reason
+        out: list[Chunk] = []
+        if not self._spoke:
+            whole = loosely(_Whole, choice.message)
+            content = whole.content if whole is not None else None
+            out = self._delta(choice.delta or _Delta()) or self._delta(_Delta(content=content))
+        return out if reply.ended else out + self.end(marked=True)
+
+    def _delta(self, delta: _Delta) -> list[Chunk]:
+        content = delta.content
+        thought = delta.reasoning_content or delta.reasoning or ""
+        if delta.reasoning_details:
+            thought = self._details.add(delta.reasoning_details) or thought
+        elif thought:
+            self._field = "reasoning_content" if delta.reasoning_content else "reasoning"
+            self._thought.add(thought)
+        if delta.reasoning_steps:
+            thought += "".join(
+                f"{step.thought}\n" for step in delta.reasoning_steps if step.thought
+            )
+        if isinstance(content, list):
+            text, more = _parted(content)
+            thought += more
+        else:
+            text = content or ""
+        if delta.tool_calls:
+            for piece in delta.tool_calls:
+                self._piece(piece)
+            if self.reply.calls.problem or not (text or thought):
+                return self.reply.work()
+        if delta.refusal:
+            self._refusal.add(delta.refusal)
+        if text or thought:
+            self._spoke = self._spoke or bool(text)
+            return self.reply.say(text, thought)
+        return []
+
+    def _piece(self, piece: _Piece) -> None:
+        function, calls = piece.function or _NOTHING, self.reply.calls
+        said = function.name is not _UNSET or function.arguments is not _UNSET
+        if piece.function is not None and not said:
+            calls.problem = calls.problem or "a piece of a tool call without its function"
+            return
+        name, call_id = function.name or "", piece.id or ""
+        drafts = calls.drafts
+        if piece.index is not None:
+            draft = self._at.get(piece.index)
+        elif call_id:  # Mistral counts nothing: an id that is new, or a name, begins a call
+            draft = next((one for one in drafts if one.id == call_id), None)
+        else:
+            draft = drafts[-1] if drafts and not name else None
+        if draft is None or (name and _is_another(draft, call_id)):
+            draft = calls.open()
+            if piece.index is not None:
+                self._at[piece.index] = draft
+        draft.name = draft.name or name
+        draft.id = draft.id or call_id
+        if isinstance(function.arguments, dict):
+            calls.give(draft, function.arguments)
+        elif function.arguments:
+            calls.grow(draft, function.arguments)
+        if piece.extra_content is not None and weight(piece.extra_content) <= REPLAY_CHARS_MAX:
+            draft.replay["extra_content"] = piece.extra_content
+
+
+def _is_another(draft: Draft, call_id: str) -> bool:
+    """Whether a name under an index that has a call already begins another one.
+
+    Gemini's compatible server and others give every call index 0.  The id tells calls apart;
+    where there is none, arguments that came whole in one piece do.
+    """
+    if call_id and draft.id:
+        return call_id != draft.id
+    return bool(draft.arguments) or (len(draft.pieces) == 1 and _is_whole(draft.pieces[0]))
+
+
+def _is_whole(arguments: str) -> bool:
+    try:
+        return isinstance(strictly(arguments), dict)
+    except ValueError:
+        return False
+
+
+def _parted(parts: list[_Part]) -> tuple[str, str]:
+    """Text and thought of content that came as a list."""
+    text, thought = "", ""
+    for part in parts:
+        if isinstance(part.thinking, str):
+            thought += part.thinking
+        elif part.thinking is not None:
+            thought += "".join(inner.text or "" for inner in part.thinking)
+        elif part.text and part.type in ("", "text"):
+            text += part.text
+    return text, thought
+
+
+def _usage(found: Any) -> Usage | None:
+    usage = loosely(_Usage, found)
+    if usage is None:
+        return None
+    told = usage.completion_tokens_details or _Details()
+    asked = usage.prompt_tokens_details or _Details()
+    output = usage.completion_tokens
+    # xAI and Gemini's compatible server count what was thought apart; their total tells.
+    whole = total(usage.prompt_tokens, output, told.reasoning_tokens)
+    if usage.total_tokens is not None and usage.total_tokens == whole:
+        output = total(output, told.reasoning_tokens)
+    return Usage(usage.prompt_tokens, output, told.reasoning_tokens, asked.cached_tokens)

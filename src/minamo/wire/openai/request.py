@@ -1,0 +1,212 @@
+"""OpenAI-compatible chat completions: building the request."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from minamo.core.chunks import Call
+from minamo.wire.conversation import FILLER, Image, Message, Turn, paired
+from minamo.wire.frames import Request
+from minamo.wire.options import Options, as_json, encoded, name_in_history
+
+REASONING = ("reasoning_content", "reasoning", "reasoning_details")
+# Servers that refuse a field they do not know, with the names they do.
+_STRICT: dict[str, tuple[str, ...]] = {
+    "groq.com": ("reasoning",),
+    "cerebras.ai": ("reasoning",),
+    "mistral.ai": (),
+    "openai.com": (),
+}
+_ANY = re.compile(".+", re.DOTALL)
+_SHORT = re.compile(".{1,40}", re.DOTALL)
+_NINE = re.compile("[A-Za-z0-9]{9}")
+# Mistral, Ministral, Devstral, Codestral, Magistral, Mixtral, Pixtral …, whoever serves them:
+# the rules of their conversations stand in the models' own templates.
+_MISTRAL = re.compile("[sx]tral")
+
+
+@frozen(slots=True, kw_only=True)
+class Ways:
+    """What one server, or one model, wants."""
+
+    include_usage: bool = True
+    """Ask for usage at the end of the stream; Mistral answers such a request with 422."""
+    max_tokens_field: str = "max_tokens"
+    """OpenAI's own newer models know `max_completion_tokens` only, others only the old name."""
+    seed_field: str = "seed"
+    """Mistral's own name for it is `random_seed`; the other is a 422."""
+    names: bool = False
+    """Send names in their own field, where they fit; otherwise they stand before the text."""
+    call_ids: re.Pattern[str] = _ANY
+    """What the id of a call may look like; others, from another provider, are replaced."""
+    reasoning: tuple[str, ...] = REASONING
+    """Which names of reasoning may be sent back."""
+    extra_content: bool = True
+    """Send back what Gemini's compatible server adds to a call."""
+    strict_order: bool = False
+    """System messages stand in front, then two sides take turns, tools being on the user's."""
+
+
+def ways_for(
+    host: str,
+    model: str,
+    *,
+    include_usage: bool | None = None,
+    max_tokens_field: str | None = None,
+    names: bool = False,
+) -> Ways:
+    """The ways of a server, as far as its host and the model's name tell them."""
+    known = next((fields for at, fields in _STRICT.items() if _within(host, at)), None)
+    openai = _within(host, "openai.com") or _within(host, "openai.azure.com")
+    mistral = _within(host, "mistral.ai")
+    strict = mistral or _MISTRAL.search(model.lower()) is not None
+    perplexity = _within(host, "perplexity.ai")
+    return Ways(
+        include_usage=not mistral if include_usage is None else include_usage,
+        max_tokens_field=max_tokens_field or ("max_completion_tokens" if openai else "max_tokens"),
+        seed_field="random_seed" if mistral else "seed",
+        names=names,
+        call_ids=_NINE if strict else _SHORT if openai else _ANY,
+        reasoning=REASONING if known is None else known,
+        extra_content=known is None,
+        strict_order=strict or perplexity,
+    )
+
+
+def _within(host: str, domain: str) -> bool:
+    return host == domain or host.endswith(f".{domain}")
+
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def build(
+    url: str,
+    headers: Mapping[str, str],
+    model: str,
+    messages: Sequence[Message],
+    options: Options,
+    ways: Ways,
+) -> Request:
+    """The request for one streamed reply."""
+    body: dict[str, Any] = {"model": model}
+    body["messages"] = _messages(paired(messages, ways.call_ids), ways)
+    body["stream"] = True
+    if ways.include_usage:
+        body["stream_options"] = {"include_usage": True}
+    if options.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                },
+            }
+            for tool in options.tools
+        ]
+    if options.tool_choice in ("auto", "none", "required"):
+        body["tool_choice"] = options.tool_choice
+    elif options.tool_choice:
+        body["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
+    sampling = {
+        "stop": list(options.stop) or None,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        ways.seed_field: options.seed,
+        ways.max_tokens_field: options.max_tokens,
+    }
+    body |= {name: value for name, value in sampling.items() if value is not None}
+    return Request(url, headers, encoded(body, options.extra), model)
+
+
+def _messages(turns: list[Turn], ways: Ways) -> list[dict[str, Any]]:
+    if ways.strict_order:
+        turns = sorted(turns, key=lambda turn: turn.message.role != "system")
+    out: list[dict[str, Any]] = []
+    after_tools = False
+    for turn in turns:
+        if ways.strict_order and turn.message.role == "user" and out and out[-1]["role"] == "tool":
+            out.append({"role": "assistant", "content": FILLER})
+        message = _message(turn, ways, after_tools=after_tools)
+        if not ways.strict_order or not out or not _joined(out[-1], message):
+            out.append(message)
+        if turn.message.role in ("user", "tool"):
+            after_tools = turn.message.role == "tool"
+    return out
+
+
+def _joined(last: dict[str, Any], message: dict[str, Any]) -> bool:
+    """Add a message to the one before it, if one side spoke twice and nothing is lost by it."""
+    if last["role"] != message["role"] or last["role"] not in ("user", "assistant"):
+        return False
+    if "name" in last or "name" in message:
+        return False
+    before, after = last["content"], message["content"]
+    both: str | list[dict[str, Any]]
+    if isinstance(before, list) or isinstance(after, list):
+        both = [part for said in (before, after) for part in _listed(said)]
+    else:
+        both = "\n\n".join(said for said in (before, after) if said)
+    last.update(message, content=both)
+    return True
+
+
+def _listed(content: Any) -> list[dict[str, Any]]:
+    return content if isinstance(content, list) else _parts(content, ())
+
+
+def _message(turn: Turn, ways: Ways, *, after_tools: bool) -> dict[str, Any]:
+    message = turn.message
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": turn.ids[0], "content": message.text}
+    if message.role == "system":
+        return {"role": "system", "content": message.text}
+    out: dict[str, Any] = {"role": message.role}
+    text = message.text
+    if message.name and ways.names and _NAME.fullmatch(message.name):
+        out["name"] = message.name
+    elif message.name and message.role == "user":
+        text = f"{message.name}: {text}"
+    if message.role == "user":
+        out["content"] = _parts(text, message.images) if message.images else text
+        return out
+    out["content"] = text or None
+    if message.calls:
+        out["tool_calls"] = [
+            _call(call, call_id, ways)
+            for call, call_id in zip(message.calls, turn.ids, strict=True)
+        ]
+    # Reasoning goes back by the name it came with, and only where tools were used: there it must
+    # (DeepSeek), elsewhere it is ignored at best.
+    replay = message.calls[0].replay if message.calls else message.replay if after_tools else {}
+    out.update((key, replay[key]) for key in ways.reasoning if key in replay)
+    return out
+
+
+def _call(call: Call, call_id: str, ways: Ways) -> dict[str, Any]:
+    arguments = as_json(call.arguments).decode()
+    out: dict[str, Any] = {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name_in_history(call.name), "arguments": arguments},
+    }
+    if "extra_content" in call.replay and ways.extra_content:
+        out["extra_content"] = call.replay["extra_content"]
+    return out
+
+
+def _parts(text: str, images: Sequence[Image]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+    for image in images:
+        url = image.source
+        if isinstance(url, bytes):
+            url = f"data:{image.media_type};base64,{base64.b64encode(url).decode()}"
+        parts.append({"type": "image_url", "image_url": {"url": url}})
+    return parts
