@@ -12,20 +12,20 @@ from driving import Provider, plain, traced
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.interfaces import (
-    Answer,
+    Accepted,
+    Deleted,
     Kind,
-    Lost,
-    Post,
-    PutOff,
+    OutgoingMessage,
     Rejected,
-    Took,
-    Vanished,
+    RetryLater,
+    SendOutcome,
+    Unknown,
 )
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.options import StreamContext
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.stops.requests import Wish, Wishes
-from senders import virtually
+from minamo.shell.stops.requests import StopRequest, StopSignal
+from senders import run_with_virtual_clock
 
 Fault = Literal[
     "", "answer lost", "call lost", "unknown", "put off", "refused", "deleted", "stalled"
@@ -57,23 +57,23 @@ class Board:
     def route(self, kind: Kind) -> str:
         return kind
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         number = self._nonces.setdefault(str(post.nonce), len(self._nonces) + 1)
         return await self._call("create", number, post.text)
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         return await self._call("edit", message_id, post.text)
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         return await self._call("delete", message_id, "")
 
-    async def typing(self, channel_id: int) -> Answer:
-        return Took(None)
+    async def typing(self, channel_id: int) -> SendOutcome:
+        return Accepted(None)
 
-    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
         raise NotImplementedError
 
-    async def _call(self, kind: Kind, number: int, text: str) -> Answer:
+    async def _call(self, kind: Kind, number: int, text: str) -> SendOutcome:
         self.begun.append((anyio.current_time(), kind))
         call = len(self.begun)
         fault = self.fault(call)
@@ -81,27 +81,27 @@ class Board:
         self.midway(call)
         await anyio.sleep(_STALL_S if fault == "stalled" else _HALF_S)
         if fault == "put off":
-            return PutOff("rate_limited", 1.5)
+            return RetryLater("rate_limited", 1.5)
         if fault == "refused":
             return Rejected("automod")
         if fault == "deleted":
             self.stands.pop(number, None)
             if kind == "create":
                 self.known[number] = text
-            return Vanished() if kind == "create" else Rejected("unknown_message")
+            return Deleted() if kind == "create" else Rejected("unknown_message")
         if fault == "unknown":
-            return Lost("reset", final=True)
+            return Unknown("reset", final=True)
         if fault == "call lost":
-            return Lost("reset")
+            return Unknown("reset")
         if kind == "delete":
             self.stands.pop(number, None)
         else:
             self.stands[number] = text
         if fault == "answer lost":
-            return Lost("reset")
+            return Unknown("reset")
         if not self.over:
             self.known.pop(number, None) if kind == "delete" else self.known.update({number: text})
-        return Took(None if kind == "delete" else number)
+        return Accepted(None if kind == "delete" else number)
 
 
 @define(eq=False)
@@ -119,13 +119,13 @@ def grow(
     board: Board | None = None,
     config: StreamConfig | None = None,
     *,
-    wish: Wish | None = None,
+    wish: StopRequest | None = None,
     during: int = 0,
     after_s: float | None = None,
     **context: Any,
 ) -> Grown:
     """Run one reply that grows; *wish* comes while a call is out, or at a time."""
-    board, wishes, grown = board or Board(), Wishes(), []
+    board, wishes, grown = board or Board(), StopSignal(), []
     wished: list[float] = []
 
     def want() -> None:
@@ -159,7 +159,7 @@ def grow(
             board.over = True
             tasks.cancel_scope.cancel()
 
-    virtually(story)
+    run_with_virtual_clock(story)
     return Grown(board, provider, grown[0], wished[0] if wished else None)
 
 

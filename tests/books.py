@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import Replayed, replay
@@ -15,7 +15,7 @@ from minamo.testing.audit import shown as shown
 def run(chunks: list[str], *, ending: str = "end", **settings: object) -> Replayed:
     """Stream *chunks* and let *ending* happen."""
     config = StreamConfig(**{"humanize": False, **settings})  # type: ignore[arg-type]
-    moments = [Moment(0.0, "chunk", chunk=Text(chunk)) for chunk in chunks]
+    moments = [Moment(0.0, "chunk", chunk=TextChunk(chunk)) for chunk in chunks]
     if ending:
         moments.append(Moment(0.0, ending))
     return replay(Trace(config, tuple(moments)))

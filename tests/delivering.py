@@ -11,15 +11,15 @@ import hikari
 from attrs import define
 
 from minamo.machine.machine import Observer
-from minamo.shell.delivery.interfaces import Manner, Texts
+from minamo.shell.delivery.interfaces import SendOptions, TextQueue
 from minamo.shell.delivery.lanes import Lanes, open_lanes
-from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.delivery.persona import PersonaSender
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.webhook import BotWebhooks, WebhookSender, webhook_client
-from minamo.shell.telemetry.logs import hush
+from minamo.shell.telemetry.logs import redact_hikari_logs
 from minamo.twin import Twin
 
 _NUMBERS = count()
@@ -27,7 +27,7 @@ _NUMBERS = count()
 
 def unpaced() -> Pacer:
     """For what is not about pace, on a twin without limits."""
-    at_once = Pace(10_000, 0.0001)
+    at_once = RateLimit(10_000, 0.0001)
     return Pacer(dict.fromkeys(PACES, (at_once,)), at_once)
 
 
@@ -44,11 +44,11 @@ class Post:
 
     def open(
         self, texts: Sequence[str], channel: str = "general", *, sender: Any = None, **options: Any
-    ) -> Dispatch:
+    ) -> StreamQueue:
         sender = sender or self.sender(channel)
         place = self.twin.channel(channel).id
         options.setdefault("stream_id", f"stream {next(_NUMBERS)}")
-        one = self.lanes.open(place, sender, Texts(list(texts)), **options)
+        one = self.lanes.open(place, sender, TextQueue(list(texts)), **options)
         one.deliver()
         return one
 
@@ -69,7 +69,7 @@ async def posting(
     **settings: Any,
 ) -> AsyncIterator[Post]:
     """A bare REST client and lanes over it; *settings* are the client's."""
-    hush()  # as a client of ours does
+    redact_hikari_logs()  # as a client of ours does
     app = hikari.RESTApp(url=twin.url, **settings)
     await app.start()
     try:
@@ -87,7 +87,7 @@ async def persona(
     post: Post, channel: str = "general", **looks: Any
 ) -> AsyncIterator[WebhookSender]:
     """A webhook of the channel, over a client of its own."""
-    hush()  # as a client of ours does
+    redact_hikari_logs()  # as a client of ours does
     made = await post.rest.create_webhook(post.twin.channel(channel).id, "persona")
     assert made.token is not None
     async with webhook_client(post.twin.url) as rest:
@@ -111,4 +111,4 @@ def reasons(receipts: Sequence[Receipt]) -> list[tuple[str, str]]:
     return [(one.outcome, one.reason) for one in receipts]
 
 
-__all__ = ["Manner", "Post", "ada", "persona", "posting", "reasons", "unpaced"]
+__all__ = ["Post", "SendOptions", "ada", "persona", "posting", "reasons", "unpaced"]

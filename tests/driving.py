@@ -14,22 +14,28 @@ from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
-from minamo.shell.delivery.interfaces import Answer, Kind, Manner, Post, Took
+from minamo.shell.delivery.interfaces import (
+    Accepted,
+    Kind,
+    OutgoingMessage,
+    SendOptions,
+    SendOutcome,
+)
 from minamo.shell.delivery.lanes import Lanes, open_lanes
-from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.driver import Driver
-from minamo.shell.stops.requests import Wish, Wishes
-from senders import virtually
+from minamo.shell.stops.requests import StopRequest, StopSignal
+from senders import run_with_virtual_clock
 
 CHANNEL = 7
 END = object()
 """In a script: the provider has no more chunks."""
 
-USER = Wish(kind="user", requester="4711")
-SYSTEM = Wish(kind="user")
-FOLLOW_UP = Wish(kind="follow_up", requester="4711")
-KILL = Wish(kind="kill")
+USER = StopRequest(kind="user", requester="4711")
+SYSTEM = StopRequest(kind="user")
+FOLLOW_UP = StopRequest(kind="follow_up", requester="4711")
+KILL = StopRequest(kind="kill")
 
 _TRACER_FIRST = 0xE000
 _TRACER_LAST = 0xF8FF
@@ -89,7 +95,7 @@ class Provider:
             self.closed += 1
 
 
-Script = Callable[[int, Post], Answer | None]
+Script = Callable[[int, OutgoingMessage], SendOutcome | None]
 
 
 @define(eq=False)
@@ -100,14 +106,14 @@ class Discord:
     script: Script | None = None
     place: int = CHANNEL
     has_nonce: bool = True
-    begun: list[tuple[float, Post]] = field(factory=list)
+    begun: list[tuple[float, OutgoingMessage]] = field(factory=list)
     shown: dict[str, str] = field(factory=dict)
     out: int = 0
 
     def route(self, kind: Kind) -> str:
         return kind
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         assert self.out == 0, "two calls at once in one channel"
         self.begun.append((anyio.current_time(), post))
         number = len(self.begun)
@@ -117,19 +123,19 @@ class Discord:
         finally:
             self.out -= 1
         answer = self.script(number, post) if self.script else None
-        if answer is None or isinstance(answer, Took):
+        if answer is None or isinstance(answer, Accepted):
             assert post.nonce is not None
             self.shown.setdefault(post.nonce, post.text)
-        return answer or Took(number)
+        return answer or Accepted(number)
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         raise NotImplementedError
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         raise NotImplementedError
 
-    async def typing(self, channel_id: int) -> Answer:
-        return Took(None)
+    async def typing(self, channel_id: int) -> SendOutcome:
+        return Accepted(None)
 
     @property
     def texts(self) -> list[str]:
@@ -141,7 +147,7 @@ class Drive:
     """One stream under way, or what is left of it."""
 
     stream: Stream
-    wishes: Wishes
+    wishes: StopSignal
     provider: Provider
     discord: Discord
     log: list[tuple[float, str, Any]] = field(factory=list)
@@ -169,7 +175,7 @@ class Drive:
 
 def unpaced() -> Pacer:
     """For what is not about pace."""
-    at_once = Pace(10_000, 0.0001)
+    at_once = RateLimit(10_000, 0.0001)
     return Pacer(dict.fromkeys(PACES, (at_once,)), at_once)
 
 
@@ -179,7 +185,7 @@ async def drive(
     config: StreamConfig | None = None,
     *,
     discord: Discord | None = None,
-    wishes: Wishes | None = None,
+    wishes: StopSignal | None = None,
     stream_id: str = "s",
     call_timeout_ms: int | None = None,
     pause_s: Callable[[int], float] | None = None,
@@ -188,7 +194,7 @@ async def drive(
     progress: Callable[[], object] | None = None,
 ) -> Drive:
     """Drive one stream to its outcome."""
-    run = Drive(Stream(config or plain()), wishes or Wishes(), provider, discord or Discord())
+    run = Drive(Stream(config or plain()), wishes or StopSignal(), provider, discord or Discord())
     if made is not None:
         made(run)
     driver = Driver(
@@ -203,7 +209,7 @@ async def drive(
         run.discord,
         run.stream.actions.outbox,
         stream_id=stream_id,
-        manner=Manner(pause_s=pause_s),
+        manner=SendOptions(pause_s=pause_s),
         typing=typing,
         heard=driver.heard,
         limit_reached=driver.limit_reached,
@@ -214,7 +220,7 @@ async def drive(
     return run
 
 
-Happening = tuple[float, Wish | Callable[[Drive], object]]
+Happening = tuple[float, StopRequest | Callable[[Drive], object]]
 
 
 def one(
@@ -227,15 +233,15 @@ def one(
 ) -> Drive:
     """Drive one stream in virtual time, from time 0, while *happenings* happen."""
     runs: list[Drive] = []
-    wanted = options.setdefault("wishes", Wishes())
-    before: Iterable[Wish] = options.pop("before", ())
+    wanted = options.setdefault("wishes", StopSignal())
+    before: Iterable[StopRequest] = options.pop("before", ())
     for wish in before:
         wanted.put(wish)
 
     async def happen() -> None:
         for at, what in sorted(happenings, key=lambda each: each[0]):
             await anyio.sleep_until(began + at)
-            wanted.put(what) if isinstance(what, Wish) else what(runs[0])
+            wanted.put(what) if isinstance(what, StopRequest) else what(runs[0])
 
     began = 0.0
 
@@ -248,7 +254,7 @@ def one(
             tasks.cancel_scope.cancel()
         assert len(lanes) == 0
 
-    virtually(story)
+    run_with_virtual_clock(story)
     run = runs[0]
     run.log = [(when - began, what, more) for when, what, more in run.log]
     run.provider.read = [when - began for when in run.provider.read]

@@ -21,9 +21,9 @@ from driving import (
     plain,
     tracers,
 )
-from minamo.core.chunks import Call, Error, FunctionCall
-from minamo.shell.delivery.interfaces import Answer, Post, Rejected
-from minamo.shell.stops.requests import Wish
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall
+from minamo.shell.delivery.interfaces import OutgoingMessage, Rejected, SendOutcome
+from minamo.shell.stops.requests import StopRequest
 
 STEPS = 50
 EVERY_S = 2.0
@@ -57,7 +57,7 @@ class Plot:
     )
     settings: dict[str, Any] = field(factory=dict)
     happenings: list[Happening] = field(factory=list)
-    answer: Callable[[int, Post], Answer | None] | None = None
+    answer: Callable[[int, OutgoingMessage], SendOutcome | None] | None = None
     call_timeout_ms: int | None = None
 
     def cut(self, at: float, *then: Any) -> None:
@@ -114,7 +114,7 @@ def _call_timeout(plot: Plot, at: float) -> None:
     plot.call_timeout_ms = round(EVERY_S * 1000) + 500
 
 
-def _wish(wish: Wish) -> Callable[[Plot, float], object]:
+def _wish(wish: StopRequest) -> Callable[[Plot, float], object]:
     return lambda plot, at: plot.happenings.append((at, wish))
 
 
@@ -133,7 +133,7 @@ def _lost(plot: Plot, at: float) -> None:
 
 
 CALL = FunctionCall((Call("roll", {"sides": 6}),))
-ERROR = Error("rate_limit", "slow down")
+ERROR = ErrorChunk("rate_limit", "slow down")
 
 ENDS = [
     End("provider_ended", "completed", None, lambda p, at: p.cut(at, END), "end"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from minamo.shell.delivery.interfaces import Answer, Post, Texts
+from minamo.shell.delivery.interfaces import OutgoingMessage, SendOutcome, TextQueue
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.receipts import Receipt
-from senders import FakeSender, virtually
+from senders import FakeSender, run_with_virtual_clock
 
 
 def with_lanes(story: Callable[[Lanes], Awaitable[None]], drain_s: float = 60.0) -> None:
@@ -15,20 +15,20 @@ def with_lanes(story: Callable[[Lanes], Awaitable[None]], drain_s: float = 60.0)
         async with open_lanes(drain_s=drain_s) as lanes:
             await story(lanes)
 
-    virtually(main)
+    run_with_virtual_clock(main)
 
 
 async def send(
     lanes: Lanes, sender: FakeSender, *texts: str, stream_id: str = "s"
 ) -> tuple[Receipt, ...]:
-    source = Texts(list(texts))
+    source = TextQueue(list(texts))
     async with lanes.open(sender.place, sender, source, stream_id=stream_id) as one:
         one.deliver()
         return await one.finish()
 
 
-def answers(*script: Answer | None) -> FakeSender:
-    def say(number: int, post: Post) -> Answer | None:
+def answers(*script: SendOutcome | None) -> FakeSender:
+    def say(number: int, post: OutgoingMessage) -> SendOutcome | None:
         return script[min(number, len(script)) - 1]
 
     return FakeSender(script=say)

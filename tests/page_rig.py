@@ -14,17 +14,17 @@ import hikari
 from attrs import define, evolve, field
 
 from delivering import unpaced
-from minamo.core.chunks import Error, Text
+from minamo.core.chunks import ErrorChunk, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import Prompt, Served, serve
-from minamo.shell.delivery.interfaces import Manner
+from minamo.shell.delivery.interfaces import SendOptions
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.driver import Driver
-from minamo.shell.providers.scripted import Line, Scripted
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.providers.scripted import Line, ScriptedProvider
+from minamo.shell.stops.requests import StopRequest, StopSignal
 from minamo.twin import Rules, Twin
 
 TOUR = """<think>They want to see what I can do: a thought, some code, a table. Nothing secret.</think>Here is the lake this morning, **as it was**:
@@ -74,28 +74,28 @@ def cut(text: str, size: int, pause: float) -> list[Line]:
 HASTE = 6
 
 
-def hurried(script: Scripted) -> Scripted:
+def hurried(script: ScriptedProvider) -> ScriptedProvider:
     return evolve(script, lines=[(pause / HASTE, said) for pause, said in script.lines])
 
 
-SCRIPTS: dict[str, Scripted] = {
-    "Show me what you can do.": Scripted(cut(TOUR, 7, 0.03)),
-    "Tell me a long story.": Scripted(cut(STORY, 12, 0.04)),
-    "Say nothing.": Scripted([(0.5, "")]),
-    "Break in the middle.": Scripted(
+SCRIPTS: dict[str, ScriptedProvider] = {
+    "Show me what you can do.": ScriptedProvider(cut(TOUR, 7, 0.03)),
+    "Tell me a long story.": ScriptedProvider(cut(STORY, 12, 0.04)),
+    "Say nothing.": ScriptedProvider([(0.5, "")]),
+    "Break in the middle.": ScriptedProvider(
         [
             *cut("This was going so well, until ", 5, 0.05),
-            (0.2, Error("provider_overloaded", "busy")),
+            (0.2, ErrorChunk("provider_overloaded", "busy")),
         ]
     ),
-    "Fall silent.": Scripted(cut("I was about to say", 4, 0.05), hangs=True),
-    "Think beside the text.": Scripted(
+    "Fall silent.": ScriptedProvider(cut("I was about to say", 4, 0.05), hangs=True),
+    "Think beside the text.": ScriptedProvider(
         [
-            (0.1, Text("", ("A thought that came beside the text.",))),
+            (0.1, TextChunk("", ("A thought that came beside the text.",))),
             *cut("Said after thinking.", 4, 0.05),
         ]
     ),
-    "Be hostile.": Scripted(cut(HOSTILE, 4_000, 0.01)),
+    "Be hostile.": ScriptedProvider(cut(HOSTILE, 4_000, 0.01)),
 }
 
 
@@ -109,8 +109,8 @@ class Rig:
     lanes: Lanes
     config: StreamConfig
     tasks: anyio.abc.TaskGroup
-    scripts: dict[str, Scripted] = field(factory=lambda: dict(SCRIPTS))
-    wishes: Wishes | None = None
+    scripts: dict[str, ScriptedProvider] = field(factory=lambda: dict(SCRIPTS))
+    wishes: StopSignal | None = None
     served: Served | None = None
     quick: bool = False
     _number: int = 0
@@ -125,7 +125,7 @@ class Rig:
 
     async def stop(self) -> None:
         if self.wishes is not None:
-            self.wishes.put(Wish(kind="user", requester="ann"))
+            self.wishes.put(StopRequest(kind="user", requester="ann"))
 
     async def press(self, message_id: str, button_id: str) -> None:
         message = self.twin.world.find_message(self.twin.channel().id, int(message_id))
@@ -135,7 +135,7 @@ class Rig:
     async def on_message(self, event: hikari.GuildMessageCreateEvent) -> None:
         if event.is_human:
             if self.wishes is not None:
-                self.wishes.put(Wish(kind="follow_up"))
+                self.wishes.put(StopRequest(kind="follow_up"))
             self.tasks.start_soon(
                 self.answer, event.content or "", int(event.channel_id), int(event.message_id)
             )
@@ -143,13 +143,13 @@ class Rig:
     async def answer(self, text: str, channel_id: int, message_id: int) -> None:
         async with self._turn:
             self._number += 1
-            stream, wishes = Stream(self.config), Wishes()
+            stream, wishes = Stream(self.config), StopSignal()
             self.wishes = wishes
             recorder = self.hub.open_stream(channel_id, stream)
             driver = Driver(
                 stream, wishes=wishes, watch=[] if recorder is None else [recorder.happened]
             )
-            source = self.scripts.get(text) or Scripted(cut(f"You said: {text}", 3, 0.03))
+            source = self.scripts.get(text) or ScriptedProvider(cut(f"You said: {text}", 3, 0.03))
             if self.quick:
                 source = hurried(source)
             async with self.lanes.open(
@@ -157,7 +157,7 @@ class Rig:
                 BotSender(self.bot.rest, channel_id),
                 stream.actions.outbox,
                 stream_id=f"rig {self._number} {message_id}",
-                manner=Manner(reply_to=message_id),
+                manner=SendOptions(reply_to=message_id),
                 typing=True,
                 heard=driver.heard,
                 limit_reached=driver.limit_reached,

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.testing import check_adapter
 
@@ -36,7 +36,7 @@ class Said:
     text: str
     thoughts: str
     calls: list[tuple[str, dict[str, Any]]]
-    last: Done | Error
+    last: DoneChunk | ErrorChunk
     raw_calls: tuple[Call, ...]
 
 
@@ -45,7 +45,7 @@ def gathered(chunks: Iterable[Chunk]) -> Said:
     last: Any = None
     for chunk in chunks:
         thoughts += "".join(chunk.thoughts)
-        if isinstance(chunk, Text):
+        if isinstance(chunk, TextChunk):
             text += chunk.content
         elif isinstance(chunk, FunctionCall):
             calls = chunk.calls

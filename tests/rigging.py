@@ -12,7 +12,7 @@ from attrs import define, field
 
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import Twin
 
 Answer = Callable[["Rig", Any], Awaitable[Any]]
@@ -122,7 +122,7 @@ def streaming(source: Any, **how: Any) -> Answer:
     async def answer(rig: Rig, event: Any) -> StreamResult:
         made = source(event) if callable(source) else source
         if isinstance(made, Sequence):
-            made = Scripted(list(made))
+            made = ScriptedProvider(list(made))
         return await rig.client.stream(event, made, **how)
 
     return answer

@@ -12,10 +12,10 @@ from minamo.core.accounting.outbox import Outbox
 from minamo.core.accounting.spans import Ledger
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.segmenter import Run, Segment
-from minamo.shell.delivery.interfaces import Answer, Kind, Post, Took
-from minamo.testing import virtually as virtually
+from minamo.shell.delivery.interfaces import Accepted, Kind, OutgoingMessage, SendOutcome
+from minamo.testing import run_with_virtual_clock as run_with_virtual_clock
 
-Script = Callable[[int, Post], Answer | None]
+Script = Callable[[int, OutgoingMessage], SendOutcome | None]
 
 
 @define(eq=False)
@@ -26,12 +26,12 @@ class FakeSender:
     latency_s: float = 0.1
     script: Script | None = None
     has_nonce: bool = True
-    posts: list[tuple[float, Post]] = field(factory=list)
-    edits: list[tuple[float, Post, int]] = field(factory=list)
+    posts: list[tuple[float, OutgoingMessage]] = field(factory=list)
+    edits: list[tuple[float, OutgoingMessage, int]] = field(factory=list)
     deleted: list[int] = field(factory=list)
     typed: list[float] = field(factory=list)
     threads: list[tuple[int, int, str]] = field(factory=list)
-    thread: Answer = field(factory=lambda: Took(777))
+    thread: SendOutcome = field(factory=lambda: Accepted(777))
     out: int = 0
     out_max: int = 0
     calls: int = 0
@@ -43,26 +43,26 @@ class FakeSender:
     def route(self, kind: Kind) -> str:
         return kind
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         self.deleted.append(message_id)
-        return Took(None)
+        return Accepted(None)
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         return await self._call(post, lambda at: self.posts.append((at, post)))
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         return await self._call(post, lambda at: self.edits.append((at, post, message_id)))
 
-    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
         self.threads.append((channel_id, message_id, name))
         return self.thread
 
-    async def typing(self, channel_id: int) -> Answer:
+    async def typing(self, channel_id: int) -> SendOutcome:
         self.typed.append(anyio.current_time())
         await anyio.sleep(self.latency_s)
-        return Took(None)
+        return Accepted(None)
 
-    async def _call(self, post: Post, note: Callable[[float], object]) -> Answer:
+    async def _call(self, post: OutgoingMessage, note: Callable[[float], object]) -> SendOutcome:
         self.out += 1
         self.out_max = max(self.out_max, self.out)
         began = anyio.current_time()
@@ -73,9 +73,9 @@ class FakeSender:
             answer = self.script(number, post) if self.script else None
         finally:
             self.out -= 1
-        if answer is None or isinstance(answer, Took):
+        if answer is None or isinstance(answer, Accepted):
             note(began)
-        return answer or Took(number)
+        return answer or Accepted(number)
 
 
 def outbox(*texts: str, **settings: Any) -> Outbox:

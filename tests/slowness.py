@@ -18,19 +18,19 @@ from attrs import frozen
 
 from minamo.core.accounting.outbox import Outbox
 from minamo.core.accounting.spans import Ledger
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.cleaning.clean import clean
 from minamo.core.cleaning.humanize import humanize
 from minamo.core.config import StreamConfig
-from minamo.core.fitting.compose import Carry
+from minamo.core.fitting.compose import OpenFormatting
 from minamo.core.fitting.fences import Fence
 from minamo.core.fitting.fit import fit
 from minamo.core.lexing.segmenter import Run, Segment
 from minamo.core.limits import AHEAD_MAX, FIT_MAX, FIT_STEP, MESSAGE_LENGTH
 from minamo.core.stream import Stream
-from minamo.inspect.explain import Books, fates
+from minamo.inspect.explain import AuditSnapshot, fates
 from minamo.inspect.tracks import Tracks
-from minamo.shell.delivery.edit_in_place import Growing, Pages
+from minamo.shell.delivery.edit_in_place import EditInPlace, PageSet
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Languages
 from minamo.shell.notices.notices import quotable
@@ -130,7 +130,7 @@ Way = Callable[[str], Iterator[Step]]
 """From a text to the steps it takes: each holds the event loop by itself."""
 
 _WORDING = Languages().wording()
-_CARRY = Carry(("> ", "||", "**", "__", "~~", "*"))
+_CARRY = OpenFormatting(("> ", "||", "**", "__", "~~", "*"))
 _PLAIN = StreamConfig(humanize=False)
 
 
@@ -188,7 +188,7 @@ def _told(**settings: object) -> Way:
 
         def heard(begin: int) -> None:
             for at in range(begin, begin + 2_000, size):
-                stream.chunk(Text(text[at : min(at + size, begin + 2_000)]))
+                stream.chunk(TextChunk(text[at : min(at + size, begin + 2_000)]))
                 stream.take_effects()
 
         for begin in range(0, len(text), 2_000):
@@ -209,7 +209,7 @@ def _take(stream: Stream) -> None:
 def _grown(text: str) -> Iterator[Step]:
     """A reply that grows in place, and is long."""
     stream = Stream(_PLAIN)
-    growing = Growing(stream, Pages())
+    growing = EditInPlace(stream, PageSet())
 
     def change() -> None:
         for one in growing.take():
@@ -221,7 +221,7 @@ def _grown(text: str) -> Iterator[Step]:
 
     for _ in range(2):
         for at in range(0, len(text), 2_000):
-            yield partial(stream.chunk, Text(text[at : at + 2_000]))
+            yield partial(stream.chunk, TextChunk(text[at : at + 2_000]))
             growing.touch()
             yield change
     stream.end()
@@ -250,18 +250,18 @@ def _looked_at(text: str) -> Iterator[Step]:
     outbox = stream.actions.outbox
     stream.actions.idle_lane = lambda: stream.delivered(len(outbox.take_segment()))
     for at in range(0, len(text), 400):
-        stream.chunk(Text(text[at : at + 400]))
+        stream.chunk(TextChunk(text[at : at + 400]))
         stream.take_effects()
-    yield lambda: fates(Books.of(tracks))
+    yield lambda: fates(AuditSnapshot.of(tracks))
 
 
 WAYS: dict[str, Way] = {
     "fit the last": _fitted(),
     "fit one of several": _fitted(last=False),
     "fit, cut off": _fitted(cut_off=True, limit=100, tables="bullets"),
-    "fit in a fence": _fitted(carry=Carry(("||",), Fence("py", "```")), last=False),
+    "fit in a fence": _fitted(carry=OpenFormatting(("||",), Fence("py", "```")), last=False),
     "fit below a table": _fitted(
-        carry=Carry(table="| a | b |\n|---|---|"), last=False, tables="code"
+        carry=OpenFormatting(table="| a | b |\n|---|---|"), last=False, tables="code"
     ),
     "fit with what is known": _known,
     "clean": _cleaned,

@@ -8,19 +8,19 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.core.chunks import Call, Chunk, Done, FunctionCall
+from minamo.core.chunks import Call, Chunk, DoneChunk, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.providers.scripted import Scripted
-from minamo.shell.stops.requests import Wishes
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.shell.stops.requests import StopSignal
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn import ListeningPass, run_turn
+from minamo.shell.turns.turn import TextPass, run_turn
 from minamo.shell.turns.turn_result import TurnResult
-from minamo.wire.conversation import Message, user
+from minamo.wire.conversation import ChatMessage, user
 from minamo.wire.options import Tool
-from senders import virtually
+from senders import run_with_virtual_clock
 
-Script = Sequence[Any] | Scripted
+Script = Sequence[Any] | ScriptedProvider
 
 
 @define(eq=False)
@@ -28,29 +28,29 @@ class Dialogue:
     """A provider that says something else each time; the last script is said for ever."""
 
     scripts: list[Script]
-    asked: list[tuple[Message, ...]] = field(factory=list)
+    asked: list[tuple[ChatMessage, ...]] = field(factory=list)
     offered: list[tuple[str, ...]] = field(factory=list)
 
-    def __call__(self, messages: Sequence[Message], specs: Sequence[Tool]) -> Scripted:
+    def __call__(self, messages: Sequence[ChatMessage], specs: Sequence[Tool]) -> ScriptedProvider:
         assert isinstance(messages, tuple)  # whoever keeps it may do so
         self.asked.append(messages)
         self.offered.append(tuple(one.name for one in specs))
         script = self.scripts[min(len(self.asked), len(self.scripts)) - 1]
-        return script if isinstance(script, Scripted) else Scripted(script)
+        return script if isinstance(script, ScriptedProvider) else ScriptedProvider(script)
 
 
 @define(eq=False)
 class Stage:
     """Everything a turn has around it."""
 
-    wishes: Wishes = field(factory=Wishes)
+    wishes: StopSignal = field(factory=StopSignal)
     config: StreamConfig = field(factory=StreamConfig)
     shown: list[str] = field(factory=list)
     passes: list[dict[str, bool]] = field(factory=list)
 
     async def stream_pass(self, source: Any, **how: bool) -> StreamResult:
         self.passes.append(how)
-        return await ListeningPass(self.shown.append, self.wishes, self.config)(source, **how)
+        return await TextPass(self.shown.append, self.wishes, self.config)(source, **how)
 
     async def turn(self, llm: Any, tools: Tools | None = None, **options: Any) -> TurnResult:
         options.setdefault("messages", [user("Hello?")])
@@ -68,7 +68,7 @@ def calls(*names: str | Call, **arguments: Any) -> FunctionCall:
 def asks(*names: str | Call, text: str = "", after: float = 0.0, **arguments: Any) -> list[Any]:
     """A whole reply that ends in calls."""
     said: list[str | Chunk] = [text] if text else []
-    return [*said, (after, calls(*names, **arguments)), Done("tool_calls")]
+    return [*said, (after, calls(*names, **arguments)), DoneChunk("tool_calls")]
 
 
 def play(story: Callable[[Stage], Awaitable[TurnResult]], stage: Stage | None = None) -> TurnResult:
@@ -78,7 +78,7 @@ def play(story: Callable[[Stage], Awaitable[TurnResult]], stage: Stage | None = 
     async def main() -> None:
         results.append(await story(stage if stage is not None else Stage()))
 
-    virtually(main)
+    run_with_virtual_clock(main)
     return results[0]
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.shell.stops.requests import Wish, Wishes, WishKind
-from minamo.shell.turns.channels import Channels, Refused, Ticket
-from minamo.shell.turns.leases import Leased
-from senders import virtually
+from minamo.shell.stops.requests import StopKind, StopRequest, StopSignal
+from minamo.shell.turns.channels import Channels, QueuedTurn, TurnRefused
+from minamo.shell.turns.leases import LeaseStatus
+from senders import run_with_virtual_clock
 
 CUT = "cut"
 
@@ -25,10 +25,10 @@ class Room:
     tasks: Any
     log: list[str] = field(factory=list)
     answers: dict[str, Any] = field(factory=dict)
-    tickets: dict[str, Ticket] = field(factory=dict)
+    tickets: dict[str, QueuedTurn] = field(factory=dict)
     scopes: dict[str, anyio.CancelScope] = field(factory=dict)
     running: dict[int, str] = field(factory=dict)
-    unbegun: dict[int, Wishes] = field(factory=dict)
+    unbegun: dict[int, StopSignal] = field(factory=dict)
 
     async def submit(
         self,
@@ -45,7 +45,7 @@ class Room:
         It works for *takes_s*, or ends *heeds_s* after a wish (None: it does not listen).
         """
 
-        async def job(ticket: Ticket) -> str:
+        async def job(ticket: QueuedTurn) -> str:
             assert place not in self.running, "two turns at once in one channel"
             self.running[place] = name
             self.log.append(f"+{name}")
@@ -60,7 +60,7 @@ class Room:
                 self.log.append(f"-{name}")
 
         @contextmanager
-        def known(wishes: Wishes) -> Iterator[None]:
+        def known(wishes: StopSignal) -> Iterator[None]:
             self.unbegun[place] = wishes
             try:
                 yield
@@ -81,22 +81,22 @@ class Room:
         self.tasks.start_soon(submitter)
         await settle()
 
-    def want(self, place: int, kind: WishKind = "user", requester: str | None = None) -> bool:
+    def want(self, place: int, kind: StopKind = "user", requester: str | None = None) -> bool:
         """Put a wish to the turn that has the channel, as a registry of stops does; if one has."""
         wishes = self.unbegun.get(place)
         if wishes is None and place in self.running:
             wishes = self.tickets[self.running[place]].wishes
         if wishes is None:
             return False
-        wishes.put(Wish(kind=kind, requester=requester))
+        wishes.put(StopRequest(kind=kind, requester=requester))
         return True
 
     def answer(self, name: str, outcome: Any) -> None:
         assert name not in self.answers, f"{name} was answered twice"
-        self.answers[name] = outcome.reason if isinstance(outcome, Refused) else outcome
+        self.answers[name] = outcome.reason if isinstance(outcome, TurnRefused) else outcome
 
 
-async def work(ticket: Ticket, takes_s: float, heeds_s: float | None) -> str:
+async def work(ticket: QueuedTurn, takes_s: float, heeds_s: float | None) -> str:
     with anyio.move_on_after(takes_s):
         if heeds_s is None:
             await anyio.sleep_forever()
@@ -129,7 +129,7 @@ def in_room(story: Callable[[Room], Awaitable[None]], **settings: Any) -> Room:
             seen.append(made)
             await story(made)
 
-    virtually(main)
+    run_with_virtual_clock(main)
     return seen[0]
 
 
@@ -138,22 +138,22 @@ class SlowLease:
     """A lease that is got after a while, if it is."""
 
     takes_s: float = 5.0
-    answer: Leased = Leased.GRANTED
+    answer: LeaseStatus = LeaseStatus.GRANTED
     shielded: bool = False
     """Whether a question that is out is waited for, as over a network."""
-    held: dict[int, Wishes] = field(factory=dict)
+    held: dict[int, StopSignal] = field(factory=dict)
     asked: list[float] = field(factory=list)
     """How long each was ready to wait."""
 
     @asynccontextmanager
     async def hold(
-        self, channel_id: int, wishes: Wishes, *, wait_s: float = 0.0
-    ) -> AsyncIterator[Leased]:
+        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+    ) -> AsyncIterator[LeaseStatus]:
         self.asked.append(wait_s)
         with anyio.CancelScope(shield=self.shielded):
             await anyio.sleep(min(self.takes_s, wait_s))
         if not self.answer or wait_s < self.takes_s:
-            yield Leased.BUSY if self.answer else self.answer
+            yield LeaseStatus.BUSY if self.answer else self.answer
             return
         assert channel_id not in self.held
         self.held[channel_id] = wishes
@@ -163,4 +163,4 @@ class SlowLease:
             del self.held[channel_id]
 
     def lose(self, channel_id: int) -> None:
-        self.held[channel_id].put(Wish(kind="kill", requester="lease"))
+        self.held[channel_id].put(StopRequest(kind="kill", requester="lease"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+def lazy_exports(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """A module ``__getattr__`` for *package*; *homes* says in which module each name lives."""
 
     def get(name: str) -> object:

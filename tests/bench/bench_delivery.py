@@ -16,9 +16,9 @@ from typing import Any
 
 import hikari
 
-from minamo.shell.delivery.interfaces import Texts
+from minamo.shell.delivery.interfaces import TextQueue
 from minamo.shell.delivery.lanes import Lanes, open_lanes
-from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.discord.bot import BotSender
 from minamo.twin import Rules, Twin
 
@@ -36,7 +36,7 @@ async def _bare(rest: hikari.api.RESTClient, place: int) -> list[float]:
 
 
 async def _ours(lanes: Lanes, sender: BotSender, stream_id: str) -> list[float]:
-    took, source = [], Texts()
+    took, source = [], TextQueue()
     async with lanes.open(sender.place, sender, source, stream_id=stream_id) as one:
         for number in range(MESSAGES):
             begin = time.perf_counter()
@@ -49,7 +49,7 @@ async def _ours(lanes: Lanes, sender: BotSender, stream_id: str) -> list[float]:
 
 
 async def _burst(lanes: Lanes, sender: BotSender, stream_id: str) -> float:
-    source = Texts([f"message {number}" for number in range(MESSAGES)])
+    source = TextQueue([f"message {number}" for number in range(MESSAGES)])
     begin = time.perf_counter()
     async with lanes.open(sender.place, sender, source, stream_id=stream_id) as one:
         one.deliver()
@@ -68,7 +68,7 @@ def _figures(took: list[float], rounds: list[float]) -> dict[str, float]:
 
 
 async def _measure() -> dict[str, Any]:
-    at_once = Pace(1_000_000, 1e-6)
+    at_once = RateLimit(1_000_000, 1e-6)
     pacer = Pacer(dict.fromkeys(PACES, (at_once,)), at_once)
     settings = hikari.impl.HTTPSettings(force_close_transports=False)
     took: dict[str, list[float]] = {"bare": [], "minamo": []}

@@ -24,7 +24,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 
 FRAMES = 1_000
@@ -217,7 +217,7 @@ def _minamo(dialect: str, url: str) -> tuple[Any, Callable[[], Awaitable[int]]]:
     async def run() -> int:
         count = 0
         async for chunk in conversation:
-            if chunk.__class__ is Text and chunk.content:
+            if chunk.__class__ is TextChunk and chunk.content:
                 count += 1
         return count
 

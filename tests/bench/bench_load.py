@@ -21,7 +21,7 @@ from typing import Any
 import anyio
 
 from minamo.core.stream import Stream
-from minamo.shell.driver import Driver, Idle
+from minamo.shell.driver import Driver, NullSink
 
 CPU_CHUNKS = 20_000
 CPU_STREAMS = 20
@@ -50,7 +50,7 @@ async def _alone(pieces: list[str], chunks: int) -> None:
 
 async def _driven(pieces: list[str], chunks: int) -> None:
     stream = Stream()
-    await Driver(stream).run(_said(pieces, chunks), Idle(stream))
+    await Driver(stream).run(_said(pieces, chunks), NullSink(stream))
     assert stream.result().status == "completed"
 
 
@@ -95,7 +95,7 @@ async def _under_load(streams: int, seconds: float) -> dict[str, float]:
         def progress() -> None:
             late.append(time.perf_counter() - mine[-1])
 
-        await Driver(stream, progress=progress).run(source(), Idle(stream))
+        await Driver(stream, progress=progress).run(source(), NullSink(stream))
 
     cpu, began = time.process_time(), time.perf_counter()
     start = began + 0.2 + streams / 500  # all are open before the first is due
@@ -132,7 +132,7 @@ async def _idle(streams: int) -> dict[str, float]:
 
     async def wait() -> None:
         stream = Stream()
-        await Driver(stream).run(silent(), Idle(stream))
+        await Driver(stream).run(silent(), NullSink(stream))
 
     async def measured(count: int) -> int:
         gc.collect()

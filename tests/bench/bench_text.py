@@ -11,7 +11,7 @@ import time
 import tracemalloc
 from typing import Any
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 
@@ -44,7 +44,7 @@ def _stream(text: str) -> Stream:
     outbox = stream.actions.outbox
     stream.actions.idle_lane = lambda: stream.delivered(len(outbox.take_segment()))
     for at in range(0, len(text), CHUNK):
-        stream.chunk(Text(text[at : at + CHUNK]))
+        stream.chunk(TextChunk(text[at : at + CHUNK]))
     stream.end()
     return stream
 
@@ -83,7 +83,7 @@ def _peak_held(kind: str) -> int:
     stream.actions.idle_lane = lambda: stream.delivered(len(outbox.take_segment()))
     text, most = _text(kind, 100_000), 0
     for at in range(0, len(text), CHUNK):
-        stream.chunk(Text(text[at : at + CHUNK]))
+        stream.chunk(TextChunk(text[at : at + CHUNK]))
         most = max(most, len(stream.actions.buffer) + len(stream.actions.lexer.held))
     return most
 

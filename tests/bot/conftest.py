@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from attrs import define, evolve, field
 
-from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.provider import DemoProvider
 from minamo.bot.factory import make_bot, make_client
 from minamo.bot.listener import Answering
 from minamo.bot.settings import Settings
@@ -62,7 +62,7 @@ async def _running(
     bot = make_bot(own)
     client = make_client(bot, own)
     turns: list[TurnResult] = []
-    voices = list(providers) or [Showing(pace=0)]
+    voices = list(providers) or [DemoProvider(pace=0)]
     answering = Answering(bot, client, own, voices, toolbox(own.bot.tools), turns.append)
     answering.listen()
     await bot.start(check_for_updates=False)

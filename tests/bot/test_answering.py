@@ -15,10 +15,10 @@ from minamo.bot.settings import (
     PersonaSettings,
     Settings,
 )
-from minamo.core.chunks import Call, Error, FunctionCall
-from minamo.shell.providers.scripted import Scripted
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import Twin
-from minamo.wire.conversation import Message
+from minamo.wire.conversation import ChatMessage
 
 pytestmark = pytest.mark.anyio
 Bot = Callable[..., Any]
@@ -28,11 +28,13 @@ class Listening:
     """A provider that remembers what it was told."""
 
     def __init__(self, *lines: Any, hangs: bool = False) -> None:
-        self.heard: list[list[Message]] = []
+        self.heard: list[list[ChatMessage]] = []
         self.tools: list[Any] = []
-        self._script = Scripted(lines or ["Fine."], hangs=hangs)
+        self._script = ScriptedProvider(lines or ["Fine."], hangs=hangs)
 
-    def chat(self, messages: Sequence[Message], *, tools: Any = (), **_: Any) -> Scripted:
+    def chat(
+        self, messages: Sequence[ChatMessage], *, tools: Any = (), **_: Any
+    ) -> ScriptedProvider:
         self.heard.append(list(messages))
         self.tools = list(tools)
         return self._script
@@ -148,7 +150,7 @@ async def test_tools_can_be_off(twin: Twin, running: Bot) -> None:
 
 
 async def test_the_next_provider_is_asked(twin: Twin, running: Bot) -> None:
-    first, second = Listening(Error("api_error", "no")), Listening("I can.")
+    first, second = Listening(ErrorChunk("api_error", "no")), Listening("I can.")
     async with running(twin, None, first, second) as one:
         await twin.say(one.mention("hello"), user="ann")
         turn = await one.turn()
@@ -221,10 +223,10 @@ async def test_too_many_questions_are_refused_once(twin: Twin, running: Bot) -> 
 class Rolling(Listening):
     """Wants a die to be rolled twice, one after the other."""
 
-    def chat(self, messages: Sequence[Message], **options: Any) -> Scripted:
+    def chat(self, messages: Sequence[ChatMessage], **options: Any) -> ScriptedProvider:
         said = super().chat(messages, **options)
         rolled = sum(one.role == "tool" for one in messages)
-        return said if rolled == 2 else Scripted([FunctionCall((Call("roll"),))])
+        return said if rolled == 2 else ScriptedProvider([FunctionCall((Call("roll"),))])
 
 
 async def test_each_call_of_a_model_counts(twin: Twin, running: Bot) -> None:

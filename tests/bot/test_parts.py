@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.provider import DemoProvider
 from minamo.bot.demo.script import PIECES
 from minamo.bot.factory import make_providers
 from minamo.bot.listener import too_much
-from minamo.bot.rate_limit import PEOPLE_MAX, Allowance, Denied, Granted
+from minamo.bot.rate_limit import PEOPLE_MAX, Allowed, Limited, RateLimiter
 from minamo.bot.settings import LimitSettings, ProviderSettings
 from minamo.bot.tools import now, roll, toolbox
-from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.errors import BadSetting
 from minamo.shell.notices.localization import Languages
 from minamo.shell.turns.tool_context import ToolError
-from minamo.wire.conversation import assistant, tool, user
+from minamo.wire.conversation import assistant, tool_result, user
 
 pytestmark = pytest.mark.anyio
 
@@ -30,76 +30,76 @@ class Clock:
         return self.now
 
 
-def ask(allowance: Allowance, who: int = 1) -> Granted | Denied:
+def ask(allowance: RateLimiter, who: int = 1) -> Allowed | Limited:
     with allowance.asked(who) as verdict:
         return verdict
 
 
 def test_so_many_replies_a_minute() -> None:
     clock = Clock()
-    allowance = Allowance(LimitSettings(replies_per_minute=2, at_once=0), clock)
-    assert ask(allowance) == Granted()
+    allowance = RateLimiter(LimitSettings(replies_per_minute=2, at_once=0), clock)
+    assert ask(allowance) == Allowed()
     clock.now += 10
-    assert ask(allowance) == Granted()
-    assert ask(allowance) == Denied(wait_s=50.0, told=False)
-    assert ask(allowance) == Denied(wait_s=50.0, told=True)
-    assert ask(allowance, who=2) == Granted()
+    assert ask(allowance) == Allowed()
+    assert ask(allowance) == Limited(wait_s=50.0, told=False)
+    assert ask(allowance) == Limited(wait_s=50.0, told=True)
+    assert ask(allowance, who=2) == Allowed()
     clock.now += 50
-    assert ask(allowance) == Granted()
+    assert ask(allowance) == Allowed()
 
 
 def test_every_call_of_a_model_counts() -> None:
     clock = Clock()
-    allowance = Allowance(LimitSettings(replies_per_minute=3, at_once=0), clock)
+    allowance = RateLimiter(LimitSettings(replies_per_minute=3, at_once=0), clock)
     with allowance.asked(1) as granted:
-        assert isinstance(granted, Granted)
+        assert isinstance(granted, Allowed)
         for _ in range(50):  # the turn goes on; it is the next question that waits
             granted.call_model()
             clock.now += 1
-    assert ask(allowance) == Denied(wait_s=57.0, told=False)
-    assert ask(allowance, who=2) == Granted()
+    assert ask(allowance) == Limited(wait_s=57.0, told=False)
+    assert ask(allowance, who=2) == Allowed()
     clock.now += 57
-    assert ask(allowance) == Granted()
+    assert ask(allowance) == Allowed()
 
 
 def test_the_first_call_is_what_was_granted() -> None:
-    allowance = Allowance(LimitSettings(replies_per_minute=2, at_once=0), Clock())
+    allowance = RateLimiter(LimitSettings(replies_per_minute=2, at_once=0), Clock())
     for _ in range(2):
         with allowance.asked(1) as granted:
-            assert isinstance(granted, Granted)
+            assert isinstance(granted, Allowed)
             granted.call_model()
-    assert isinstance(ask(allowance), Denied)
+    assert isinstance(ask(allowance), Limited)
 
 
 def test_so_many_at_a_time() -> None:
-    allowance = Allowance(LimitSettings(replies_per_minute=0, at_once=1), Clock())
+    allowance = RateLimiter(LimitSettings(replies_per_minute=0, at_once=1), Clock())
     with allowance.asked(1) as first:
-        assert first == Granted()
-        assert ask(allowance) == Denied(wait_s=None, told=False)
-        assert ask(allowance, who=2) == Granted()
-    assert ask(allowance) == Granted()
+        assert first == Allowed()
+        assert ask(allowance) == Limited(wait_s=None, told=False)
+        assert ask(allowance, who=2) == Allowed()
+    assert ask(allowance) == Allowed()
 
 
 def test_what_is_refused_does_not_count() -> None:
     clock = Clock()
-    allowance = Allowance(LimitSettings(replies_per_minute=1, at_once=0), clock)
+    allowance = RateLimiter(LimitSettings(replies_per_minute=1, at_once=0), clock)
     ask(allowance)
     for _ in range(10):
         clock.now += 5
         ask(allowance)
     clock.now = 160.0
-    assert ask(allowance) == Granted()
+    assert ask(allowance) == Allowed()
 
 
 def test_a_reply_that_fails_is_over_too() -> None:
-    allowance = Allowance(LimitSettings(replies_per_minute=0, at_once=1), Clock())
+    allowance = RateLimiter(LimitSettings(replies_per_minute=0, at_once=1), Clock())
     with pytest.raises(RuntimeError), allowance.asked(1):
         raise RuntimeError
-    assert ask(allowance) == Granted()
+    assert ask(allowance) == Allowed()
 
 
 def test_the_memory_is_bounded() -> None:
-    allowance = Allowance(LimitSettings(), Clock())
+    allowance = RateLimiter(LimitSettings(), Clock())
     for number in range(PEOPLE_MAX + 50):
         ask(allowance, who=number)
     assert len(allowance) == PEOPLE_MAX
@@ -107,10 +107,10 @@ def test_the_memory_is_bounded() -> None:
 
 def test_the_words_of_a_refusal() -> None:
     words = Languages().wording
-    assert "again in 12 s" in too_much(Denied(11.2, told=False), words("en"))
-    assert "in 12 s noch einmal" in too_much(Denied(11.2, told=False), words("de"))
-    assert "12秒後" in too_much(Denied(11.2, told=False), words("ja"))
-    assert "still answering" in too_much(Denied(None, told=False), words("en-GB"))
+    assert "again in 12 s" in too_much(Limited(11.2, told=False), words("en"))
+    assert "in 12 s noch einmal" in too_much(Limited(11.2, told=False), words("de"))
+    assert "12秒後" in too_much(Limited(11.2, told=False), words("ja"))
+    assert "still answering" in too_much(Limited(None, told=False), words("en-GB"))
 
 
 async def test_roll() -> None:
@@ -234,44 +234,44 @@ async def said(source: object) -> list[Chunk]:
 
 @pytest.mark.parametrize("piece", PIECES, ids=lambda one: one.name)
 def test_every_prompt_leads_to_its_piece(piece: object) -> None:
-    script = Showing()
+    script = DemoProvider()
     assert script.find(piece.prompt) is piece  # type: ignore[attr-defined]
     assert script.find(piece.name) is piece  # type: ignore[attr-defined]
 
 
 async def test_the_script_says_the_same_every_time() -> None:
-    script = Showing(pace=0)
+    script = DemoProvider(pace=0)
     once, twice = [await said(script.chat([user("Hey, some CODE please")])) for _ in range(2)]
     assert once == twice
-    text = "".join(chunk.content for chunk in once if isinstance(chunk, Text))
+    text = "".join(chunk.content for chunk in once if isinstance(chunk, TextChunk))
     assert "```python\nimport hikari" in text
-    assert isinstance(once[-1], Done)
+    assert isinstance(once[-1], DoneChunk)
 
 
 async def test_the_script_calls_a_tool_and_takes_its_answer() -> None:
-    script = Showing(pace=0)
+    script = DemoProvider(pace=0)
     asked = user("roll the dice")
     *_, call = await said(script.chat([asked], tools=toolbox(["roll"]).specs))
     assert isinstance(call, FunctionCall)
     one = call.calls[0]
     before = [asked, assistant("x", calls=[one])]
-    answer = await said(script.chat([*before, tool(one, '{"rolled": [3, 4], "total": 7}')]))
+    answer = await said(script.chat([*before, tool_result(one, '{"rolled": [3, 4], "total": 7}')]))
     assert "**3, 4**, which makes **7**" in "".join(
-        chunk.content for chunk in answer if isinstance(chunk, Text)
+        chunk.content for chunk in answer if isinstance(chunk, TextChunk)
     )
-    failed = await said(script.chat([*before, tool(one, "no dice", failed=True)]))
-    assert any("no" in chunk.content for chunk in failed if isinstance(chunk, Text))
-    odd = await said(script.chat([*before, tool(Call("x"), "something")]))
+    failed = await said(script.chat([*before, tool_result(one, "no dice", failed=True)]))
+    assert any("no" in chunk.content for chunk in failed if isinstance(chunk, TextChunk))
+    odd = await said(script.chat([*before, tool_result(Call("x"), "something")]))
     assert odd
 
 
 async def test_the_script_without_tools_calls_none() -> None:
-    chunks = await said(Showing(pace=0).chat([user("roll")]))
+    chunks = await said(DemoProvider(pace=0).chat([user("roll")]))
     assert not any(isinstance(chunk, FunctionCall) for chunk in chunks)
 
 
 async def test_the_script_fails_and_is_lost_on_purpose() -> None:
-    *_, last = await said(Showing(pace=0).chat([user("an error, please")]))
-    assert isinstance(last, Error)
-    lost = await said(Showing(pace=0).chat([user("qwertz")]))
-    assert "only a script" in "".join(c.content for c in lost if isinstance(c, Text))
+    *_, last = await said(DemoProvider(pace=0).chat([user("an error, please")]))
+    assert isinstance(last, ErrorChunk)
+    lost = await said(DemoProvider(pace=0).chat([user("qwertz")]))
+    assert "only a script" in "".join(c.content for c in lost if isinstance(c, TextChunk))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from minamo.bot.demo.demo import World, demo_world
-from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.demo import Demo, demo_world
+from minamo.bot.demo.provider import DemoProvider
 from minamo.bot.demo.script import PIECES
 from minamo.errors import BadRequest
 from minamo.inspect.hub import Hub
@@ -24,7 +24,7 @@ async def until(true: Callable[[], Any]) -> None:
             await asyncio.sleep(0.005)
 
 
-def shown(world: World) -> list[str]:
+def shown(world: Demo) -> list[str]:
     return [
         one.content
         for one in world.twin.messages()
@@ -43,7 +43,7 @@ ENDS = {
 )
 async def test_every_piece_ends_as_it_says(piece: Any) -> None:
     turns: list[TurnResult] = []
-    async with demo_world(provider=Showing(pace=0), told=turns.append) as world:
+    async with demo_world(provider=DemoProvider(pace=0), told=turns.append) as world:
         await world.say(piece.prompt)
         await until(lambda: turns)
         assert (turns[0].status, turns[0].stop_reason) == ENDS.get(piece.name, ("completed", None))
@@ -55,7 +55,7 @@ async def test_every_piece_ends_as_it_says(piece: Any) -> None:
 
 
 async def test_what_discord_would_not_take_is_told_and_not_swallowed() -> None:
-    async with demo_world(provider=Showing(pace=0)) as world:
+    async with demo_world(provider=DemoProvider(pace=0)) as world:
         with pytest.raises(BadRequest, match="takes no such message"):
             await world.say("a" * 1_990)  # with the mention it is too long
         assert world.twin.messages() == []
@@ -63,7 +63,7 @@ async def test_what_discord_would_not_take_is_told_and_not_swallowed() -> None:
 
 async def test_what_was_hidden_is_kept() -> None:
     turns: list[TurnResult] = []
-    async with demo_world(provider=Showing(pace=0), told=turns.append) as world:
+    async with demo_world(provider=DemoProvider(pace=0), told=turns.append) as world:
         for number, name in enumerate(("think", "details"), 1):
             await world.say(name)
             await until(lambda number=number: len(turns) == number)
@@ -75,7 +75,7 @@ async def test_what_was_hidden_is_kept() -> None:
 async def test_the_hub_hears_of_streams_and_of_the_channel_once() -> None:
     turns: list[TurnResult] = []
     hub = Hub(recording=True)
-    async with demo_world(hub=hub, provider=Showing(pace=0), told=turns.append) as world:
+    async with demo_world(hub=hub, provider=DemoProvider(pace=0), told=turns.append) as world:
         events: list[Any] = []
         page = hub.join(lambda: events.extend(page.take() if page else ()))
         assert page is not None

@@ -15,11 +15,11 @@ from typing import Any
 from attrs import define
 
 from minamo.bot.demo.demo import demo_world
-from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.provider import DemoProvider
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
-from minamo.shell.providers.scripted import Scripted
-from minamo.wire.conversation import Message
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.wire.conversation import ChatMessage
 from minamo.wire.options import Tool
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -43,9 +43,9 @@ class Paced:
     pace: float = HURRY
 
     def chat(
-        self, messages: Sequence[Message], *, tools: Iterable[Tool] = (), **how: Any
-    ) -> Scripted:
-        return Showing(pace=self.pace).chat(messages, tools=tools, **how)
+        self, messages: Sequence[ChatMessage], *, tools: Iterable[Tool] = (), **how: Any
+    ) -> ScriptedProvider:
+        return DemoProvider(pace=self.pace).chat(messages, tools=tools, **how)
 
 
 async def take_all(browser: Any, folder: Path, pace: float = 1.0) -> None:

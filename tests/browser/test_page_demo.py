@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minamo.bot.demo.demo import demo_world
-from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.provider import DemoProvider
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 async def test_the_demo_answers_and_its_button_stops_it(look, shoot):
     hub = Hub(recording=True)
     async with (
-        demo_world(hub=hub, provider=Showing(pace=0.4)) as world,
+        demo_world(hub=hub, provider=DemoProvider(pace=0.4)) as world,
         serve(hub, actions=world) as served,
         look(served.address) as seen,
     ):

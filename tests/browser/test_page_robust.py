@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from page_rig import HOSTILE, rig
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ async def test_a_hostile_reply_does_nothing_and_freezes_nothing(look, figure, sh
 
 async def test_a_flood_of_chunks_does_not_freeze_it(look):
     async with rig(quick=True) as made, look(made.served.address) as seen:
-        made.scripts["Flood."] = Scripted([f"w{n} <think>x</think>" for n in range(3_000)])
+        made.scripts["Flood."] = ScriptedProvider([f"w{n} <think>x</think>" for n in range(3_000)])
         await seen.send("Flood.")
         assert await seen.outcome() == "completed"
         assert await frame(seen.page) < 0.1

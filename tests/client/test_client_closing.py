@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from minamo import Scripted, StreamConfig, StreamContext
-from minamo.core.chunks import Error
+from minamo import ScriptedProvider, StreamConfig, StreamContext
+from minamo.core.chunks import ErrorChunk
 from minamo.core.result import StreamResult
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.orchestrator import StreamOrchestrator
@@ -24,7 +24,7 @@ async def test_closing_that_was_cancelled_goes_on_and_can_be_waited_for(twin: Tw
         client, place = rig.client, twin.channel("general").id
         twin.faults.delay(1.0, on=CREATE)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(client.stream, place, Scripted(["a long one\n\n"], hangs=True))
+            tasks.start_soon(client.stream, place, ScriptedProvider(["a long one\n\n"], hangs=True))
             await anyio.sleep(0.3)
             for _ in range(2):
                 with anyio.move_on_after(0.1) as scope:
@@ -71,11 +71,11 @@ async def test_telemetry_hears_an_end_whenever_the_caller_is_cancelled(
     telemetry = Telemetry()
     async with rigged(twin, None, telemetry=[telemetry]) as rig:
         place = twin.channel("general").id
-        await rig.client.stream(place, Scripted(["warm up"]))
+        await rig.client.stream(place, ScriptedProvider(["warm up"]))
         telemetry.log.clear()
         twin.faults.delay(0.3, on=CREATE)
         with anyio.move_on_after(tenths / 10):
-            source = Scripted([(0.1, "One.\n\n"), (0.1, Error("api_error", "x"))])
+            source = ScriptedProvider([(0.1, "One.\n\n"), (0.1, ErrorChunk("api_error", "x"))])
             await rig.client.stream(place, source)
         assert telemetry.log in (["started", "ended"], ["started", "cancelled"], [])
 
@@ -92,7 +92,9 @@ async def full_form(rig: Rig, **parts: Any) -> tuple[StreamOrchestrator, StreamC
 async def test_telemetry_that_raises_changes_nothing(twin: Twin, fails_at: str) -> None:
     async with rigged(twin, None) as rig:
         orchestrator, where = await full_form(rig, telemetry=Telemetry(fails_at))
-        result = await orchestrator.stream_to_discord(Scripted(["Hi."]), StreamConfig(), where)
+        result = await orchestrator.stream_to_discord(
+            ScriptedProvider(["Hi."]), StreamConfig(), where
+        )
         assert (result.status, rig.said()) == ("completed", ["Hi."])
 
 
@@ -130,7 +132,10 @@ async def test_a_lane_that_cannot_be_opened_is_an_error_of_its_own_stream(
         monkeypatch.setattr(lanes, "open", opened)
         with anyio.fail_after(10):
             results: list[StreamResult] = await asyncio.gather(
-                *(rig.client.stream(one, Scripted(["Hi."])) for one in (bad, good, bad, good))
+                *(
+                    rig.client.stream(one, ScriptedProvider(["Hi."]))
+                    for one in (bad, good, bad, good)
+                )
             )
         statuses = {one.status for one in results[::2]}
         assert statuses <= {"error", "follow_up_interrupt"}

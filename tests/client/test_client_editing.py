@@ -8,7 +8,7 @@ import pytest
 from minamo.core.config import StreamConfig
 from minamo.shell.delivery.overflow import Overflow
 from minamo.shell.notices.notices import NoticeSettings
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, EDIT, TYPING, Twin
 from rigging import rigged, streaming
 
@@ -90,7 +90,7 @@ async def test_thoughts_never_show_in_a_growing_reply(twin: Twin) -> None:
 async def test_the_limit_of_messages_holds(twin: Twin) -> None:
     config = StreamConfig(send_message_limit=1, max_message_length=100)
     script = [(0.005, f"Sentence {number}. ") for number in range(40)]
-    endless = Scripted(script, hangs=True)
+    endless = ScriptedProvider(script, hangs=True)
     async with rigged(twin, streaming(lambda _: endless, edit=True, config=config)) as rig:
         result = await rig.ask()
     assert len(rig.said()) == 1
@@ -177,7 +177,7 @@ MORE = (
 
 async def test_the_limit_comes_when_the_pages_within_it_read_right(twin: Twin) -> None:
     config = StreamConfig(send_message_limit=2, max_message_length=100)
-    script = Scripted([TWO_PAGES, (0.5, MORE)], hangs=True)
+    script = ScriptedProvider([TWO_PAGES, (0.5, MORE)], hangs=True)
     async with rigged(twin, streaming(lambda _: script, edit=True, config=config)) as rig:
         result = await rig.ask()
     assert result.stop_reason == "send_message_limit"
@@ -189,7 +189,7 @@ async def test_the_limit_comes_when_the_pages_within_it_read_right(twin: Twin) -
 @pytest.mark.parametrize("fresh", [False, True])
 async def test_a_kill_between_two_pages_leaves_nothing_twice(twin: Twin, fresh: bool) -> None:
     config = StreamConfig(max_message_length=100)
-    script = Scripted([TWO_PAGES, (0.5, MORE)], hangs=True)
+    script = ScriptedProvider([TWO_PAGES, (0.5, MORE)], hangs=True)
     twin.faults.delay(0.3, EDIT, after_effect=True)
     async with rigged(
         twin, streaming(lambda _: script, edit=True, fresh=fresh, config=config)

@@ -14,7 +14,7 @@ import tanjun
 
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, Twin
 from rigging import make_bot, make_rest_bot, served, until
 
@@ -44,7 +44,7 @@ def with_arc(bot: hikari.GatewayBot, results: list[StreamResult]) -> None:
         q: arc.Option[str, arc.StrParams("what")],
         minamo: Client = arc.inject(),  # noqa: B008 - arc's own way
     ) -> None:
-        results.append(await minamo.stream(ctx, Scripted([*LONG, q])))
+        results.append(await minamo.stream(ctx, ScriptedProvider([*LONG, q])))
 
 
 def with_crescent(bot: hikari.GatewayBot, results: list[StreamResult]) -> None:
@@ -57,7 +57,7 @@ def with_crescent(bot: hikari.GatewayBot, results: list[StreamResult]) -> None:
         q = crescent.option(str, "what")
 
         async def callback(self, ctx: crescent.Context) -> None:
-            results.append(await client.stream(ctx, Scripted([*LONG, self.q])))
+            results.append(await client.stream(ctx, ScriptedProvider([*LONG, self.q])))
 
 
 def with_tanjun(bot: hikari.GatewayBot, results: list[StreamResult]) -> None:
@@ -75,7 +75,7 @@ def with_tanjun(bot: hikari.GatewayBot, results: list[StreamResult]) -> None:
         minamo: Client = tanjun.injected(type=Client),  # noqa: B008 - tanjun's own way
     ) -> None:
         assert minamo is client
-        results.append(await minamo.stream(ctx, Scripted([*LONG, q])))
+        results.append(await minamo.stream(ctx, ScriptedProvider([*LONG, q])))
 
     framework.add_component(component)
 
@@ -106,7 +106,9 @@ async def test_an_interaction_of_hikari_itself(twin: Twin) -> None:
 
     @bot.listen()
     async def on_command(event: hikari.InteractionCreateEvent) -> None:
-        results.append(await client.stream(event.interaction, Scripted(["yes"]), ephemeral=True))
+        results.append(
+            await client.stream(event.interaction, ScriptedProvider(["yes"]), ephemeral=True)
+        )
 
     async with running(bot):
         await twin.slash("ask")
@@ -124,7 +126,7 @@ async def test_arc_without_a_gateway(twin: Twin) -> None:
     @framework.include
     @arc.slash_command("ask", "Ask the model")
     async def ask(ctx: arc.RESTContext) -> None:
-        results.append(await client.stream(ctx, Scripted(["One.\n\n", "Two."])))
+        results.append(await client.stream(ctx, ScriptedProvider(["One.\n\n", "Two."])))
 
     async with served(twin, bot):
         await until(lambda: bool(twin.world.commands))

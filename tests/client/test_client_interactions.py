@@ -11,9 +11,9 @@ import pytest
 from minamo.core.chunks import Call, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
-from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import Persona
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.twin import Twin
 from minamo.wire.conversation import user
@@ -22,7 +22,7 @@ from rigging import on_command, rigged
 pytestmark = pytest.mark.anyio
 
 LOADING = 1 << 7
-SILENT = Scripted([], hangs=True)
+SILENT = ScriptedProvider([], hangs=True)
 
 
 def thinking(twin: Twin, channel: str = "general") -> list[Any]:
@@ -70,8 +70,8 @@ async def test_a_model_that_says_nothing_still_answers_a_command(twin: Twin) -> 
 
     async def answer(one: hikari.CommandInteraction) -> Any:
         if one.command_name == "stream":
-            return await rig.client.stream(one, Scripted([]))
-        silence = Scripted(["<silence/>"])
+            return await rig.client.stream(one, ScriptedProvider([]))
+        silence = ScriptedProvider(["<silence/>"])
         return await rig.client.turn(one, silence, [user("hi")], settings=settings)
 
     async with rigged(twin, None) as rig:
@@ -87,11 +87,11 @@ async def test_an_answer_that_the_caller_still_gives_is_left_to_them(twin: Twin)
 
     async def answer(one: hikari.CommandInteraction) -> Any:
         call = FunctionCall((Call("roll"),))
-        await rig.client.stream(one, Scripted([call]))
-        await rig.client.stream(one, Scripted([]), config=hushed)
+        await rig.client.stream(one, ScriptedProvider([call]))
+        await rig.client.stream(one, ScriptedProvider([]), config=hushed)
         assert len(thinking(twin)) == 1
         await one.edit_initial_response("a picture")
-        return await rig.client.stream(one, Scripted([]))
+        return await rig.client.stream(one, ScriptedProvider([]))
 
     async with rigged(twin, None) as rig:
         on_command(rig, answer)
@@ -102,8 +102,10 @@ async def test_an_answer_that_the_caller_still_gives_is_left_to_them(twin: Twin)
 
 async def test_the_thoughts_behind_what_one_person_sees_only_they_see(twin: Twin) -> None:
     async def answer(one: hikari.CommandInteraction) -> Any:
-        source = Scripted(["<think>a secret</think>Hello."])
-        return await rig.client.stream(one, source, ephemeral=True, thoughts=Thoughts("spoiler"))
+        source = ScriptedProvider(["<think>a secret</think>Hello."])
+        return await rig.client.stream(
+            one, source, ephemeral=True, thoughts=ThoughtDisplay("spoiler")
+        )
 
     async with rigged(twin, None) as rig:
         on_command(rig, answer)
@@ -122,7 +124,10 @@ async def test_a_persona_cannot_whisper(twin: Twin) -> None:
 async def test_a_command_that_a_persona_answers_has_an_answer_of_its_own(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         on_command(
-            rig, lambda one: rig.client.stream(one, Scripted(["Hello."]), persona=Persona("Mira"))
+            rig,
+            lambda one: rig.client.stream(
+                one, ScriptedProvider(["Hello."]), persona=Persona("Mira")
+            ),
         )
         asked = await twin.slash("ask")
         await rig.until(lambda: bool(rig.results))
@@ -137,7 +142,7 @@ async def test_a_command_that_a_persona_answers_has_an_answer_of_its_own(twin: T
 
 async def test_a_channel_that_is_deleted_under_a_command(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
-        on_command(rig, lambda one: rig.client.stream(one, Scripted([(0.2, "Hello.")])))
+        on_command(rig, lambda one: rig.client.stream(one, ScriptedProvider([(0.2, "Hello.")])))
         twin.channel("gone")
         await twin.slash("ask", channel="gone")
         await rig.until(lambda: bool(thinking(twin, "gone")))

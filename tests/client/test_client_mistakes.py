@@ -10,7 +10,7 @@ import pytest
 
 import minamo
 from minamo.errors import BadRequest, BadSetting, ClientClosed
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.validation import check_source
 from minamo.twin import Twin
 from rigging import make_bot, make_rest_bot, rigged
@@ -50,13 +50,13 @@ def test_a_client_is_for_a_bot(bot: Any) -> None:
     ("make", "says"),
     ids=range(14),
     argvalues=[
-        (lambda: minamo.Ping(users=5), "users must be a list of ids"),
-        (lambda: minamo.Ping(users=True), "users must be a list of ids"),
-        (lambda: minamo.Ping(roles=("x",)), "roles must be a list of ids"),
-        (lambda: minamo.Ping(users=[None]), "users must be a list of ids"),
-        (lambda: minamo.Ping(users=[True]), "users must be a list of ids"),
-        (lambda: minamo.Ping(everyone="no"), "everyone must be True or False"),
-        (lambda: minamo.Ping(reply=1), "reply must be True or False"),
+        (lambda: minamo.AllowedMentions(users=5), "users must be a list of ids"),
+        (lambda: minamo.AllowedMentions(users=True), "users must be a list of ids"),
+        (lambda: minamo.AllowedMentions(roles=("x",)), "roles must be a list of ids"),
+        (lambda: minamo.AllowedMentions(users=[None]), "users must be a list of ids"),
+        (lambda: minamo.AllowedMentions(users=[True]), "users must be a list of ids"),
+        (lambda: minamo.AllowedMentions(everyone="no"), "everyone must be True or False"),
+        (lambda: minamo.AllowedMentions(reply=1), "reply must be True or False"),
         (lambda: minamo.Overflow("5"), "after must be a whole number"),
         (lambda: minamo.Overflow(True), "after must be a whole number"),
         (lambda: minamo.Overflow(2, bytes_max="x"), "bytes_max must be a whole number"),
@@ -72,13 +72,13 @@ def test_a_setting_refuses(make: Callable[[], object], says: str) -> None:
 
 
 def test_who_may_be_rung_for_may_come_in_any_list() -> None:
-    assert minamo.Ping(users=[5, 6]).users == (5, 6)
-    assert minamo.Ping(roles={7}).roles == (7,)
+    assert minamo.AllowedMentions(users=[5, 6]).users == (5, 6)
+    assert minamo.AllowedMentions(roles={7}).roles == (7,)
 
 
 @pytest.mark.anyio
 async def test_a_turn_and_a_conversation_name_what_they_take(twin: Twin) -> None:
-    llm: Any = Scripted(["x"])
+    llm: Any = ScriptedProvider(["x"])
     mistakes: list[tuple[str, Callable[[Any, int], Any]]] = [
         ("messages", lambda client, to: client.turn(to, llm, "text")),
         ("messages", lambda client, to: client.turn(to, llm, None)),

@@ -11,13 +11,13 @@ import hikari
 import pytest
 import tanjun
 
-from minamo.core.chunks import Call, Error, FunctionCall
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
 from minamo.shell.delivery.overflow import Overflow
 from minamo.shell.discord import interaction as interactions
-from minamo.shell.notices.thoughts import Thoughts
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.notices.thoughts import ThoughtDisplay
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CALLBACK, CREATE, Message, Twin
@@ -37,14 +37,16 @@ Setup = Callable[[Any, Job, list[Any]], object]
 
 async def with_a_thread(client: Client, target: Any) -> StreamResult:
     """A long reply that would go on in a thread, with thoughts, and an error after all."""
-    source = Scripted([*PARTS, Error("api_error", "down")])
-    thoughts, overflow = Thoughts("spoiler"), Overflow(1, "thread")
+    source = ScriptedProvider([*PARTS, ErrorChunk("api_error", "down")])
+    thoughts, overflow = ThoughtDisplay("spoiler"), Overflow(1, "thread")
     return await client.stream(target, source, thoughts=thoughts, overflow=overflow)
 
 
 async def with_a_file(client: Client, target: Any) -> StreamResult:
-    overflow, thoughts = Overflow(1, "file"), Thoughts("thread")
-    return await client.stream(target, Scripted(PARTS), overflow=overflow, thoughts=thoughts)
+    overflow, thoughts = Overflow(1, "file"), ThoughtDisplay("thread")
+    return await client.stream(
+        target, ScriptedProvider(PARTS), overflow=overflow, thoughts=thoughts
+    )
 
 
 async def with_tools(client: Client, target: Any) -> Any:
@@ -56,19 +58,19 @@ async def with_tools(client: Client, target: Any) -> Any:
         ctx.progress("Looking it up…")
         return "found"
 
-    def model(messages: Any, _: Any) -> Scripted:
+    def model(messages: Any, _: Any) -> ScriptedProvider:
         if messages[-1].role == "tool":
-            return Scripted([*PARTS, "Found."])
-        return Scripted(["Let me look.", FunctionCall((Call("look"),))])
+            return ScriptedProvider([*PARTS, "Found."])
+        return ScriptedProvider(["Let me look.", FunctionCall((Call("look"),))])
 
     return await client.turn(
-        target, model, [user("look")], tools=tools, thoughts=Thoughts("spoiler")
+        target, model, [user("look")], tools=tools, thoughts=ThoughtDisplay("spoiler")
     )
 
 
 async def with_nothing_but_thoughts(client: Client, target: Any) -> StreamResult:
-    said = Scripted(["<think>A private thought.</think>"])
-    return await client.stream(target, said, thoughts=Thoughts("spoiler"))
+    said = ScriptedProvider(["<think>A private thought.</think>"])
+    return await client.stream(target, said, thoughts=ThoughtDisplay("spoiler"))
 
 
 JOBS = {
@@ -192,7 +194,7 @@ def crescent_rest(bot: hikari.RESTBot, results: list[Any]) -> None:
     @framework.include
     @crescent.command(name="ask", description="Ask the model")
     async def ask(ctx: crescent.Context) -> None:
-        source = Scripted([*PARTS, Error("api_error", "down")])
+        source = ScriptedProvider([*PARTS, ErrorChunk("api_error", "down")])
         results.append(await client.stream(ctx, source, ephemeral=True))
 
 
@@ -265,7 +267,7 @@ async def test_a_private_answer_to_a_deferral_of_which_nothing_is_known(twin: Tw
         async def answer(one: hikari.CommandInteraction) -> Any:
             await defer(one)
             twin.faults.status(502, on=LOOK, times=100)
-            return await rig.client.stream(one, Scripted(PARTS), ephemeral=True)
+            return await rig.client.stream(one, ScriptedProvider(PARTS), ephemeral=True)
 
         on_command(rig, answer)
         await twin.slash("ask")
@@ -276,7 +278,7 @@ async def test_a_private_answer_to_a_deferral_of_which_nothing_is_known(twin: Tw
 async def test_a_public_answer_is_asked_about_once(twin: Twin) -> None:
     """Of what minamo deferred itself nothing has to be asked."""
     async with rigged(twin, None) as rig:
-        on_command(rig, lambda one: rig.client.stream(one, Scripted(PARTS)))
+        on_command(rig, lambda one: rig.client.stream(one, ScriptedProvider(PARTS)))
         await twin.slash("ask")
         await rig.until(lambda: bool(rig.results))
     assert len(public(twin)) == 3

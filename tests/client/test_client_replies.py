@@ -13,7 +13,7 @@ from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 from minamo.shell.client import Client
 from minamo.shell.options import Persona
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import Message, Twin
 from rigging import Rig, make_bot, rigged
 
@@ -32,7 +32,7 @@ async def fetched(bot: hikari.GatewayBot, asked: Message) -> hikari.Message:
 
 async def answered(client: Client, message: hikari.Message, twin: Twin, where: Any) -> bool:
     """Whether the reply to *message* shows it."""
-    result = await client.stream(message, Scripted(["hey"]))
+    result = await client.stream(message, ScriptedProvider(["hey"]))
     assert result.status == "completed"
     return twin.messages(where)[-1].reply_to == message.id
 
@@ -81,7 +81,9 @@ async def test_who_is_spoken_to_replies_wherever_it_was(twin: Twin) -> None:
 async def test_a_notice_above_a_persona_leads_to_the_server(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         asked = await fetched(rig.bot, await twin.say("who?", user="ann"))
-        await rig.client.stream(asked, Scripted(["I."]), persona=Persona("Mira"), reply=True)
+        await rig.client.stream(
+            asked, ScriptedProvider(["I."]), persona=Persona("Mira"), reply=True
+        )
     place = twin.channel().id
     assert f"/channels/{twin.guild.id}/{place}/{asked.id}" in twin.messages()[-2].content
 
@@ -92,7 +94,7 @@ async def play(rig: Rig, target: Any, **how: Any) -> list[tuple[str, str, int | 
     async with anyio.create_task_group() as tasks:
 
         async def act(name: str) -> None:
-            source = Scripted([(0.05, f"I am {name}.")])
+            source = ScriptedProvider([(0.05, f"I am {name}.")])
             await rig.client.stream(target, source, policy="queue", persona=Persona(name), **how)
 
         for name in CAST:
@@ -119,8 +121,8 @@ async def test_a_scene_of_three_personas_reads_as_a_dialogue(twin: Twin) -> None
 
 async def test_a_turn_of_a_scene_replies_to_nothing(twin: Twin) -> None:
     async def answer(rig: Rig, event: Any) -> Any:
-        def model(*_: Any) -> Scripted:
-            return Scripted(["So be it."])
+        def model(*_: Any) -> ScriptedProvider:
+            return ScriptedProvider(["So be it."])
 
         return await rig.client.turn(event, model, [minamo.user("hi")], scene=True)
 
@@ -138,24 +140,24 @@ async def test_a_scene_in_the_full_form(twin: Twin) -> None:
                 orchestrator=orchestrator,
                 channel_id=place,
                 sender=minamo.BotSender(rig.bot.rest, place),
-                manner=minamo.Manner(reply_to=asked.id),
+                manner=minamo.SendOptions(reply_to=asked.id),
                 scene=scene,
             )
-            await orchestrator.stream_to_discord(Scripted(["hey"]), StreamConfig(), context)
+            await orchestrator.stream_to_discord(ScriptedProvider(["hey"]), StreamConfig(), context)
     assert [one.reply_to for one in twin.messages()[1:]] == [None, asked.id]
 
 
 async def test_a_scene_that_replies_is_a_contradiction(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         with pytest.raises(BadSetting, match="scene"):
-            await rig.client.stream(1, Scripted([]), scene=True, reply=True)
+            await rig.client.stream(1, ScriptedProvider([]), scene=True, reply=True)
 
 
 async def test_the_clock_of_a_call_is_for_turns(twin: Twin) -> None:
     config = StreamConfig()
     object.__setattr__(config, "sdk_call_timeout_ms", 300)  # less than may be set
     place = twin.channel().id
-    late = Scripted([(0.9, "late, but fine")])
+    late = ScriptedProvider([(0.9, "late, but fine")])
     async with rigged(twin, None) as rig:
         plain = await rig.client.stream(place, late, config=config)
         turn = await rig.client.turn(place, lambda *_: late, [minamo.user("hi")], config=config)
@@ -176,6 +178,6 @@ async def test_a_plain_stream_has_three_clocks(twin: Twin, clock: str, reason: s
     config = StreamConfig(**{clock: 200})  # type: ignore[arg-type]
     async with rigged(twin, None) as rig:
         with anyio.fail_after(5):
-            source = Scripted(said, hangs=True)
+            source = ScriptedProvider(said, hangs=True)
             result = await rig.client.stream(twin.channel().id, source, config=config)
     assert (result.status, result.stop_reason) == ("timeout", reason)

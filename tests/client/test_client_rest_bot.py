@@ -13,7 +13,7 @@ from attrs import define, field
 
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, Twin
 from minamo.twin.endpoint import EndpointFailure
 from rigging import make_rest_bot, served, until
@@ -34,7 +34,7 @@ class Rig:
     tasks: set[asyncio.Task[None]] = field(factory=set)
 
     async def stream(self, target: Any, *script: Any, **how: Any) -> None:
-        self.results.append(await self.client.stream(target, Scripted(list(script)), **how))
+        self.results.append(await self.client.stream(target, ScriptedProvider(list(script)), **how))
 
     def begin(self, target: Any, *script: Any, **how: Any) -> None:
         """In a task of its own, so that the request can be answered."""

@@ -14,15 +14,15 @@ import hikari
 import pytest
 
 from delivering import unpaced
-from minamo.core.chunks import Call, Error, FunctionCall
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.overflow import Overflow
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.notices.notices import NoticeSettings
-from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import Persona, StreamContext
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CALLBACK, CREATE, EDIT, EXECUTE, Permission, Rules, Twin
@@ -56,7 +56,7 @@ def long(text: str) -> str:
 async def _streams(rig: Rig, text: str, person: Any = "ann", **how: Any) -> StreamResult:
     asked = await rig.twin.say("go on", user=person)
     message = await rig.bot.rest.fetch_message(asked.channel_id, asked.id)
-    return await rig.client.stream(message, Scripted([text, " end"]), config=SHORT, **how)
+    return await rig.client.stream(message, ScriptedProvider([text, " end"]), config=SHORT, **how)
 
 
 def streamed(**how: Any) -> Way:
@@ -70,7 +70,9 @@ def grown(**how: Any) -> Way:
     async def way(rig: Rig, text: str) -> Any:
         place = rig.twin.channel().id
         bits = [(0.05, f"{part}\n\n") for part in long(text).split("\n\n")]
-        return await rig.client.stream(place, Scripted(bits), config=PAGES, edit=True, **how)
+        return await rig.client.stream(
+            place, ScriptedProvider(bits), config=PAGES, edit=True, **how
+        )
 
     return way
 
@@ -82,7 +84,7 @@ def commanded(before: Callable[..., Awaitable[Any]] | None = None, **how: Any) -
                 await before(one)
             bits = [(0.05, f"{part}\n\n") for part in long(text).split("\n\n")]
             config = PAGES if how.get("edit") else SHORT
-            return await rig.client.stream(one, Scripted(bits), config=config, **how)
+            return await rig.client.stream(one, ScriptedProvider(bits), config=config, **how)
 
         return await _used(rig, answer)
 
@@ -100,8 +102,8 @@ async def _used(rig: Rig, answer: Callable[[hikari.CommandInteraction], Awaitabl
 def thinking(place: str, *, command: bool = False) -> Way:
     async def way(rig: Rig, text: str) -> Any:
         log = rig.twin.channel("log").id
-        where = Thoughts("log", channel_id=log) if place == "log" else Thoughts(place)  # type: ignore[arg-type]
-        said = Scripted([f"<think>{long(text)}</think>The answer."])
+        where = ThoughtDisplay("log", channel_id=log) if place == "log" else ThoughtDisplay(place)  # type: ignore[arg-type]
+        said = ScriptedProvider([f"<think>{long(text)}</think>The answer."])
         if not command:
             return await rig.client.stream(rig.twin.channel().id, said, thoughts=where)
         return await _used(
@@ -122,8 +124,8 @@ async def by_tool(rig: Rig, text: str) -> Any:
 
     def model(messages: Any, _: Any) -> Any:
         if messages[-1].role == "tool":
-            return Scripted([f"It says: {text}"])
-        return Scripted([text, FunctionCall((Call("look"),))])
+            return ScriptedProvider([f"It says: {text}"])
+        return ScriptedProvider([text, FunctionCall((Call("look"),))])
 
     return await rig.client.turn(rig.twin.channel().id, model, [user("look")], tools=tools)
 
@@ -131,7 +133,9 @@ async def by_tool(rig: Rig, text: str) -> Any:
 async def by_notice(rig: Rig, text: str) -> Any:
     # Not an address: those are never quoted.
     quoted = text.replace("https://", "").replace("evil.example", "evil")[:60]
-    return await rig.client.stream(rig.twin.channel().id, Scripted([Error("api_error", quoted)]))
+    return await rig.client.stream(
+        rig.twin.channel().id, ScriptedProvider([ErrorChunk("api_error", quoted)])
+    )
 
 
 async def by_hand(rig: Rig, text: str) -> Any:
@@ -140,14 +144,14 @@ async def by_hand(rig: Rig, text: str) -> Any:
     context = StreamContext(
         orchestrator=orchestrator, channel_id=place, sender=BotSender(rig.bot.rest, place)
     )
-    return await orchestrator.stream_to_discord(Scripted([text]), SHORT, context)
+    return await orchestrator.stream_to_discord(ScriptedProvider([text]), SHORT, context)
 
 
 async def by_a_named_persona(rig: Rig, text: str) -> Any:
     """A command that a persona answers, for a person with an odd name."""
     name = f"Mira {text}"[:80].strip()
     return await _used(
-        rig, lambda one: rig.client.stream(one, Scripted(["Hello."]), persona=Persona(name))
+        rig, lambda one: rig.client.stream(one, ScriptedProvider(["Hello."]), persona=Persona(name))
     )
 
 

@@ -9,7 +9,7 @@ import hikari
 import pytest
 
 from minamo.shell.discord.stop_controls import BUTTON
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import Permission, Twin
 from rigging import Rig, rigged, streaming
 
@@ -160,7 +160,7 @@ async def test_who_used_a_command_is_told_why_there_is_no_answer(
 
         async def on_command(event: hikari.InteractionCreateEvent) -> None:
             if isinstance(event.interaction, hikari.CommandInteraction):
-                await rig.client.stream(event.interaction, Scripted(["never said"]))
+                await rig.client.stream(event.interaction, ScriptedProvider(["never said"]))
 
         rig.bot.subscribe(hikari.InteractionCreateEvent, on_command)
         await started(rig)
@@ -181,7 +181,8 @@ async def test_questions_are_ignored(twin: Twin) -> None:
 
 async def test_two_channels_do_not_wait_for_each_other(twin: Twin) -> None:
     async with rigged(
-        twin, streaming(lambda e: Scripted([(0.3 if e.content == "slow" else 0, e.content)]))
+        twin,
+        streaming(lambda e: ScriptedProvider([(0.3 if e.content == "slow" else 0, e.content)])),
     ) as rig:
         await twin.say("slow", channel="general", user="ann")
         await twin.say("fast", channel="other", user="ann")

@@ -11,7 +11,7 @@ import pytest
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting, ClientClosed
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, Twin
 from rigging import Rig, rigged, streaming
 
@@ -39,7 +39,7 @@ async def test_the_shapes_of_a_target(twin: Twin, shape: str) -> None:
             "id": lambda: event.channel_id,
             "channel": lambda: rig.bot.cache.get_guild_channel(event.channel_id),
         }[shape]()
-        return await rig.client.stream(target, Scripted(["yes"]))
+        return await rig.client.stream(target, ScriptedProvider(["yes"]))
 
     async with rigged(twin, answer) as rig:
         await rig.ask()
@@ -104,7 +104,7 @@ async def test_a_source_that_raises_is_an_error_with_an_embed(twin: Twin) -> Non
 async def test_a_silent_provider_times_out_with_an_embed(twin: Twin) -> None:
     config = StreamConfig(first_token_timeout_ms=5_000, inactivity_timeout_ms=60)
     async with rigged(
-        twin, streaming(lambda _: Scripted(["so far"], hangs=True), config=config)
+        twin, streaming(lambda _: ScriptedProvider(["so far"], hangs=True), config=config)
     ) as rig:
         result = await rig.ask()
     assert (result.status, result.stop_reason) == ("timeout", "inactivity")
@@ -144,14 +144,14 @@ async def test_p20_p25_previews_are_off_and_nobody_is_rung_for(twin: Twin) -> No
 @pytest.mark.parametrize(
     ("target", "source", "how", "names"),
     [
-        (object(), Scripted(["x"]), {}, "object"),
-        (True, Scripted(["x"]), {}, "bool"),
-        ("general", Scripted(["x"]), {}, "str"),
+        (object(), ScriptedProvider(["x"]), {}, "object"),
+        (True, ScriptedProvider(["x"]), {}, "bool"),
+        ("general", ScriptedProvider(["x"]), {}, "str"),
         (1, "text", {}, "async iterable"),
-        (1, Scripted(["x"]), {"replay": True}, "replay"),
-        (1, Scripted(["x"]), {"reply": "always"}, "auto"),
-        (1, Scripted(["x"]), {"policy": "later"}, "interrupt"),
-        (1, Scripted(["x"]), {"edit": "yes"}, "edit"),
+        (1, ScriptedProvider(["x"]), {"replay": True}, "replay"),
+        (1, ScriptedProvider(["x"]), {"reply": "always"}, "auto"),
+        (1, ScriptedProvider(["x"]), {"policy": "later"}, "interrupt"),
+        (1, ScriptedProvider(["x"]), {"edit": "yes"}, "edit"),
     ],
 )
 async def test_a_mistake_is_named(
@@ -166,7 +166,7 @@ async def test_a_closed_client_says_so(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         pass
     with pytest.raises(ClientClosed, match="make a new one"):
-        await rig.client.stream(1, Scripted(["x"]))
+        await rig.client.stream(1, ScriptedProvider(["x"]))
     assert "closed" in repr(rig.client)
 
 

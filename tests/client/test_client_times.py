@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from minamo.core.config import StreamConfig
-from minamo.shell.notices.thoughts import Thoughts
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.notices.thoughts import ThoughtDisplay
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, Twin
 from rigging import Rig, rigged, streaming
 
@@ -82,7 +82,7 @@ async def test_p10_a_stop_while_discord_limits_the_rate(twin: Twin, figure: Any)
     script = [f"Paragraph {number}.\n\n" for number in range(50)]
     async with rigged(
         twin,
-        streaming(lambda _: Scripted(script, hangs=True)),
+        streaming(lambda _: ScriptedProvider(script, hangs=True)),
         config=StreamConfig(drain_timeout_ms=500),
     ) as rig:
         limited = lambda: twin.journal.count(CREATE, status=429) > 0  # noqa: E731
@@ -100,7 +100,7 @@ async def test_p10_a_stop_while_it_pretends_to_type(twin: Twin, figure: Any) -> 
     async with rigged(
         twin,
         streaming(
-            lambda _: Scripted(script, hangs=True),
+            lambda _: ScriptedProvider(script, hangs=True),
             on_stream_progress=lambda: heard.append("chunk or receipt"),
         ),
     ) as rig:
@@ -119,7 +119,9 @@ async def test_a_bot_that_closes_still_learns_what_was_shown(twin: Twin, beside:
     # Discord takes the first message and then falls silent.
     stalled = twin.faults.stall(on=CREATE, skip=1)
     script = ["<think>hm</think>First."] if beside else ["First.\n\n", "Second."]
-    async with rigged(twin, streaming(script), drain_s=1.0, thoughts=Thoughts("spoiler")) as rig:
+    async with rigged(
+        twin, streaming(script), drain_s=1.0, thoughts=ThoughtDisplay("spoiler")
+    ) as rig:
         await twin.say("go")
         await rig.until(lambda: stalled.happened == 1)
         await rig.bot.close()

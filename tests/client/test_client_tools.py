@@ -13,15 +13,15 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from minamo.core.chunks import Call, FunctionCall
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.telemetry.telemetry import NoTelemetry
 from minamo.shell.turns.progress_lines import LINES_MAX, LatestLines
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tool_job import CLEAN_UP_S
-from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.twin import Twin
-from minamo.wire.conversation import Message, user
+from minamo.wire.conversation import ChatMessage, user
 from rigging import Rig, rigged
 
 pytestmark = pytest.mark.anyio
@@ -33,8 +33,10 @@ class Model:
     def __init__(self, *names: str) -> None:
         self.calls = tuple(Call(name, {}, id=str(n)) for n, name in enumerate(names))
 
-    def chat(self, messages: list[Message], **_: Any) -> Scripted:
-        return Scripted(["Done."] if messages[-1].role == "tool" else [FunctionCall(self.calls)])
+    def chat(self, messages: list[ChatMessage], **_: Any) -> ScriptedProvider:
+        return ScriptedProvider(
+            ["Done."] if messages[-1].role == "tool" else [FunctionCall(self.calls)]
+        )
 
 
 def answering(tools: Tools, *names: str, **how: Any) -> Any:
@@ -87,7 +89,7 @@ async def test_progress_is_few_lines_and_gone_with_a_wish(twin: Twin, kind: str)
         await rig.until(lambda: len(rig.results) == 1)
         shown = len(rig.said())
         assert shown <= 3
-        await rig.client.stream(place, Scripted(["The next answer."]))
+        await rig.client.stream(place, ScriptedProvider(["The next answer."]))
         assert rig.said()[shown:] == ["The next answer."]
 
 
@@ -143,7 +145,7 @@ async def test_a_thread_that_does_not_stop_holds_up_no_channel(
         await rig.until(lambda: len(rig.results) == 1)
         assert time.monotonic() - asked < 0.1 + CLEAN_UP_S + 1
         assert "still runs" in rig.results[0].tool_history[0].text
-        assert (await rig.client.stream(place, Scripted(["Next."]))).status == "completed"
+        assert (await rig.client.stream(place, ScriptedProvider(["Next."]))).status == "completed"
 
 
 async def test_a_stop_during_a_tool_can_be_taken_back(twin: Twin) -> None:
@@ -206,7 +208,7 @@ async def test_telemetry_is_told_of_tools_and_their_ends(twin: Twin, fails_at: s
         await anyio.sleep(20)
 
     log = ToolLog(fails_at)
-    tools = Tools([Crawler().look, as_tool(hang, timeout_ms=50)])
+    tools = Tools([Crawler().look, tool(hang, timeout_ms=50)])
     async with rigged(twin, answering(tools, "look", "hang"), telemetry=[log]) as rig:
         assert (await rig.ask("go")).status == "completed"
     ends = ["", "timeout"] if fails_at != "start" else []
@@ -279,7 +281,7 @@ async def test_an_onlooker_that_fails_changes_nothing(
     async with rigged(twin, answering(tools, "look"), inspect=looker) as rig:
         assert (await rig.ask("go")).status == "completed"
         assert rig.said()[-1] == "Done."
-        other = await rig.client.stream(twin.channel("other").id, Scripted(["Hello."]))
+        other = await rig.client.stream(twin.channel("other").id, ScriptedProvider(["Hello."]))
         assert other.status == "completed"
     assert looker.failed
     assert "sk-secret" not in caplog.text

@@ -12,17 +12,17 @@ import hikari
 import pytest
 
 import minamo
-from minamo.core.chunks import Call, Done, FunctionCall
+from minamo.core.chunks import Call, DoneChunk, FunctionCall
 from minamo.core.stream import Stream
-from minamo.machine import Taken
-from minamo.shell.discord.history import Chain, Memory
-from minamo.shell.notices.thoughts import Thoughts
+from minamo.machine import TransitionRecord
+from minamo.shell.discord.history import HistoryLimits, ReplyChain
+from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import Persona
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CREATE, Twin
-from minamo.wire.conversation import Message, user
+from minamo.wire.conversation import ChatMessage, user
 from rigging import Rig, rigged, streaming
 
 pytestmark = pytest.mark.anyio
@@ -37,11 +37,11 @@ class Model:
 
     def __init__(self, *scripts: list[Any]) -> None:
         self.scripts = list(scripts)
-        self.told: list[list[Message]] = []
+        self.told: list[list[ChatMessage]] = []
 
-    def chat(self, messages: Sequence[Message], **_: Any) -> Scripted:
+    def chat(self, messages: Sequence[ChatMessage], **_: Any) -> ScriptedProvider:
         self.told.append(list(messages))
-        return Scripted(self.scripts.pop(0))
+        return ScriptedProvider(self.scripts.pop(0))
 
 
 class Looker:
@@ -65,7 +65,7 @@ class Looker:
     def observer(self, chart: str, channel_id: int | None = None) -> Any:
         steps = self.taken.setdefault(chart, Counter())
 
-        def take(step: Taken) -> None:
+        def take(step: TransitionRecord) -> None:
             steps[step.target] += 1
 
         return take
@@ -97,9 +97,9 @@ async def test_a_whole_conversation(twin: Twin) -> None:
     looker = Looker()
     model = Model(
         ["Let me see.\n\n", "<think>a die</think>", *calls(("roll", {"sides": 6}))],
-        ["A six!", Done("stop")],
+        ["A six!", DoneChunk("stop")],
         ["Working on it.\n\n", *calls(("wait", {"seconds": 60}))],
-        ["Anew.", Done("stop")],
+        ["Anew.", DoneChunk("stop")],
         ["One.\n\n", "And", (60.0, " never")],
         ["Two.\n\n", "And", (60.0, " never")],
     )
@@ -163,7 +163,7 @@ async def test_a_persona_speaks_in_a_thread(twin: Twin) -> None:
 
 async def test_thoughts_below_the_reply(twin: Twin) -> None:
     script = ["<think>deep thought</think>", "Forty-two."]
-    async with rigged(twin, streaming(script), thoughts=Thoughts("spoiler")) as rig:
+    async with rigged(twin, streaming(script), thoughts=ThoughtDisplay("spoiler")) as rig:
         await rig.ask()
     assert rig.said()[0] == "Forty-two."
     assert "||" in rig.said()[1]
@@ -173,18 +173,20 @@ async def test_thoughts_below_the_reply(twin: Twin) -> None:
 async def test_thoughts_in_a_log(twin: Twin) -> None:
     script = ["<think>deep thought</think>", "Forty-two."]
     log = twin.channel("log").id
-    async with rigged(twin, streaming(script), thoughts=Thoughts("log", channel_id=log)) as rig:
+    async with rigged(
+        twin, streaming(script), thoughts=ThoughtDisplay("log", channel_id=log)
+    ) as rig:
         await rig.ask()
     assert rig.said() == ["Forty-two."]
     assert "deep thought" in twin.messages("log")[-1].embeds[0]["description"]
 
 
 async def test_the_chain_of_replies_is_remembered(twin: Twin) -> None:
-    told: list[list[Message]] = []
+    told: list[list[ChatMessage]] = []
 
     async def answer(rig: Rig, event: Any) -> Any:
         told.append(await rig.client.conversation(event))
-        return await rig.client.stream(event, Scripted(["One.\n\n", "Two."]), reply=True)
+        return await rig.client.stream(event, ScriptedProvider(["One.\n\n", "Two."]), reply=True)
 
     async with rigged(twin, answer) as rig:
         await rig.ask("<@1000000000000000000> who are you?", user="ann")
@@ -199,11 +201,11 @@ async def test_the_chain_of_replies_is_remembered(twin: Twin) -> None:
 
 
 async def test_a_persona_remembers_what_it_said(twin: Twin) -> None:
-    told: list[list[Message]] = []
+    told: list[list[ChatMessage]] = []
 
     async def answer(rig: Rig, event: Any) -> Any:
         told.append(await rig.client.conversation(event))
-        source = Scripted(["One.\n\n", "Two."])
+        source = ScriptedProvider(["One.\n\n", "Two."])
         return await rig.client.stream(event, source, reply=True, persona=Persona("Mira"))
 
     async with rigged(twin, answer) as rig:
@@ -218,11 +220,11 @@ async def test_a_persona_remembers_what_it_said(twin: Twin) -> None:
 
 
 async def test_pictures_are_looked_at(twin: Twin) -> None:
-    told: list[list[Message]] = []
+    told: list[list[ChatMessage]] = []
 
     async def answer(rig: Rig, event: Any) -> Any:
         told.append(await rig.client.conversation(event))
-        return await rig.client.stream(event, Scripted(["A dot."]))
+        return await rig.client.stream(event, ScriptedProvider(["A dot."]))
 
     async with rigged(twin, answer) as rig:
         files = [("dot.png", PICTURE), ("notes.txt", b"text"), ("not.png", b"nonsense")]
@@ -243,8 +245,12 @@ async def test_a_conversation_is_never_more_than_a_provider_takes(twin: Twin) ->
         asked.append(await twin.reply(asked[2], "which is best?", user="ann"))
         chain = [await fetched(rig, one) for one in asked]
         told = [
-            await Chain(rig.bot.rest, twin.bot.id, memory).read(chain)
-            for memory in (Memory(), Memory(images_max=1), Memory(images_max=99))
+            await ReplyChain(rig.bot.rest, twin.bot.id, memory).read(chain)
+            for memory in (
+                HistoryLimits(),
+                HistoryLimits(images_max=1),
+                HistoryLimits(images_max=99),
+            )
         ]
         told.append(await rig.client.conversation(chain[3]))
     for llm in (
@@ -267,8 +273,8 @@ async def test_a_conversation_is_never_more_than_a_provider_takes(twin: Twin) ->
 async def test_a_long_memory_is_no_longer_than_a_request(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         asked = await fetched(rig, await twin.say("\x01" * 2_000, user="ann"))
-        memory = Memory(messages_max=9_999, characters_max=99_999_999)
-        said = await Chain(rig.bot.rest, twin.bot.id, memory).read([asked] * 3_000)
+        memory = HistoryLimits(messages_max=9_999, characters_max=99_999_999)
+        said = await ReplyChain(rig.bot.rest, twin.bot.id, memory).read([asked] * 3_000)
     # Each of these characters takes six in JSON: 3,000 messages would be 36 MB.
     assert 1_000 < len(said) < 3_000
     minamo.OpenAICompatible("http://127.0.0.1:9/v1", model="m").chat(said)
@@ -281,17 +287,17 @@ async def test_a_memory_has_limits(twin: Twin) -> None:
             last = await twin.reply(last, f"reply {number}", user="bob")
         message = await rig.bot.rest.fetch_message(twin.channel("general").id, last.id)
         whole = await rig.client.conversation(message)
-        short = await rig.client.conversation(message, Memory(messages_max=3))
-        few = await rig.client.conversation(message, Memory(characters_max=16))
+        short = await rig.client.conversation(message, HistoryLimits(messages_max=3))
+        few = await rig.client.conversation(message, HistoryLimits(characters_max=16))
     assert [one.text for one in whole] == ["first", *(f"reply {number}" for number in range(6))]
     assert [one.text for one in short] == ["reply 3", "reply 4", "reply 5"]
     assert [one.text for one in few] == ["reply 4", "reply 5"]
 
 
 async def test_a_turn_without_tools_falls_back(twin: Twin) -> None:
-    from minamo.core.chunks import Error
+    from minamo.core.chunks import ErrorChunk
 
-    broken = Model([Error("provider_overloaded", "no", retryable=True)])
+    broken = Model([ErrorChunk("provider_overloaded", "no", retryable=True)])
     sound = Model(["Here I am."])
 
     async def answer(rig: Rig, event: Any) -> Any:

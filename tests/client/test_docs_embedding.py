@@ -18,7 +18,7 @@ from attrs import fields
 
 import minamo
 from minamo.core.result import Status
-from minamo.shell.options import NAMES, How, Options
+from minamo.shell.options import NAMES, ResolvedOptions, StreamOptions
 from minamo.twin import Twin
 from provider_server import Server, serving, streamed
 from rigging import served, until
@@ -122,8 +122,8 @@ async def test_the_program_without_a_gateway_runs(
 
 
 def test_every_option_is_explained() -> None:
-    known = {one.name for one in fields(Options)}
-    assert known == set(How.__annotations__)
+    known = {one.name for one in fields(ResolvedOptions)}
+    assert known == set(StreamOptions.__annotations__)
     missing = {name for name in known if f"`{name}=" not in TEXT} - {"reply"}
     assert not missing
     assert "`reply=True`" in TEXT

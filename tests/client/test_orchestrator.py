@@ -9,19 +9,19 @@ import hikari
 import pytest
 
 from minamo import (
+    ChatStream,
     OpenAICompatible,
-    PreparedConversation,
-    Scripted,
+    ScriptedProvider,
     StreamConfig,
     StreamContext,
     StreamOrchestrator,
 )
-from minamo.core.chunks import Call, Error, FunctionCall, Text
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall, TextChunk
 from minamo.errors import BadSetting
 from minamo.inspect.hub import Hub
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX
-from minamo.shell.stops.requests import Wish
+from minamo.shell.stops.requests import StopRequest
 from minamo.twin import CREATE, Twin
 from minamo.wire.frames import Frame
 from rigging import Rig, rigged
@@ -50,7 +50,7 @@ async def test_text_parts_and_progress_are_told(twin: Twin) -> None:
         )
         call = FunctionCall((Call("roll", {"sides": 6}),))
         result = await where.orchestrator.stream_to_discord(
-            Scripted(["One.\n\n", "Two, and", call]), StreamConfig(), where
+            ScriptedProvider(["One.\n\n", "Two, and", call]), StreamConfig(), where
         )
     assert result.status == "function_call"
     assert result.data == Call("roll", {"sides": 6})
@@ -67,7 +67,7 @@ async def test_a_progress_callback_that_raises_harms_nobody(twin: Twin, caplog: 
     async with rigged(twin, None) as rig:
         where = await context(rig, on_stream_progress=broken)
         result = await where.orchestrator.stream_to_discord(
-            Scripted(["a", "b"]), StreamConfig(), where
+            ScriptedProvider(["a", "b"]), StreamConfig(), where
         )
     assert result.status == "completed"
     assert sum("on_stream_progress" in one.message for one in caplog.records) == 1
@@ -87,7 +87,7 @@ async def test_a_provider_carries_itself(twin: Twin) -> None:
 async def test_an_error_of_a_kind_that_nobody_knows_is_told_like_any_other(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         where = await context(rig)
-        odd = Scripted(["So far.", Error("of its own", "odd")])  # type: ignore[arg-type]
+        odd = ScriptedProvider(["So far.", ErrorChunk("of its own", "odd")])  # type: ignore[arg-type]
         result = await where.orchestrator.stream_to_discord(odd, StreamConfig(), where)
     assert (result.status, result.accumulated_text) == ("error", "So far.")
     assert [one.content for one in twin.messages()] == ["So far.", ""]
@@ -100,7 +100,7 @@ async def test_stream_once_ends_by_its_own_clock(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         where = await context(rig)
         object.__setattr__(config, "sdk_call_timeout_ms", 400)  # less than may be set
-        source = Scripted(["a ", *[(0.15, "b ") for _ in range(5)]], hangs=True)
+        source = ScriptedProvider(["a ", *[(0.15, "b ") for _ in range(5)]], hangs=True)
         result = await where.orchestrator.stream_once(source, config, where)
     assert (result.status, result.stop_reason) == ("timeout", "sdk_call_timeout")
     assert rig.said()[0] == "a b b b b b"
@@ -113,7 +113,7 @@ async def test_a_kill_of_stream_once_leaves_nothing_behind(twin: Twin) -> None:
         results: list[Any] = []
 
         async def run() -> None:
-            source = Scripted(["a"], hangs=True)
+            source = ScriptedProvider(["a"], hangs=True)
             results.append(await where.orchestrator.stream_once(source, StreamConfig(), where))
 
         async with anyio.create_task_group() as tasks:
@@ -129,9 +129,9 @@ async def test_a_kill_of_stream_once_leaves_nothing_behind(twin: Twin) -> None:
 async def test_a_wish_from_before_the_stream_counts(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         where = await context(rig)
-        where.wishes.put(Wish(kind="follow_up"))
+        where.wishes.put(StopRequest(kind="follow_up"))
         result = await where.orchestrator.stream_to_discord(
-            Scripted(["never"]), StreamConfig(), where
+            ScriptedProvider(["never"]), StreamConfig(), where
         )
     assert (result.status, result.metrics["total_chunks"]) == ("follow_up_interrupt", 0)
     assert twin.journal.count(CREATE) == 0
@@ -141,7 +141,7 @@ async def test_what_is_suppressed_is_still_captured(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         where = await context(rig)
         result = await where.orchestrator.stream_to_discord(
-            Scripted(["quiet <think>very</think>words"]),
+            ScriptedProvider(["quiet <think>very</think>words"]),
             StreamConfig(suppress_text_output=True),
             where,
         )
@@ -156,7 +156,7 @@ async def test_a_cancelled_stream_is_over_for_those_who_look(twin: Twin) -> None
         where = await context(rig)
         with anyio.move_on_after(0.1) as scope:
             await where.orchestrator.stream_to_discord(
-                Scripted(["a"], hangs=True), StreamConfig(), where
+                ScriptedProvider(["a"], hangs=True), StreamConfig(), where
             )
         assert scope.cancelled_caught
         recorder = hub.find("1")
@@ -172,12 +172,12 @@ async def test_a_stream_that_cannot_be_told_from_another_is_an_error(
 ) -> None:
     async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
         where = await context(rig, stream_id="same")
-        silent = Scripted([], hangs=True)
+        silent = ScriptedProvider([], hangs=True)
         stream = getattr(where.orchestrator, method)
         tasks.start_soon(stream, silent, StreamConfig(), where)
         await anyio.sleep(0.05)
         result = await stream(
-            Scripted(["never"]), StreamConfig(), await context(rig, stream_id="same")
+            ScriptedProvider(["never"]), StreamConfig(), await context(rig, stream_id="same")
         )
         assert (result.status, result.data.kind) == ("error", "api_error")
         assert result.data.message == "stream_id 'same' runs already; each stream needs its own"
@@ -191,7 +191,7 @@ async def test_a_channel_with_too_many_streams_is_an_error(twin: Twin) -> None:
 
         async def run() -> None:
             where = await context(rig)
-            source = Scripted([], hangs=True)
+            source = ScriptedProvider([], hangs=True)
             results.append(
                 await where.orchestrator.stream_to_discord(source, StreamConfig(), where)
             )
@@ -210,19 +210,19 @@ async def test_a_channel_with_too_many_streams_is_an_error(twin: Twin) -> None:
 async def test_a_person_is_a_number_or_a_text(twin: Twin, person: Any) -> None:
     async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
         where = await context(rig, requester=person)
-        silent = Scripted([], hangs=True)
+        silent = ScriptedProvider([], hangs=True)
         tasks.start_soon(where.orchestrator.stream_to_discord, silent, StreamConfig(), where)
         place = twin.channel("general").id
         await anyio.sleep(0.05)
         assert not await rig.client.request_stop(channel_id=place, asker=hikari.Snowflake(2))
         assert await rig.client.request_stop(channel_id=place, asker=person, requester=person)
-        assert where.wishes.strongest == Wish(kind="user", requester="1")
+        assert where.wishes.strongest == StopRequest(kind="user", requester="1")
 
 
 async def test_only_who_asked_may_stop_it(twin: Twin) -> None:
     async with rigged(twin, None) as rig, anyio.create_task_group() as tasks:
         where = await context(rig, requester="1")
-        silent = Scripted([], hangs=True)
+        silent = ScriptedProvider([], hangs=True)
         tasks.start_soon(where.orchestrator.stream_to_discord, silent, StreamConfig(), where)
         place = twin.channel("general").id
         await anyio.sleep(0.05)
@@ -233,10 +233,10 @@ async def test_only_who_asked_may_stop_it(twin: Twin) -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (Error("server_error", "boom"), "api_error"),  # type: ignore[arg-type]
-        (Error("rate_limit", "boom", True, "30"), "rate_limit"),  # type: ignore[arg-type]
-        (Error("rate_limit", "boom", True, float("nan")), "rate_limit"),
-        (Text(None), "api_error"),  # type: ignore[arg-type]
+        (ErrorChunk("server_error", "boom"), "api_error"),  # type: ignore[arg-type]
+        (ErrorChunk("rate_limit", "boom", True, "30"), "rate_limit"),  # type: ignore[arg-type]
+        (ErrorChunk("rate_limit", "boom", True, float("nan")), "rate_limit"),
+        (TextChunk(None), "api_error"),  # type: ignore[arg-type]
         (FunctionCall(()), "api_error"),
     ],
 )
@@ -260,8 +260,8 @@ async def test_a_source_that_breaks_the_contract_is_an_error_with_an_embed(
 
     async with rigged(twin, None, telemetry=[Told()]) as rig:
         place = rig.twin.channel("general").id
-        result = await rig.client.stream(place, Scripted(["so far ", error]))
-        again = await rig.client.stream(place, Scripted(["fine"]))
+        result = await rig.client.stream(place, ScriptedProvider(["so far ", error]))
+        again = await rig.client.stream(place, ScriptedProvider(["fine"]))
     assert (result.status, result.data.kind, result.accumulated_text) == ("error", kind, "so far")
     assert again.status == "completed"
     shown = [(one.content, len(one.embeds)) for one in rig.twin.messages("general")]
@@ -276,7 +276,7 @@ class Sulking:
         yield Frame("Hi")
 
     def process_chunk(self, frame: Frame) -> Any:
-        return [Text(frame.data)]
+        return [TextChunk(frame.data)]
 
     @property
     def host(self) -> str:
@@ -309,7 +309,7 @@ async def test_no_callback_changes_the_outcome(twin: Twin, looker: Any, caplog: 
         where = await context(rig)
         lanes = where.orchestrator.lanes
         alone = StreamOrchestrator(lanes, telemetry=Moody(), looker=looker)  # type: ignore[arg-type]
-        conversation = PreparedConversation(Sulking(), None)
+        conversation = ChatStream(Sulking(), None)
         result = await alone.stream_to_discord(conversation, StreamConfig(), where)
     assert result.status == "completed"
     assert rig.said() == ["Hi"]
@@ -334,11 +334,11 @@ async def test_an_async_callback_is_refused_where_it_is_given(twin: Twin) -> Non
         with pytest.raises(BadSetting, match=r"on_stream_progress is an `async def`"):
             await context(rig, on_stream_progress=progress)
         with pytest.raises(BadSetting, match=r"on_stream_progress is an `async def`"):
-            await rig.client.stream(1, Scripted(["a"]), on_stream_progress=progress)  # type: ignore[arg-type]
+            await rig.client.stream(1, ScriptedProvider(["a"]), on_stream_progress=progress)  # type: ignore[arg-type]
         with pytest.raises(BadSetting, match=r"on_stream_progress must be a function; it is a int"):
             await context(rig, on_stream_progress=5)
         with pytest.raises(BadSetting, match=r"Hooked\.on_raw_chunk is an `async def`"):
-            PreparedConversation(Hooked(), None)
+            ChatStream(Hooked(), None)
         lanes = (await context(rig)).orchestrator.lanes
         with pytest.raises(BadSetting, match=r"Waits\.stream_started is an `async def`"):
             StreamOrchestrator(lanes, telemetry=Waits())  # type: ignore[arg-type]
@@ -356,5 +356,5 @@ async def test_a_provider_that_carries_itself_reads_the_environment(
     async with rigged(twin, None) as rig:
         where = await context(rig, suppress_user_errors=True)
         with anyio.fail_after(5):
-            result = await PreparedConversation(Hangs(), None).stream_to_discord(where)
+            result = await ChatStream(Hangs(), None).stream_to_discord(where)
     assert (result.status, result.stop_reason) == ("timeout", "inactivity")

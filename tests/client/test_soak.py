@@ -17,11 +17,11 @@ import pytest
 from attrs import define, field
 
 from dice import dice, seeds
-from minamo.core.chunks import Call, Error, FunctionCall
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, EDIT, Twin
 from rigging import rigged
 
@@ -61,7 +61,7 @@ def make_reply(dice: random.Random, number: int) -> Reply:
     return Reply(number, words, end, dice.choice(ACTS), dice.random() < 0.25, limit)
 
 
-def script(dice: random.Random, reply: Reply) -> Scripted:
+def script(dice: random.Random, reply: Reply) -> ScriptedProvider:
     """The reply in paragraphs, some of it at once and some slowly."""
     lines: list[object] = []
     pause = dice.choice([0.0, 0.0, 0.002, 0.05])
@@ -72,8 +72,8 @@ def script(dice: random.Random, reply: Reply) -> Scripted:
     if reply.end == "call":
         lines.append(FunctionCall((Call("roll"),)))
     elif reply.end == "error":
-        lines.append(Error("api_error", "broken"))
-    return Scripted(lines, hangs=reply.end == "hang")
+        lines.append(ErrorChunk("api_error", "broken"))
+    return ScriptedProvider(lines, hangs=reply.end == "hang")
 
 
 async def act(client: Client, channel: int, dice: random.Random, reply: Reply) -> None:

@@ -17,7 +17,7 @@ from dice import dice, seeds
 from minamo.errors import ChartError
 from minamo.machine import Chart, Machine, Table, chart_names, load, read
 from minamo.machine import machine as machine_module
-from minamo.machine.compiler import Leaf, Lowered, Step, bind, lower
+from minamo.machine.compiler import ChartIR, Leaf, Step, bind, lower
 from random_charts import EVENTS, actions_class, pair, random_chart
 
 FEATURES = (
@@ -113,10 +113,10 @@ def test_p09_60_000_sequences_on_our_charts(
 # Mutants: each is a plausible mistake in the compiler or the machine.
 
 
-def steps(change: Callable[[Leaf, Step, Chart], Step]) -> Callable[[Lowered, Chart], Lowered]:
+def steps(change: Callable[[Leaf, Step, Chart], Step]) -> Callable[[ChartIR, Chart], ChartIR]:
     """A mutant that changes every step by itself."""
 
-    def mutate(lowered: Lowered, chart: Chart) -> Lowered:
+    def mutate(lowered: ChartIR, chart: Chart) -> ChartIR:
         return evolve(
             lowered,
             leaves=tuple(
@@ -128,7 +128,7 @@ def steps(change: Callable[[Leaf, Step, Chart], Step]) -> Callable[[Lowered, Cha
     return mutate
 
 
-def leaves(change: Callable[[Leaf], Leaf]) -> Callable[[Lowered, Chart], Lowered]:
+def leaves(change: Callable[[Leaf], Leaf]) -> Callable[[ChartIR, Chart], ChartIR]:
     """A mutant that changes every leaf by itself."""
     return lambda lowered, chart: evolve(
         lowered, leaves=tuple(change(leaf) for leaf in lowered.leaves)
@@ -171,7 +171,7 @@ def or_becomes_and(leaf: Leaf, step: Step, chart: Chart) -> Step:
     return evolve(step, guards=tuple(guard.replace(" or ", " and ") for guard in step.guards))
 
 
-COMPILER_MUTANTS: dict[str, Callable[[Lowered, Chart], Lowered]] = {
+COMPILER_MUTANTS: dict[str, Callable[[ChartIR, Chart], ChartIR]] = {
     "guard order swapped": leaves(
         lambda leaf: evolve(
             leaf, steps=tuple(sorted(leaf.steps, key=lambda s: (depth(leaf, s), -s.place)))

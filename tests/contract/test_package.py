@@ -19,11 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_public_names_are_pinned() -> None:
     assert minamo.__all__ == [
-        "Anthropic", "BadRequest", "BadSetting", "BadTrace", "BotSender", "Button", "Call", "ChartError", "Client", "ClientClosed", "Deadlines", "Done", "Embed", "Error", "Frame", "FunctionCall", "Gemini", "HumanizerDegree", "Image", "Languages", "Leased", "Manner", "Memory", "MemoryStops", "Message", "MinamoError", "NoticeSettings", "OpenAICompatible", "OpenTelemetry", "Overflow", "Persona", "Ping", "PreparedConversation", "Reach", "Receipt", "RedisLease", "RedisStops", "Scripted", "Sender", "Stops", "StreamConfig", "StreamContext", "StreamOrchestrator", "StreamResult", "Telemetry", "Text", "Thoughts", "Tool", "ToolContext", "ToolError", "Tools", "TurnResult", "TurnSettings", "Usage", "WireLimits", "Wish", "Wishes", "Wording", "__version__", "as_chunks", "as_tool", "assistant", "fallback", "read_trace", "replay", "retry", "stream_config", "system", "tool", "user",
+        "AllowedMentions", "Anthropic", "BadRequest", "BadSetting", "BadTrace", "BotSender", "Button", "Call", "ChartError", "ChatMessage", "ChatStream", "Client", "ClientClosed", "DoneChunk", "Embed", "ErrorChunk", "Frame", "FunctionCall", "Gemini", "HistoryLimits", "HumanizerDegree", "Image", "Languages", "LeaseStatus", "MemoryStops", "MinamoError", "NoticeSettings", "OpenAICompatible", "OpenTelemetry", "Overflow", "Persona", "Receipt", "RedisLease", "RedisStops", "RequestOutcome", "ScriptedProvider", "SendOptions", "Sender", "StopRequest", "StopSignal", "Stops", "StreamConfig", "StreamContext", "StreamOrchestrator", "StreamResult", "Telemetry", "TextChunk", "ThoughtDisplay", "Timeouts", "Tool", "ToolContext", "ToolError", "Tools", "TurnResult", "TurnSettings", "Usage", "WireLimits", "Wording", "__version__", "as_chunks", "assistant", "fallback", "read_trace", "replay", "retry", "system", "tool", "tool_result", "user",
     ]  # fmt: skip
     assert dir(minamo) == sorted(minamo.__all__)
     assert minamo.machine.__all__ == [
-        "Chart", "Coverage", "Finding", "Hop", "Machine", "Row", "State", "Table", "Taken",
+        "Chart", "Coverage", "Finding", "Machine", "Row", "State", "Step", "Table", "TransitionRecord",
         "chart_names", "compile", "load", "paths", "read", "to_markdown", "to_mermaid",
         "to_scxml", "to_svg", "verify",
     ]  # fmt: skip
@@ -36,13 +36,13 @@ def _named(kind: object) -> set[type]:
     return inner | ({kind} if ours else set())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["StreamContext", "StreamResult", "TurnResult", "Manner"])
+@pytest.mark.parametrize("name", ["StreamContext", "StreamResult", "TurnResult", "SendOptions"])
 def test_what_a_public_record_is_made_of_is_public(name: str) -> None:
     homes = {"StreamOrchestrator": minamo.StreamOrchestrator}
     kinds = get_type_hints(getattr(minamo, name), localns=homes)
     fields = [one.name for one in attrs.fields(getattr(minamo, name))]
     needed = set().union(*(_named(kinds[field]) for field in fields))
-    assert not {one.__name__ for one in needed} - set(minamo.__all__) - {"Answer"}
+    assert not {one.__name__ for one in needed} - set(minamo.__all__) - {"ToolResult"}
 
 
 @pytest.mark.parametrize("package", [minamo, minamo.machine])

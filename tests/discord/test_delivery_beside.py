@@ -8,15 +8,15 @@ import pytest
 from attrs import define
 
 from delivering import Post, posting, reasons, unpaced
-from minamo.core.chunks import Error
+from minamo.core.chunks import ErrorChunk
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.error_codes import reason_for
-from minamo.shell.delivery.interfaces import Rejected, Took
+from minamo.shell.delivery.interfaces import Accepted, Rejected
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.notices.localization import Languages, Wording
 from minamo.shell.notices.notices import notice_for, send_notice
-from minamo.shell.notices.thoughts import Thoughts, tell_thoughts
+from minamo.shell.notices.thoughts import ThoughtDisplay, tell_thoughts
 from minamo.twin import CREATE, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio
@@ -32,14 +32,14 @@ class Threads:
 
     async def start_thread(self, message_id: int, name: str) -> int | str:
         answer = await self.bot.start_thread(self.bot.place, message_id, name)
-        if isinstance(answer, Took) and answer.message_id is not None:
+        if isinstance(answer, Accepted) and answer.message_id is not None:
             return answer.message_id
         assert isinstance(answer, Rejected)
         return answer.reason
 
 
 async def tell(
-    post: Post, place: Thoughts, *thoughts: str, channel: str = "general"
+    post: Post, place: ThoughtDisplay, *thoughts: str, channel: str = "general"
 ) -> list[Receipt]:
     (said,) = await post.send("the reply", channel=channel)
     result = StreamResult(status="completed", thought_log=thoughts, receipts=(said,))
@@ -60,7 +60,7 @@ async def tell(
 @pytest.mark.parametrize("locale", ["en", "de", "ja"])
 async def test_a_notice_stands_after_the_reply(locale: str) -> None:
     failed = StreamResult(
-        status="error", data=Error("rate_limit", retry_after=7.2), accumulated_text="x"
+        status="error", data=ErrorChunk("rate_limit", retry_after=7.2), accumulated_text="x"
     )
     notice = notice_for(failed, Languages().wording(locale))
     assert notice is not None
@@ -97,7 +97,7 @@ async def test_a_long_log_is_taken_by_discord_in_order() -> None:
     async with Twin(rules=QUICK) as twin, posting(twin, pacer=unpaced()) as post:
         log = twin.channel("log")
         thoughts = [f"{n} @everyone " + "so it is " * 400 for n in range(6)]
-        told = await tell(post, Thoughts("log", channel_id=log.id), *thoughts)
+        told = await tell(post, ThoughtDisplay("log", channel_id=log.id), *thoughts)
         assert {one.outcome for one in told} == {"delivered"}
         embeds = [one for message in twin.messages(log) for one in message.embeds]
         assert len(embeds) == len(told) > 5
@@ -111,7 +111,7 @@ async def test_a_log_channel_that_is_gone_hurts_nobody() -> None:
     async with Twin() as twin, posting(twin) as post:
         log = twin.channel("log")
         twin.delete_channel(log)
-        told = await tell(post, Thoughts("log", channel_id=log.id), "hm " * 5_000)
+        told = await tell(post, ThoughtDisplay("log", channel_id=log.id), "hm " * 5_000)
         assert reasons(told) == [("refused", "unknown_channel")]
         assert twin.texts() == ["the reply"]
 
@@ -119,7 +119,9 @@ async def test_a_log_channel_that_is_gone_hurts_nobody() -> None:
 async def test_a_spoiler_stands_below_the_reply() -> None:
     async with Twin(rules=QUICK) as twin, posting(twin, pacer=unpaced()) as post:
         ann = twin.user("ann").id
-        told = await tell(post, Thoughts("spoiler"), f"<@{ann}> || @everyone \\", "second " * 500)
+        told = await tell(
+            post, ThoughtDisplay("spoiler"), f"<@{ann}> || @everyone \\", "second " * 500
+        )
         assert all(one.delivered for one in told)
         reply, *hidden = twin.texts()
         assert reply == "the reply"
@@ -130,7 +132,7 @@ async def test_a_spoiler_stands_below_the_reply() -> None:
 
 async def test_a_thread_holds_the_thoughts() -> None:
     async with Twin() as twin, posting(twin) as post:
-        told = await tell(post, Thoughts("thread"), "first", "second")
+        told = await tell(post, ThoughtDisplay("thread"), "first", "second")
         assert [one.delivered for one in told] == [True]
         thread = twin.world.channels[told[0].channel_id]
         assert (thread.is_thread, thread.name) == (True, "Thoughts")
@@ -141,11 +143,11 @@ async def test_a_thread_holds_the_thoughts() -> None:
 async def test_where_no_thread_may_be_there_is_none() -> None:
     async with Twin() as twin, posting(twin) as post:
         twin.deny("general", Permission.CREATE_PUBLIC_THREADS)
-        assert reasons(await tell(post, Thoughts("thread"), "hm")) == [
+        assert reasons(await tell(post, ThoughtDisplay("thread"), "hm")) == [
             ("not_sent", "no_permission")
         ]
         twin.thread("talk", "other")
-        told = await tell(post, Thoughts("thread"), "hm", channel="talk")
+        told = await tell(post, ThoughtDisplay("thread"), "hm", channel="talk")
         assert reasons(told) == [("not_sent", "wrong_kind_of_channel")]
         assert twin.texts("talk") == ["the reply"]
 
@@ -157,7 +159,7 @@ async def test_a_thread_that_takes_for_ever_does_not_hold_up_the_reply() -> None
         result = StreamResult(status="completed", thought_log=("hm",), receipts=(said,))
         async with asyncio.timeout(5):
             told = await tell_thoughts(
-                Thoughts("thread"),
+                ThoughtDisplay("thread"),
                 result,
                 lanes=post.lanes,
                 sender_for=lambda channel_id: BotSender(post.rest, channel_id),

@@ -10,14 +10,14 @@ import pytest
 
 from delivering import persona, posting, reasons, unpaced
 from interacting import Clock, asked
-from minamo.shell.delivery.edit_in_place import Pages
-from minamo.shell.delivery.interfaces import Button, Manner
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.edit_in_place import PageSet
+from minamo.shell.delivery.interfaces import Button, SendOptions
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.twin import EDIT, Rules, Twin
 from minamo.twin.world import Message
 
 pytestmark = pytest.mark.anyio
-STOP = Manner(button=Button("stop:1", "Stop"))
+STOP = SendOptions(button=Button("stop:1", "Stop"))
 
 
 def buttons(message: Message) -> list[Any]:
@@ -31,7 +31,7 @@ async def until(true: Callable[[], Any]) -> None:
             await asyncio.sleep(0.005)
 
 
-def say(one: Dispatch, *texts: str) -> None:
+def say(one: StreamQueue, *texts: str) -> None:
     for text in texts:
         one._source.put(text)
     one.deliver()
@@ -135,7 +135,7 @@ async def test_under_a_message_that_grows(fresh: bool) -> None:
         Twin(rules=Rules(rate_limits=False)) as twin,
         posting(twin, pacer=unpaced()) as post,
     ):
-        sender, pages = post.sender(), Pages(fresh=fresh)
+        sender, pages = post.sender(), PageSet(fresh=fresh)
         one = post.lanes.open(
             sender.place, sender, pages, stream_id="s", heard=pages.heard, manner=STOP
         )

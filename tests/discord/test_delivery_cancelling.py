@@ -13,13 +13,13 @@ from awaits import cancelled_at
 from delivering import Post, persona, posting
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.delivery.interfaces import Embed, Texts
+from minamo.shell.delivery.interfaces import Embed, TextQueue
 from minamo.shell.delivery.interfaces import Post as Message
-from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.notices.localization import Wording
 from minamo.shell.notices.notices import send_notice
-from minamo.shell.notices.thoughts import Thoughts, tell_thoughts
+from minamo.shell.notices.thoughts import ThoughtDisplay, tell_thoughts
 from minamo.shell.options import StreamContext
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.twin import CREATE, Limit, Rules, Twin
@@ -33,7 +33,7 @@ KS_MAX = 60
 
 
 def fast() -> Pacer:
-    return Pacer({**PACES, "create": (Pace(100, 0.001),)})
+    return Pacer({**PACES, "create": (RateLimit(100, 0.001),)})
 
 
 async def test_the_counting_is_right() -> None:
@@ -73,7 +73,7 @@ def bare_call(post: Post) -> Coroutine[Any, Any, Any]:
 
 def reply(post: Post) -> Coroutine[Any, Any, Any]:
     async def story() -> None:
-        source, sender = Texts(), post.sender()
+        source, sender = TextQueue(), post.sender()
         name = f"reply {len(post.twin.journal.requests(CREATE))}"
         async with post.lanes.open(sender.place, sender, source, stream_id=name) as one:
             for _ in range(2):
@@ -97,7 +97,7 @@ def notice(post: Post) -> Coroutine[Any, Any, Any]:
 
 def thoughts(post: Post) -> Coroutine[Any, Any, Any]:
     return tell_thoughts(
-        Thoughts("spoiler"),
+        ThoughtDisplay("spoiler"),
         StreamResult(status="completed", thought_log=("hm",)),
         lanes=post.lanes,
         sender_for=lambda channel_id: BotSender(post.rest, channel_id),
@@ -155,7 +155,7 @@ async def test_p14_a_caller_cancelled_at_any_await_hurts_nobody(
 async def test_p14_a_caller_of_a_persona_is_no_different() -> None:
     tasks = asyncio.all_tasks()
     rules = evolve(Rules(), limits={**Rules().limits, "webhook": Limit(1, _PER_S)})
-    pacer = Pacer({**PACES, "webhook": (Pace(100, 0.001),)})
+    pacer = Pacer({**PACES, "webhook": (RateLimit(100, 0.001),)})
     async with (
         Twin(rules=rules) as twin,
         posting(twin, pacer=pacer) as post,

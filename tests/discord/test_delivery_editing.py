@@ -10,7 +10,7 @@ import pytest
 
 from delivering import posting
 from minamo.core.fitting.fit import fit
-from minamo.shell.delivery.edit_in_place import Pages
+from minamo.shell.delivery.edit_in_place import PageSet
 from minamo.twin import CREATE, EDIT, Twin
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ async def grow(updates: int, seconds: float, length: int) -> str:
     async with Twin() as twin:
         twin.faults.latency_s = 0.05
         async with posting(twin) as post:
-            sender, pages = post.sender(), Pages()
+            sender, pages = post.sender(), PageSet()
             one = post.lanes.open(sender.place, sender, pages, stream_id="s", heard=pages.heard)
             began = time.perf_counter()
             for n in range(1, updates + 1):
@@ -53,7 +53,7 @@ async def test_400_updates_in_8_s_are_at_most_14_edits(figure: Callable[[str], N
 
 async def test_a_message_that_somebody_deleted_is_not_written_again() -> None:
     async with Twin() as twin, posting(twin) as post:
-        sender, pages = post.sender(), Pages()
+        sender, pages = post.sender(), PageSet()
         one = post.lanes.open(sender.place, sender, pages, stream_id="s", heard=pages.heard)
         pages.show("one")
         one.deliver()

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from delivering import Post, posting, reasons, unpaced
-from minamo.shell.delivery.edit_in_place import Pages
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.edit_in_place import PageSet
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.twin import CREATE, DELETE, EDIT, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio
@@ -17,10 +17,10 @@ LONG = "\n".join(f"Line {n} of a long reply." for n in range(200))
 
 
 @asynccontextmanager
-async def grown(*texts: str) -> AsyncIterator[tuple[Twin, Post, Dispatch, Pages]]:
+async def grown(*texts: str) -> AsyncIterator[tuple[Twin, Post, StreamQueue, PageSet]]:
     rules = Rules(rate_limits=False)
     async with Twin(rules=rules) as twin, posting(twin, pacer=unpaced()) as post:
-        sender, pages = post.sender(), Pages(fresh=True)
+        sender, pages = post.sender(), PageSet(fresh=True)
         one = post.lanes.open(sender.place, sender, pages, stream_id="s", heard=pages.heard)
         for text in texts:
             pages.show(text)

@@ -7,7 +7,7 @@ import pytest
 
 from delivering import posting, reasons, unpaced
 from interacting import Clock, asked
-from minamo.shell.delivery.edit_in_place import Pages
+from minamo.shell.delivery.edit_in_place import PageSet
 from minamo.shell.discord import interaction as interacting
 from minamo.twin import CALLBACK, CREATE, EXECUTE, TYPING, Rules, Twin
 from minamo.twin.world import EPHEMERAL
@@ -218,7 +218,7 @@ async def test_an_answer_grows_in_place() -> None:
         posting(twin, pacer=unpaced()) as post,
         asked(post) as (used, sender),
     ):
-        pages = Pages()
+        pages = PageSet()
         one = post.lanes.open(sender.bot.place, sender, pages, stream_id="s", heard=pages.heard)
         whole = "word " * 900
         for size in (10, 1500, 3000, len(whole)):

@@ -12,12 +12,12 @@ from attrs import evolve
 
 from delivering import Post, posting, unpaced
 from minamo.core.actions import Effect
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
-from minamo.shell.delivery.interfaces import CLOSED, Lost
+from minamo.shell.delivery.interfaces import CLOSED, Unknown
 from minamo.shell.delivery.interfaces import Post as Message
-from minamo.shell.delivery.pacing import PACES, Pace, Pacer
+from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.bot import BotSender
 from minamo.twin import CREATE, Limit, Rules, Twin
@@ -95,7 +95,7 @@ async def drive(post: Post, stream: Stream, chunks: list[str]) -> list[Receipt]:
     async with post.lanes.open(sender.place, sender, source, stream_id="s", **options) as one:
         for chunk in chunks:
             await one.room()
-            stream.chunk(Text(chunk))
+            stream.chunk(TextChunk(chunk))
             if Effect.DELIVER in stream.take_effects():
                 one.deliver()
         stream.end()
@@ -130,7 +130,7 @@ async def test_a_trickle_of_segments_is_sent_one_by_one() -> None:
         sender = post.sender()
         one = post.lanes.open(sender.place, sender, source, stream_id="s")
         for n, text in enumerate(SEGMENTS[:4]):
-            stream.chunk(Text(text + "And"))
+            stream.chunk(TextChunk(text + "And"))
             one.deliver()
             await twin.journal.until(lambda n=n: len(twin.texts()) >= n)
             await one.answered()
@@ -163,7 +163,7 @@ def tight() -> Rules:
 
 async def test_p14_a_caller_cancelled_anywhere_while_hikari_waits_hurts_nobody() -> None:
     async with Twin(rules=tight()) as twin:
-        fast = Pacer({**PACES, "create": (Pace(100, 0.01),)})
+        fast = Pacer({**PACES, "create": (RateLimit(100, 0.01),)})
         async with posting(twin, pacer=fast) as post:
             for step in range(10):
                 one = asyncio.create_task(post.send(f"{step} a", f"{step} b", f"{step} c"))
@@ -212,7 +212,7 @@ async def test_a_client_closed_around_a_waiting_call_is_an_answer() -> None:
         await asyncio.sleep(0.05)
         await app.close()
         async with asyncio.timeout(5):
-            assert await waiting == Lost("closed")
+            assert await waiting == Unknown("closed")
             await client.close()
             assert await sender.create(Message(channel_id=place, text="no")) == CLOSED
 

@@ -6,7 +6,7 @@ import pytest
 
 from delivering import ada, posting, reasons
 from minamo.errors import BadSetting
-from minamo.shell.delivery.interfaces import Manner
+from minamo.shell.delivery.interfaces import SendOptions
 from minamo.shell.delivery.persona import ReplyNotice
 from minamo.twin import CREATE, EXECUTE, Permission, Rules, Twin
 
@@ -18,7 +18,7 @@ async def test_p20_a_reply_is_announced_once_and_rings_for_nobody() -> None:
         question = await twin.say("Who are you?")
         notice = ReplyNotice(guild_id=twin.guild.id, author_id=twin.user().id)
         async with ada(post, notice=notice) as sender:
-            how = Manner(reply_to=question.id)
+            how = SendOptions(reply_to=question.id)
             receipts = await post.send("I am Ada.", "And you?", sender=sender, manner=how)
         above, first, second = twin.messages()[1:]
         link = f"https://discord.com/channels/{twin.guild.id}/{twin.channel().id}/{question.id}"
@@ -47,7 +47,9 @@ async def test_without_its_notice_the_reply_comes_all_the_same(fault: str) -> No
         else:
             twin.faults.html(on=EXECUTE)
         async with ada(post, notice=ReplyNotice()) as sender:
-            receipts = await post.send("Ada.", sender=sender, manner=Manner(reply_to=question.id))
+            receipts = await post.send(
+                "Ada.", sender=sender, manner=SendOptions(reply_to=question.id)
+            )
         assert reasons(receipts) == [("delivered", "")]
         assert twin.texts() == ["Ada."]
 
@@ -57,7 +59,7 @@ async def test_the_bot_itself_replies_without_a_notice() -> None:
         question = await twin.say("Who are you?")
         twin.deny("general", Permission.MANAGE_WEBHOOKS)
         async with ada(post, notice=ReplyNotice()) as sender:
-            await post.send("A bot.", sender=sender, manner=Manner(reply_to=question.id))
+            await post.send("A bot.", sender=sender, manner=SendOptions(reply_to=question.id))
         assert twin.texts() == ["A bot."]
         assert twin.messages()[-1].reply_to == question.id
         assert twin.journal.requests(CREATE)[-1].body["enforce_nonce"] is True
@@ -67,7 +69,7 @@ async def test_a_notice_above_nothing_is_taken_back() -> None:
     async with Twin(rules=Rules()) as twin, posting(twin) as post:
         question = await twin.say("Who are you?")
         async with ada(post, notice=ReplyNotice()) as sender:
-            receipts = await post.send(" ", sender=sender, manner=Manner(reply_to=question.id))
+            receipts = await post.send(" ", sender=sender, manner=SendOptions(reply_to=question.id))
         assert reasons(receipts) == [("refused", "empty_message")]
         assert twin.texts() == []
 

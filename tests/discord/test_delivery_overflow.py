@@ -9,10 +9,10 @@ import pytest
 from delivering import Post, persona, posting, reasons, unpaced
 from interacting import asked
 from minamo.errors import BadSetting
-from minamo.shell.delivery.edit_in_place import Pages
-from minamo.shell.delivery.interfaces import Manner
+from minamo.shell.delivery.edit_in_place import PageSet
+from minamo.shell.delivery.interfaces import SendOptions
 from minamo.shell.delivery.overflow import Overflow
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.twin import CREATE, Permission, Rules, Twin
 from senders import outbox, segment
 
@@ -23,18 +23,20 @@ PARAGRAPHS = [f"Paragraph {n}: " + "words and more words. " * 30 for n in range(
 SEGMENTS = [f"{one}\n\n" for one in PARAGRAPHS]
 
 
-def manner(to: Any, after: int = 2, **more: Any) -> Manner:
-    return Manner(overflow=Overflow(after, to, **more))
+def manner(to: Any, after: int = 2, **more: Any) -> SendOptions:
+    return SendOptions(overflow=Overflow(after, to, **more))
 
 
-def opened(post: Post, how: Manner, sender: Any = None, **settings: Any) -> tuple[Dispatch, Any]:
+def opened(
+    post: Post, how: SendOptions, sender: Any = None, **settings: Any
+) -> tuple[StreamQueue, Any]:
     source = outbox(**settings)
     sender = sender or post.sender()
     place = post.twin.channel().id
     return post.lanes.open(place, sender, source, stream_id="s", manner=how), source
 
 
-async def stream(one: Dispatch, source: Any, texts: list[str], *, wait: bool = True) -> Any:
+async def stream(one: StreamQueue, source: Any, texts: list[str], *, wait: bool = True) -> Any:
     """Segments as they come: each is answered before the next, or all come at once."""
     for text in texts:
         source.put(segment(text))
@@ -262,4 +264,4 @@ async def test_what_cannot_be_meant_is_refused() -> None:
     async with Twin() as twin, posting(twin) as post:
         sender = post.sender()
         with pytest.raises(BadSetting, match="edited in place"):
-            post.lanes.open(sender.place, sender, Pages(), stream_id="s", manner=manner("file"))
+            post.lanes.open(sender.place, sender, PageSet(), stream_id="s", manner=manner("file"))

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from delivering import Manner, Post, persona, posting
-from minamo.shell.delivery.interfaces import Embed, Texts
+from delivering import Post, SendOptions, persona, posting
+from minamo.shell.delivery.interfaces import Embed, TextQueue
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.bot import BotSender
 from minamo.twin import CREATE, Channel, Permission, Rules, Twin
@@ -45,7 +45,7 @@ async def say(post: Post, place: Channel, text: str = "hello", **options: Any) -
         "stream_id": f"{place.id} {text} {len(post.twin.journal.requests(CREATE))}",
         **options,
     }
-    async with post.lanes.open(place.id, sender, Texts([text]), **options) as one:
+    async with post.lanes.open(place.id, sender, TextQueue([text]), **options) as one:
         one.deliver()
         (receipt,) = await one.finish()
     return receipt
@@ -64,7 +64,7 @@ async def no_permission(post: Post) -> str:
 
 async def no_embeds(post: Post) -> str:
     post.twin.deny("general", Permission.EMBED_LINKS)
-    notice = Manner(embed=Embed(title="Trouble"))
+    notice = SendOptions(embed=Embed(title="Trouble"))
     receipt = await say(post, post.twin.channel(), "", manner=notice)
     assert told(receipt) == ("refused", "no_permission")
     return "general"
@@ -150,7 +150,7 @@ async def closed_direct_messages(post: Post) -> str:
 async def reply_without_history(post: Post) -> str:
     asked = await post.twin.say("hm?")
     post.twin.deny("general", Permission.READ_MESSAGE_HISTORY)
-    receipt = await say(post, post.twin.channel(), manner=Manner(reply_to=asked.id))
+    receipt = await say(post, post.twin.channel(), manner=SendOptions(reply_to=asked.id))
     assert told(receipt) == ("refused", "no_history_to_reply")
     return "general"
 

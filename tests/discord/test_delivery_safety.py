@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from delivering import Manner, persona, posting, reasons, unpaced
+from delivering import SendOptions, persona, posting, reasons, unpaced
 from dice import FIRST, dice, seeds
-from minamo.shell.delivery.interfaces import SUPPRESS_EMBEDS, Embed, Ping, Took
+from minamo.shell.delivery.interfaces import SUPPRESS_EMBEDS, Accepted, AllowedMentions, Embed
 from minamo.shell.delivery.interfaces import Post as Message
 from minamo.twin import CREATE, EDIT, EXECUTE, Permission, Rules, Twin
 
@@ -41,7 +41,7 @@ async def ring_nobody(numbers: range) -> None:
             for receipt, text in zip(receipts[:half:10], sent[half:], strict=False):
                 assert receipt.message_id is not None
                 changed = Message(channel_id=place, text=text)
-                assert await bot.edit(changed, receipt.message_id) == Took(receipt.message_id)
+                assert await bot.edit(changed, receipt.message_id) == Accepted(receipt.message_id)
         assert twin.journal.count(CREATE) + twin.journal.count(EXECUTE) == texts
         assert len(twin.messages()) == texts
         for name in (CREATE, EXECUTE, EDIT):
@@ -80,13 +80,15 @@ async def test_p20_10_000_hostile_texts_ring_nobody(
 async def test_p20_who_is_named_is_rung_and_nobody_else() -> None:
     async with Twin() as twin, posting(twin) as post:
         ann, bob = twin.user("ann"), twin.user("bob")
-        manner = Manner(ping=Ping(users=(ann.id,)))
+        manner = SendOptions(ping=AllowedMentions(users=(ann.id,)))
         await post.send(f"<@{ann.id}> <@{bob.id}> @everyone", manner=manner)
         assert twin.messages()[-1].pinged == [ann.id]
         asked = await twin.say("hm?", user="bob")
-        await post.send("so", manner=Manner(reply_to=asked.id))
+        await post.send("so", manner=SendOptions(reply_to=asked.id))
         assert (twin.messages()[-1].reply_to, twin.messages()[-1].pinged) == (asked.id, [])
-        await post.send("so", manner=Manner(reply_to=asked.id, ping=Ping(reply=True)))
+        await post.send(
+            "so", manner=SendOptions(reply_to=asked.id, ping=AllowedMentions(reply=True))
+        )
         assert twin.messages()[-1].pinged == [bob.id]
         assert twin.journal.requests(CREATE)[-1].body["allowed_mentions"]["replied_user"] is True
 
@@ -95,15 +97,15 @@ async def test_a_reply_to_a_deleted_message_is_sent_all_the_same() -> None:
     async with Twin() as twin, posting(twin) as post:
         asked = await twin.say("hm?")
         await twin.delete(asked)
-        (receipt,) = await post.send("so", manner=Manner(reply_to=asked.id))
+        (receipt,) = await post.send("so", manner=SendOptions(reply_to=asked.id))
         assert receipt.delivered
 
 
 async def test_flags_and_embeds_go_with_the_message() -> None:
     async with Twin() as twin, posting(twin) as post:
         notice = Embed(title="Trouble", description="It did not work.", colour=0xFF0000)
-        await post.send("", manner=Manner(embed=notice))
-        await post.send("https://example.invalid", manner=Manner(flags=SUPPRESS_EMBEDS))
+        await post.send("", manner=SendOptions(embed=notice))
+        await post.send("https://example.invalid", manner=SendOptions(flags=SUPPRESS_EMBEDS))
         with_embed, without = twin.messages()
         assert (with_embed.content, with_embed.embeds[0]["title"]) == ("", "Trouble")
         assert without.flags & SUPPRESS_EMBEDS

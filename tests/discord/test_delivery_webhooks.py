@@ -20,7 +20,7 @@ from attrs import define, field
 from delivering import ada, posting
 from minamo.shell.client import Client
 from minamo.shell.options import Persona
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import EXECUTE, Twin
 from minamo.twin.world import Webhook, new_token
 
@@ -74,7 +74,7 @@ async def speak(url: str, twin: Twin, **settings: Any) -> Any:
     try:
         async with app.acquire(twin.token, "Bot") as rest, Client(rest) as client:
             place = twin.channel().id
-            return await client.stream(place, Scripted(["Hello."]), persona=Persona("Mira"))
+            return await client.stream(place, ScriptedProvider(["Hello."]), persona=Persona("Mira"))
     finally:
         await app.close()
 
@@ -194,7 +194,7 @@ async def test_the_application_is_asked_for_once(twin: Twin) -> None:
     async with app.acquire(twin.token, "Bot") as rest, Client(rest) as client:
         for _ in range(3):
             place = twin.channel().id
-            await client.stream(place, Scripted(["Hello."]), persona=Persona("Mira"))
+            await client.stream(place, ScriptedProvider(["Hello."]), persona=Persona("Mira"))
     await app.close()
     assert twin.journal.count(APPLICATION) == 1
     assert twin.journal.count(CREATE_WEBHOOK) == 1

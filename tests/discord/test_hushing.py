@@ -38,8 +38,8 @@ SECRET = "aVeryLongTokenThatNobodyMaySee_-.="
 def test_p21_tokens_are_taken_out_and_nothing_else(
     logger: str, said: str, hushed: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hushing.hush()
-    hushing.hush()
+    hushing.redact_hikari_logs()
+    hushing.redact_hikari_logs()
     caplog.set_level(1)
     logging.getLogger(logger).log(5, "%s", said)
     assert caplog.messages == [hushed]
@@ -63,7 +63,7 @@ async def use_everything_with_a_token(twin: Twin, bot: hikari.GatewayBot) -> Non
 async def test_p21_the_real_hikari_tells_no_token(
     twin: Twin, bot: hikari.GatewayBot, is_hushed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hushing.hush()
+    hushing.redact_hikari_logs()
     if not is_hushed:  # as it would be without: the test can fail
         for name in hushing._LOGGERS:
             monkeypatch.setattr(logging.getLogger(name), "filters", [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.wire.limits import WireLimits
 
@@ -38,14 +38,14 @@ def check(data: bytes) -> None:
 
     assert chunks == read(adapter, [stream[:place], stream[place:]])
     *before, last = chunks
-    assert isinstance(last, Done | Error)
-    assert not any(isinstance(chunk, Done | Error) for chunk in before)
+    assert isinstance(last, DoneChunk | ErrorChunk)
+    assert not any(isinstance(chunk, DoneChunk | ErrorChunk) for chunk in before)
     calls = [chunk for chunk in before if isinstance(chunk, FunctionCall)]
     assert calls == [chunk for chunk in before[-1:] if isinstance(chunk, FunctionCall)]
     for call in (call for chunk in calls for call in chunk.calls):
         assert call.name
         assert isinstance(call.arguments, dict)
-    assert all(isinstance(chunk.content, str) for chunk in before if isinstance(chunk, Text))
+    assert all(isinstance(chunk.content, str) for chunk in before if isinstance(chunk, TextChunk))
 
 
 if __name__ == "__main__":

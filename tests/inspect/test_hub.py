@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.stream import Stream
 from minamo.inspect import hub as hubs
 from minamo.inspect.feed import CHANNELS_MAX, MESSAGES_MAX, Author, Feed, Message
@@ -35,17 +35,17 @@ def test_a_page_is_told_everything_and_then_what_is_new():
     recorder = hub.open_stream(1, Stream())
     woken: list[int] = []
     page = hub.join(lambda: woken.append(1))
-    recorder.happened(50.5, "chunk", Text("Hi"))
+    recorder.happened(50.5, "chunk", TextChunk("Hi"))
     assert woken == []  # what it is told first includes it
     (hello,) = page.take()
     assert hello["kind"] == "hello"
     assert [one["latest"][0]["text"] for one in hello["streams"]] == ["Hi"]
     assert page.take() == []
-    recorder.happened(50.6, "chunk", Text(" there"))
+    recorder.happened(50.6, "chunk", TextChunk(" there"))
     assert woken == [1]
     assert [one["text"] for one in page.take()] == [" there"]
     hub.leave(page)
-    recorder.happened(50.7, "chunk", Text("!"))
+    recorder.happened(50.7, "chunk", TextChunk("!"))
     assert page.take() == []
 
 

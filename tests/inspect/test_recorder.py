@@ -9,13 +9,13 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.chunks import Done, Error, Text
+from minamo.core.chunks import DoneChunk, ErrorChunk, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.core.trace import read_trace
 from minamo.inspect import recorder as recording
 from minamo.inspect import recorder as trace_writer
-from minamo.inspect.explain import Books, fates
+from minamo.inspect.explain import AuditSnapshot, fates
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.replay import replay
 from minamo.testing.strategies import texts
@@ -60,8 +60,8 @@ class Told:
         self.recorder.happened(self.now, event, payload)
 
     def chunk(self, content, after=0.1):
-        self.happen("chunk", Text(content), after)
-        self.stream.chunk(Text(content))
+        self.happen("chunk", TextChunk(content), after)
+        self.stream.chunk(TextChunk(content))
 
     def end(self):
         self.happen("end")
@@ -120,10 +120,10 @@ def test_the_lane_is_what_has_no_receipt():
     told = Told()
     told.stream.actions.idle_lane = None
     told.chunk("One.\n\nTwo.\n\nThree")
-    told.happen("chunk", Text(""))
+    told.happen("chunk", TextChunk(""))
     assert told.recorder.lane == {"held": 12, "waiting": 12}
     told.stream.actions.outbox.take(1)
-    told.happen("chunk", Text(""))
+    told.happen("chunk", TextChunk(""))
     assert told.recorder.lane == {"held": 10, "waiting": 6}
     told.happen("receipt", Receipt(index=0))
     assert told.recorder.lane == {"held": 6, "waiting": 6}
@@ -152,7 +152,7 @@ def test_it_remembers_only_so_much(monkeypatch):
     assert len(told.recorder.trace().splitlines()) == 11
     assert told.recorder.summary()["cut"] == 51
     assert len(told.recorder.latest) <= 20
-    books = Books.of(told.recorder.tracks)
+    books = AuditSnapshot.of(told.recorder.tracks)
     assert len(books.text) == 50
     assert fates(books)[-1].end == 50
 
@@ -160,9 +160,9 @@ def test_it_remembers_only_so_much(monkeypatch):
 def test_other_words_and_chunks():
     told = Told()
     told.happen("silent", "inactivity")
-    told.happen("chunk", Error("rate_limit", "slow down"))
-    told.happen("chunk", Done("stop"))
-    told.happen("chunk", Text("", ("a thought",)))
+    told.happen("chunk", ErrorChunk("rate_limit", "slow down"))
+    told.happen("chunk", DoneChunk("stop"))
+    told.happen("chunk", TextChunk("", ("a thought",)))
     assert [one.get("text") for one in told.events[:1]] == ["inactivity"]
     assert [(one["type"], one["text"]) for one in told.events if one.get("event") == "chunk"] == [
         ("error", "slow down"),

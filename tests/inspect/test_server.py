@@ -12,7 +12,7 @@ import threading
 import aiohttp
 import pytest
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.stream import Stream
 from minamo.errors import BadSetting
 from minamo.inspect import routes as site
@@ -353,8 +353,8 @@ async def test_a_stream_can_be_looked_at(visitor, hub):
     stream = Stream()
     recorder = hub.open_stream(1, stream)
     for content in ("<think>a</think>", "Hello"):
-        recorder.happened(hub.clock(), "chunk", Text(content))
-        stream.chunk(Text(content))
+        recorder.happened(hub.clock(), "chunk", TextChunk(content))
+        stream.chunk(TextChunk(content))
     books = json.loads((await visitor.get("/api/streams/1/why"))[2])
     assert books["text"] == "<think>a</think>Hello"
     assert [one[4] for one in books["fates"]] == ["suppressed", "thought", "suppressed", "held"]

@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.trace import Moment, Trace, read_trace
 from minamo.inspect.replay import MOVES_MAX, replay, step_through
@@ -16,7 +16,7 @@ from minamo.testing.strategies import texts
 
 
 def trace_of(chunks, ending="end"):
-    moments = [Moment(n * 0.1, "chunk", chunk=Text(chunk)) for n, chunk in enumerate(chunks)]
+    moments = [Moment(n * 0.1, "chunk", chunk=TextChunk(chunk)) for n, chunk in enumerate(chunks)]
     if ending:
         moments.append(Moment(len(chunks) * 0.1, ending))
     return Trace(StreamConfig(humanize=False), tuple(moments))

@@ -7,27 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from books import run, shown
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.core.trace import Moment, Trace
-from minamo.inspect.explain import HIDDEN, Books, Fate, fates, messages
+from minamo.inspect.explain import HIDDEN, AuditSnapshot, CharacterFate, fates, messages
 from minamo.inspect.replay import step_through
 from minamo.inspect.tracks import Tracks
 from minamo.testing.strategies import markdown_texts, texts
 
 
-def look(chunks: list[str], ending: str = "end", **settings: object) -> tuple[Books, list[Fate]]:
+def look(
+    chunks: list[str], ending: str = "end", **settings: object
+) -> tuple[AuditSnapshot, list[CharacterFate]]:
     config = StreamConfig(**{"humanize": False, **settings})  # type: ignore[arg-type]
-    moments = [Moment(0.0, "chunk", chunk=Text(chunk)) for chunk in chunks]
+    moments = [Moment(0.0, "chunk", chunk=TextChunk(chunk)) for chunk in chunks]
     if ending:
         moments.append(Moment(0.0, ending))
     _, _, tracks = step_through(Trace(config, tuple(moments)))
-    books = Books.of(tracks)
+    books = AuditSnapshot.of(tracks)
     return books, fates(books)
 
 
-def fate_of(text: str, found: str, **settings: object) -> Fate:
+def fate_of(text: str, found: str, **settings: object) -> CharacterFate:
     """The fate of the first character of *found*."""
     at = text.index(found)
     return next(one for one in look([text], **settings)[1] if one.start <= at < one.end)
@@ -120,10 +122,10 @@ def test_while_it_runs_the_rest_is_held():
     stream = Stream(StreamConfig())
     tracks = Tracks.of(stream)
     for content in ("A paragraph.\n\nAnd the begin", "ning of <th"):
-        tracks.heard(Text(content))
-        stream.chunk(Text(content))
+        tracks.heard(TextChunk(content))
+        stream.chunk(TextChunk(content))
     stream.actions.outbox.take()
-    found = [(f.place.kind, f.state) for f in fates(Books.of(tracks))]
+    found = [(f.place.kind, f.state) for f in fates(AuditSnapshot.of(tracks))]
     assert found[0] == ("message", "opening")  # the first text is what opens
     assert found[-2:] == [("held", "streaming"), ("held", "")]
 
@@ -137,14 +139,14 @@ def test_a_half_character_is_counted_as_the_stream_counts_it():
 def test_a_message_that_was_lost_is_not_shown():
     stream = Stream(StreamConfig())
     tracks = Tracks.of(stream)
-    tracks.heard(Text("gone\n\n"))
-    stream.chunk(Text("gone\n\n"))
+    tracks.heard(TextChunk("gone\n\n"))
+    stream.chunk(TextChunk("gone\n\n"))
     stream.end()
     assert [one.text for one in stream.actions.outbox.take()] == ["gone"]
     stream.missed(0, "undelivered")
     stream.delivery_lost()
     stream.flushed()
-    places = [one.place for one in fates(Books.of(tracks))]
+    places = [one.place for one in fates(AuditSnapshot.of(tracks))]
     assert ("suppressed", "undelivered") in [(one.kind, one.reason) for one in places]
     assert not [one for one in places if one.kind == "message"]
 
@@ -153,14 +155,14 @@ def test_a_message_that_came_back_is_followed_to_where_it_went_then():
     stream = Stream(StreamConfig(degree=2))
     tracks = Tracks.of(stream)
     for content in ("one\n", "two\n", "three\n"):
-        tracks.heard(Text(content))
-        stream.chunk(Text(content))
+        tracks.heard(TextChunk(content))
+        stream.chunk(TextChunk(content))
     outbox = stream.actions.outbox
     assert [one.text for one in outbox.take(1)] == ["one"]
     assert outbox.take_rest()
     outbox.put_rest_back()
     said = [one.text for one in outbox.take()]
-    books = Books.of(tracks)
+    books = AuditSnapshot.of(tracks)
     assert len(messages(books.batches)) == 1 + len(said)
     shown = [
         (f.place.index, books.text[f.start : f.end])

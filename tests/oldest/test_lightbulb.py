@@ -6,11 +6,11 @@ import hikari
 import lightbulb
 import pytest
 
-from minamo.core.chunks import Error
+from minamo.core.chunks import ErrorChunk
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
-from minamo.shell.notices.thoughts import Thoughts
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.notices.thoughts import ThoughtDisplay
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, Twin
 from rigging import make_bot, until
 
@@ -39,7 +39,9 @@ async def test_a_command_is_answered() -> None:
 
             @lightbulb.invoke
             async def invoke(self, ctx: lightbulb.Context, minamo: Client) -> None:
-                results.append(await minamo.stream(ctx, Scripted(["One.\n\n", "Two: ", self.q])))
+                results.append(
+                    await minamo.stream(ctx, ScriptedProvider(["One.\n\n", "Two: ", self.q]))
+                )
 
         await bot.start(check_for_updates=False)
         await until(lambda: bool(twin.world.commands))
@@ -66,8 +68,10 @@ async def test_what_was_deferred_privately_stays_private(asked: bool) -> None:
             async def invoke(self, ctx: lightbulb.Context) -> None:
                 if not asked:
                     await ctx.defer(ephemeral=True)
-                said = Scripted(["<think>Hm.</think>One.\n\n", "Two.", Error("api_error", "down")])
-                how = {"ephemeral": asked, "thoughts": Thoughts("spoiler")}
+                said = ScriptedProvider(
+                    ["<think>Hm.</think>One.\n\n", "Two.", ErrorChunk("api_error", "down")]
+                )
+                how = {"ephemeral": asked, "thoughts": ThoughtDisplay("spoiler")}
                 results.append(await client.stream(ctx, said, **how))  # type: ignore[arg-type]
 
         await bot.start(check_for_updates=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from dice import FIRST, dice
-from minamo.core.lexing.lexer import Markers
+from minamo.core.lexing.lexer import Lexer
 from minamo.core.lexing.segmenter import Buffer
 from minamo.core.stream import LIVE
 from slowness import LIMIT_S, WAYS, search, told
@@ -23,7 +23,7 @@ from slowness import LIMIT_S, WAYS, search, told
 )
 def test_p06_what_is_held_is_bounded(atom: str) -> None:
     text = atom * (100_000 // len(atom))
-    lexer, buffer = Markers(), Buffer(1, 1_000, 15_000, 1_950)
+    lexer, buffer = Lexer(), Buffer(1, 1_000, 15_000, 1_950)
     live = LIVE["streaming"]
     lexer.add(text[:1_000])
     tracemalloc.start()
@@ -47,7 +47,7 @@ RUNS = [1, 2, 3, 64, 65, 130, 999, 1_000, 1_001]
 
 def flood(rng: random.Random, length: int) -> tuple[int, int]:
     """How much was said, and by how much what is held was ever larger than at the start."""
-    lexer, buffer = Markers(), Buffer(1, 1_000, 15_000, 1_950)
+    lexer, buffer = Lexer(), Buffer(1, 1_000, 15_000, 1_950)
     size, base = 0, 0
     tracemalloc.start()
     try:
@@ -77,7 +77,7 @@ def test_p06_an_endless_stream_takes_no_more_room(figure: Callable[[str], None])
 def cost(text: str) -> float:
     begin = time.process_time()
     for _ in range(max(1, 40_000 // len(text))):
-        lexer, buffer = Markers(), Buffer(1, 1_000, 15_000, 1_950)
+        lexer, buffer = Lexer(), Buffer(1, 1_000, 15_000, 1_950)
         for at in range(0, len(text), 4):
             lexer.add(text[at : at + 4])
             while (token := lexer.next(LIVE["streaming"])) is not None:

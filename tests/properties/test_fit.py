@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from minamo.core.accounting.spans import covers
 from minamo.core.fitting.compose import compose
 from minamo.core.fitting.cut_points import Layout, lay_out
-from minamo.core.fitting.fit import NOTHING, Carry, Fitted, fit
+from minamo.core.fitting.fit import NOTHING, Fitted, OpenFormatting, fit
 from minamo.core.fitting.split import cuts
 from minamo.testing.strategies import ATOMS, markdown_texts, texts
 
@@ -110,7 +110,7 @@ def fewest(layout: Layout) -> int:
 @given(text=markdown_texts(5))
 def test_there_is_no_way_with_fewer_messages(text: str) -> None:
     text = text[:700].strip() or "x"
-    draft, found, _ = compose(text, "code", Carry())
+    draft, found, _ = compose(text, "code", OpenFormatting())
     layout = lay_out(draft.text, found, draft.blocks, 100)
     assert len(cuts(layout)) + 1 == fewest(layout)
 

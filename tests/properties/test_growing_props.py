@@ -9,13 +9,13 @@ from attrs import define, field
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.pending import FittedBatch
 from minamo.core.accounting.spans import ADDED, cut
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
-from minamo.shell.delivery.edit_in_place import Change, Growing, Pages
+from minamo.shell.delivery.edit_in_place import EditInPlace, PageEdit, PageSet
 from minamo.shell.delivery.receipts import Receipt
 from minamo.testing.strategies import markdown_texts, texts
 
@@ -42,10 +42,10 @@ replies = st.one_of(markdown_texts(5), texts()).map(lambda text: text[:LENGTH_MA
 class Channel:
     """What a lane would do, and what stands in the channel then."""
 
-    growing: Growing
+    growing: EditInPlace
     stands: dict[int, str] = field(factory=dict)
     _ids: itertools.count[int] = field(factory=lambda: itertools.count(1))
-    _out: Change | None = None
+    _out: PageEdit | None = None
 
     def make_call(self) -> bool:
         """Begin the call that is due, if none is out."""
@@ -79,7 +79,7 @@ class Channel:
                 self.answer()
 
 
-def went(batches: list[Batch]) -> list[int]:
+def went(batches: list[FittedBatch]) -> list[int]:
     """Where each character that was booked as shown stood."""
     found = []
     for batch in batches:
@@ -98,16 +98,16 @@ def grow(
     settings: dict[str, object],
     *,
     last_fails: bool = False,
-) -> tuple[Stream, Channel, list[Batch]]:
+) -> tuple[Stream, Channel, list[FittedBatch]]:
     stream = Stream(StreamConfig(**settings))  # type: ignore[arg-type]
-    batches: list[Batch] = []
+    batches: list[FittedBatch] = []
     stream.actions.outbox.watch = batches.append
     config = stream.actions.config
-    pages = Pages(config.max_message_length, config.tables, most=config.send_message_limit)
-    channel = Channel(Growing(stream, pages))
+    pages = PageSet(config.max_message_length, config.tables, most=config.send_message_limit)
+    channel = Channel(EditInPlace(stream, pages))
     size = len(text) // len(moments) + 1
     for number, moment in enumerate(moments):
-        stream.chunk(Text(text[number * size : (number + 1) * size]))
+        stream.chunk(TextChunk(text[number * size : (number + 1) * size]))
         channel.happen(moment)
     getattr(stream, ending)()
     if stream.actions.withdrawn:

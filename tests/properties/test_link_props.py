@@ -11,7 +11,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import fit
 from minamo.core.stream import Stream
@@ -82,7 +82,7 @@ def test_p25_no_message_has_a_masked_link(
     messages: list[str] = []
     growing: list[str] = []
     for number, at in enumerate(range(0, len(text), size)):
-        stream.chunk(Text(text[at : at + size]))
+        stream.chunk(TextChunk(text[at : at + size]))
         growing += [outbox.look(stream.actions.buffer.pending).text] if number < 40 else []
         if number % 3 == 0 and (most := takes[number % len(takes)]):
             messages += [message.text for message in outbox.take(most)]

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dice import dice, seeds
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 
 FACTS: dict[str, Callable[[Stream], None]] = {
-    "text": lambda s: s.chunk(Text("Hello there.\n\nMore <thi")),
-    "marker": lambda s: s.chunk(Text("nk>x</think>\n```py\n1\n```\n")),
+    "text": lambda s: s.chunk(TextChunk("Hello there.\n\nMore <thi")),
+    "marker": lambda s: s.chunk(TextChunk("nk>x</think>\n```py\n1\n```\n")),
     "call": lambda s: s.chunk(FunctionCall((Call("f"),))),
-    "error": lambda s: s.chunk(Error("api_error")),
-    "done": lambda s: s.chunk(Done("stop")),
+    "error": lambda s: s.chunk(ErrorChunk("api_error")),
+    "done": lambda s: s.chunk(DoneChunk("stop")),
     "end": lambda s: s.end(),
     "stop": lambda s: s.stop("7"),
     "follow_up": lambda s: s.follow_up(),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minamo.core.accounting.outbox import Outbox
-from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.pending import FittedBatch
 from minamo.core.accounting.spans import Ledger
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
@@ -20,7 +20,7 @@ from minamo.testing.strategies import markdown_texts, texts
 WAYS = ("thread", "file", "file refused", "withdrawn")
 
 
-def positions(batches: list[Batch]) -> list[tuple[int, str]]:
+def positions(batches: list[FittedBatch]) -> list[tuple[int, str]]:
     """Each character that went out, with where it stood."""
     found: list[tuple[int, str]] = []
     for batch in batches:
@@ -33,7 +33,7 @@ def positions(batches: list[Batch]) -> list[tuple[int, str]]:
     return found
 
 
-def waiting_outbox(text: str, batches: list[Batch]) -> Outbox:
+def waiting_outbox(text: str, batches: list[FittedBatch]) -> Outbox:
     # What cleaning changes is not what this is about.
     config = StreamConfig(max_message_length=100, humanize=False, clean_off=frozenset(RULES))
     made = Outbox(config, Ledger(), batches.append)
@@ -50,7 +50,7 @@ def waiting_outbox(text: str, batches: list[Batch]) -> Outbox:
     st.sampled_from([1, None]),
 )
 def test_every_character_is_in_one_place(text: str, after: int, way: str, most: int | None) -> None:
-    batches: list[Batch] = []
+    batches: list[FittedBatch] = []
     box = waiting_outbox(text, batches)
     while box.waiting and box.count < after:
         assert len(box.take(most, after - box.count)) <= after

@@ -9,14 +9,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk, find_problem
 from minamo.shell.notices.localization import Languages
 from minamo.shell.notices.notices import notice_for
-from minamo.shell.providers.endpoint import PreparedConversation
+from minamo.shell.providers.endpoint import ChatStream
 from minamo.shell.providers.retry import fallback, retry
-from minamo.testing import listen, virtually
+from minamo.testing import listen, run_with_virtual_clock
 from minamo.wire.frames import Frame
 
 #: Degree 0 keeps the reply in one message, so that what was said can be compared as it is.
@@ -32,18 +32,18 @@ class Odd:
     __repr__ = __str__ = lambda self: (_ for _ in ()).throw(RuntimeError("canary"))  # type: ignore[assignment]
 
 
-class OwnText(Text):
+class OwnText(TextChunk):
     pass
 
 
-class OwnError(Error):
+class OwnError(ErrorChunk):
     pass
 
 
 VALUES: st.SearchStrategy[Any] = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.binary(max_size=4),
     st.sampled_from([10**400, -(10**400), math.nan, math.inf, -1, (), [], {}, "rate_limit", "x" * 999]),
-    st.builds(Odd), st.builds(object), st.sampled_from([Odd, Text, len]),
+    st.builds(Odd), st.builds(object), st.sampled_from([Odd, TextChunk, len]),
     st.lists(st.one_of(st.none(), st.text(max_size=4)), max_size=3),
     st.lists(st.one_of(st.none(), st.text(max_size=4)), max_size=3).map(tuple),
     st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), st.none(), max_size=2),
@@ -52,13 +52,13 @@ CALLS = st.builds(Call, VALUES, VALUES, VALUES, VALUES)
 ALL_CALLS = st.one_of(VALUES, st.lists(st.one_of(CALLS, VALUES), max_size=3).map(tuple))
 USAGES = st.one_of(VALUES, st.builds(Usage, VALUES, VALUES, VALUES, VALUES))
 CHUNKS = st.one_of(
-    st.builds(Text, VALUES, VALUES, overlap=VALUES),
+    st.builds(TextChunk, VALUES, VALUES, overlap=VALUES),
     st.builds(OwnText, VALUES, VALUES),
     st.builds(FunctionCall, ALL_CALLS, VALUES, USAGES, VALUES),
-    st.builds(Error, VALUES, VALUES, VALUES, VALUES, VALUES, VALUES),
+    st.builds(ErrorChunk, VALUES, VALUES, VALUES, VALUES, VALUES, VALUES),
     st.builds(OwnError, VALUES, VALUES, VALUES, VALUES),
-    st.builds(Done, VALUES, USAGES, VALUES, VALUES, VALUES, VALUES),
-    st.sampled_from([Text, FunctionCall, Error, Done]).map(object.__new__),
+    st.builds(DoneChunk, VALUES, USAGES, VALUES, VALUES, VALUES, VALUES),
+    st.sampled_from([TextChunk, FunctionCall, ErrorChunk, DoneChunk]).map(object.__new__),
 )
 YIELDED = st.one_of(VALUES, CHUNKS)
 
@@ -85,7 +85,7 @@ class Adapter:
 
     def __init__(self, said: list[Any]) -> None:
         self.said = said
-        self.errors: list[Error] = []
+        self.errors: list[ErrorChunk] = []
 
     async def start_stream(self, _: Any) -> AsyncIterator[Frame]:
         yield Frame("before")
@@ -98,7 +98,7 @@ class Adapter:
     def on_raw_chunk(self, _: Frame) -> None:
         raise RuntimeError("canary")
 
-    def on_provider_error(self, error: Error) -> None:
+    def on_provider_error(self, error: ErrorChunk) -> None:
         self.errors.append(error)
         raise RuntimeError("canary")
 
@@ -106,10 +106,10 @@ class Adapter:
 @given(YIELDED)
 def test_the_border_lets_only_valid_chunks_through(said: Any) -> None:
     chunk, problem = as_chunk(said)
-    assert type(chunk) in (Text, FunctionCall, Error, Done)
+    assert type(chunk) in (TextChunk, FunctionCall, ErrorChunk, DoneChunk)
     assert find_problem(chunk) == ""
     assert "canary" not in problem + repr(chunk)
-    assert not problem or type(chunk) is Error
+    assert not problem or type(chunk) is ErrorChunk
 
 
 @given(st.lists(YIELDED, max_size=4), st.booleans())
@@ -117,14 +117,14 @@ def test_a_stream_of_anything_never_raises_and_shows_what_came_before(
     said: list[Any], rude: bool
 ) -> None:
     chunks = [as_chunk(each)[0] for each in said]
-    wrong = next((chunk for chunk in chunks if type(chunk) is Error), None)
+    wrong = next((chunk for chunk in chunks if type(chunk) is ErrorChunk), None)
     called = next((chunk for chunk in chunks if type(chunk) is FunctionCall), None)
-    for source in (Source(said, rude=rude), PreparedConversation(Adapter(said), None)):
-        heard = virtually(lambda source=source: listen(source, WHOLE))  # type: ignore[misc]
+    for source in (Source(said, rude=rude), ChatStream(Adapter(said), None)):
+        heard = run_with_virtual_clock(lambda source=source: listen(source, WHOLE))  # type: ignore[misc]
         result = heard.result
         assert "".join(heard.messages).startswith("before")
         if wrong is not None and (called is None or chunks.index(wrong) < chunks.index(called)):
-            assert (result.status, type(result.data)) == ("error", Error)
+            assert (result.status, type(result.data)) == ("error", ErrorChunk)
             assert result.data == wrong or "AttributeError" in result.data.message
             assert notice_for(result, Languages().wording()) is not None
         elif called is not None:
@@ -137,7 +137,7 @@ def test_a_stream_of_anything_never_raises_and_shows_what_came_before(
 @given(YIELDED)
 def test_retries_and_fallbacks_take_anything(said: Any) -> None:
     for source in (retry(Silent(said), backoff_s=0.1), fallback(Silent(said), Source([]))):
-        heard = virtually(lambda source=source: listen(source, WHOLE))  # type: ignore[misc]
+        heard = run_with_virtual_clock(lambda source=source: listen(source, WHOLE))  # type: ignore[misc]
         text = "".join(heard.messages)
         assert text.count("before") <= 1
 
@@ -157,8 +157,8 @@ def test_an_adapter_is_told_of_the_one_error(said: list[Any]) -> None:
     adapter = Adapter(said)
 
     async def read() -> list[Any]:
-        return [chunk async for chunk in PreparedConversation(adapter, None)]
+        return [chunk async for chunk in ChatStream(adapter, None)]
 
-    chunks = virtually(read)
-    errors = [chunk for chunk in chunks if type(chunk) is Error]
+    chunks = run_with_virtual_clock(read)
+    errors = [chunk for chunk in chunks if type(chunk) is ErrorChunk]
     assert adapter.errors == errors == ([chunks[-1]] if errors else [])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from books import audit, fits, run, same
 from dice import dice, seeds
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.trace import Moment, Trace
@@ -192,8 +192,8 @@ def test_p08_same_in_same_out_whatever_the_hash_seed() -> None:
 
 
 def test_a_stop_at_the_time_of_a_chunk_is_taken_first() -> None:
-    chunk = Moment(1.0, "chunk", chunk=Text("b"))
+    chunk = Moment(1.0, "chunk", chunk=TextChunk("b"))
     trace = Trace(
-        StreamConfig(), (Moment(0.0, "chunk", chunk=Text("a")), Moment(1.0, "stop"), chunk)
+        StreamConfig(), (Moment(0.0, "chunk", chunk=TextChunk("a")), Moment(1.0, "stop"), chunk)
     )
     assert replay(trace).messages == ("a",)

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from minamo.cli.main import main
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.trace import SETTINGS, Moment, read_trace, trace_lines
 from minamo.errors import BadTrace
 from minamo.inspect.views import look_at
@@ -181,5 +181,5 @@ def printed(lines: list[str], *, code: int) -> None:
 
 
 def test_what_is_written_down_can_be_read() -> None:
-    moments = [Moment(1e9, "chunk", Text("a")), Moment(1e9, "end")]
+    moments = [Moment(1e9, "chunk", TextChunk("a")), Moment(1e9, "end")]
     assert list(read_trace(list(trace_lines(moments))).moments) == moments

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Chunk, Done, Error, Text
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
-from minamo.shell.providers.endpoint import Adapter, PreparedConversation
+from minamo.shell.providers.endpoint import Adapter, ChatStream
 from minamo.wire.frames import Frame
 from provider_server import saying, serving
 from recordings import KEY, gathered, recording
@@ -141,7 +141,7 @@ class Own:
     def __init__(self, *frames: Any) -> None:
         self.frames = frames
         self.raw: list[Frame] = []
-        self.errors: list[Error] = []
+        self.errors: list[ErrorChunk] = []
         self.closed = False
 
     async def start_stream(self, request: Any) -> AsyncIterator[Frame]:
@@ -156,30 +156,30 @@ class Own:
     def process_chunk(self, frame: Frame) -> list[Chunk]:
         if frame.data == "broken":
             raise KeyError(KEY)
-        return [frame.data] if isinstance(frame.data, Error) else [Text(frame.data)]
+        return [frame.data] if isinstance(frame.data, ErrorChunk) else [TextChunk(frame.data)]
 
     def on_raw_chunk(self, frame: Frame) -> None:
         self.raw.append(frame)
 
-    def on_provider_error(self, error: Error) -> None:
+    def on_provider_error(self, error: ErrorChunk) -> None:
         self.errors.append(error)
 
 
 @pytest.mark.parametrize(
     ("frames", "last"),
     [
-        (["a", "b"], Text("b")),
-        (["a", Error("timeout"), "b"], Error("timeout")),
-        (["a", "broken", "b"], Error("api_error", "the adapter failed (KeyError)")),
-        (["a", OSError(KEY)], Error("api_error", "the adapter failed (OSError)")),
+        (["a", "b"], TextChunk("b")),
+        (["a", ErrorChunk("timeout"), "b"], ErrorChunk("timeout")),
+        (["a", "broken", "b"], ErrorChunk("api_error", "the adapter failed (KeyError)")),
+        (["a", OSError(KEY)], ErrorChunk("api_error", "the adapter failed (OSError)")),
     ],
 )
 async def test_an_adapter_of_ones_own(frames: Any, last: Chunk) -> None:
     own = Own(*frames)
-    chunks = [chunk async for chunk in PreparedConversation(own, None)]
+    chunks = [chunk async for chunk in ChatStream(own, None)]
 
-    assert chunks == [Text("a"), last]
-    assert own.errors == ([last] if isinstance(last, Error) else [])
+    assert chunks == [TextChunk("a"), last]
+    assert own.errors == ([last] if isinstance(last, ErrorChunk) else [])
     assert len(own.raw) == (1 if isinstance(frames[1], OSError) else 2)
     assert own.closed
 
@@ -197,9 +197,9 @@ class Plain:
         return Frame(None)
 
     def process_chunk(self, frame: Frame) -> list[Chunk]:
-        return [Error("timeout")]
+        return [ErrorChunk("timeout")]
 
 
 async def test_the_least_adapter() -> None:
-    assert [c async for c in PreparedConversation(Plain(), None)] == [Error("timeout")]
-    assert Done().type == "done"
+    assert [c async for c in ChatStream(Plain(), None)] == [ErrorChunk("timeout")]
+    assert DoneChunk().type == "done"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Done, Text
+from minamo.core.chunks import DoneChunk, TextChunk
 from minamo.testing import as_chunks
 
 pytestmark = pytest.mark.anyio
@@ -25,9 +25,13 @@ async def test_the_programs_of_the_page_run() -> None:
     names: dict[str, Any] = {}
     exec(compile("\n".join(blocks), PAGE.name, "exec"), names)
 
-    assert await names["main"]() == [Text("You said: "), Text("Hi"), Done("stop", model="m1")]
+    assert await names["main"]() == [
+        TextChunk("You said: "),
+        TextChunk("Hi"),
+        DoneChunk("stop", model="m1"),
+    ]
     echoed = [chunk async for chunk in as_chunks(names["echo"]("a b"))]
-    assert echoed == [Text("a "), Text("b ")]
+    assert echoed == [TextChunk("a "), TextChunk("b ")]
 
 
 def test_the_adapter_has_thirty_lines() -> None:

@@ -1,4 +1,4 @@
-"""HTTP: deadlines, refusals, redirects, bombs, and connections that close when they should."""
+"""HTTP: timeouts, refusals, redirects, bombs, and connections that close when they should."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import anyio
 import pytest
 from aiohttp import web
 
-from minamo.core.chunks import Chunk, Done, Error, Text
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
 from minamo.errors import BadRequest
-from minamo.shell.providers.http import Deadlines, Http
+from minamo.shell.providers.http import Http, Timeouts
 from minamo.wire.frames import Request
 from provider_server import Server, refusing, saying, serving, streamed
 from recordings import KEY, NAMES, adapter, gathered, recording, replayed
@@ -25,7 +25,7 @@ from recordings import KEY, NAMES, adapter, gathered, recording, replayed
 pytestmark = pytest.mark.anyio
 DIALECTS = ["openai", "anthropic", "google"]
 HELLO = {name: recording(f"{name}-text") for name in DIALECTS}
-QUICK = Deadlines(first_byte_s=0.15, read_s=0.15)
+QUICK = Timeouts(first_byte_s=0.15, read_s=0.15)
 
 
 @pytest.fixture
@@ -88,14 +88,14 @@ async def test_refused_before_the_stream(
     async with serving(refusing(status, body)) as server:
         chunks = await asked(server, dialect)
 
-    assert chunks == [Error(kind, "No, [key].", retryable, status=status)]
+    assert chunks == [ErrorChunk(kind, "No, [key].", retryable, status=status)]
     assert server.count == 1
 
 
 async def test_retry_after() -> None:
     async with serving(refusing(429, **{"Retry-After": "7"})) as server:
         assert await asked(server, "openai") == [
-            Error("rate_limit", "HTTP 429", retryable=True, retry_after=7.0, status=429)
+            ErrorChunk("rate_limit", "HTTP 429", retryable=True, retry_after=7.0, status=429)
         ]
 
 
@@ -162,20 +162,20 @@ async def _drip_refusal(request: web.Request) -> web.StreamResponse:
 )
 async def test_hangs_end_at_their_deadline(answer: Any, text: str, message: str) -> None:
     async with serving(answer) as server:
-        found = await said(server, "openai", deadlines=QUICK)
+        found = await said(server, "openai", timeouts=QUICK)
 
     assert found.text == text
     if message:
-        assert found.last == Error("timeout", message, retryable=True)
+        assert found.last == ErrorChunk("timeout", message, retryable=True)
     else:
-        assert isinstance(found.last, Done)
+        assert isinstance(found.last, DoneChunk)
 
 
 async def test_the_read_deadline_is_another_than_that_of_the_first_byte() -> None:
     async with serving(_hang_in_the_middle) as server:
-        found = await said(server, "openai", deadlines=Deadlines(first_byte_s=5, read_s=0.1))
+        found = await said(server, "openai", timeouts=Timeouts(first_byte_s=5, read_s=0.1))
 
-    assert found.last == Error("timeout", "the provider fell silent", retryable=True)
+    assert found.last == ErrorChunk("timeout", "the provider fell silent", retryable=True)
 
 
 async def test_a_slow_provider_is_not_a_silent_one() -> None:
@@ -187,21 +187,21 @@ async def test_a_slow_provider_is_not_a_silent_one() -> None:
         return response
 
     async with serving(answer) as server:
-        found = await said(server, "openai", deadlines=Deadlines(first_byte_s=5, read_s=0.2))
+        found = await said(server, "openai", timeouts=Timeouts(first_byte_s=5, read_s=0.2))
     assert found.text == "Hello there."
 
 
 async def test_a_slow_reader_is_not_a_silent_provider() -> None:
     async with (
         serving(saying(*[recording("openai-text")[:400]] * 50, recording("openai-text"))) as server,
-        adapter("openai", server.url, deadlines=Deadlines(first_byte_s=5, read_s=0.05)) as llm,
+        adapter("openai", server.url, timeouts=Timeouts(first_byte_s=5, read_s=0.05)) as llm,
     ):
         chunks = []
         async for chunk in llm.ask("Hi"):
             chunks.append(chunk)
             if len(chunks) == 1:
                 await asyncio.sleep(0.2)
-    assert isinstance(chunks[-1], Error | Done)
+    assert isinstance(chunks[-1], ErrorChunk | DoneChunk)
     assert getattr(chunks[-1], "kind", "") != "timeout"
 
 
@@ -209,13 +209,13 @@ async def test_a_slow_reader_is_not_a_silent_provider() -> None:
 async def test_frames_may_be_read_without_being_processed(answer: Any) -> None:
     async with (
         serving(answer) as server,
-        adapter("openai", server.url, deadlines=QUICK) as llm,
+        adapter("openai", server.url, timeouts=QUICK) as llm,
     ):
         frames = [frame async for frame in llm.start_stream(llm.ask("Hi").request)]
 
     kinds = [type(frame.data).__name__ for frame in frames]
-    assert kinds[-2:] == ["Error", "Ended"]
-    assert kinds.count("Error") == 1
+    assert kinds[-2:] == ["ErrorChunk", "Ended"]
+    assert kinds.count("ErrorChunk") == 1
 
 
 async def test_a_connection_lost_in_the_middle() -> None:
@@ -228,7 +228,7 @@ async def test_a_connection_lost_in_the_middle() -> None:
     async with serving(answer) as server:
         found = await said(server, "openai")
     assert found.text == "Hello"
-    assert found.last == Error(
+    assert found.last == ErrorChunk(
         "api_error", "the stream ended in the middle of the reply", retryable=True
     )
 
@@ -238,7 +238,7 @@ async def test_nobody_there() -> None:
         pass
     (error,) = await asked(server, "openai")
 
-    assert isinstance(error, Error)
+    assert isinstance(error, ErrorChunk)
     assert (error.kind, error.retryable) == ("api_error", True)
     assert error.message == "no connection (ClientConnectorError)"
 
@@ -247,7 +247,7 @@ async def test_comments_alone_are_no_reply() -> None:
     async with serving(saying(*[b": keep-alive\n\n"] * 5)) as server:
         found = await said(server, "openai")
 
-    assert found.last == Error(
+    assert found.last == ErrorChunk(
         "api_error", "the stream ended in the middle of the reply", retryable=True
     )
 
@@ -299,7 +299,7 @@ async def test_p23_bombs_are_cheap(name: str, figure: Callable[[str], None]) -> 
         tracemalloc.stop()
     figure(f"P23 {name} bomb: {took * 1000:.0f} ms, {peak / 1_048_576:.1f} MiB, server included")
 
-    assert isinstance(found.last, Error)
+    assert isinstance(found.last, ErrorChunk)
     assert message in found.last.message
     assert peak < 64 << 20
     assert took < 1.0
@@ -325,7 +325,7 @@ async def test_p10_stopping_closes_the_connection(how: str, figure: Callable[[st
             async def read() -> None:
                 async with aclosing(aiter(llm.ask("Hi"))) as chunks:
                     async for chunk in chunks:
-                        if isinstance(chunk, Text) and chunk.content:
+                        if isinstance(chunk, TextChunk) and chunk.content:
                             if how == "closed":
                                 break
                             tasks.cancel_scope.cancel()
@@ -373,7 +373,7 @@ def test_an_adapter_survives_its_event_loop() -> None:
         return await once(llm)
 
     llm = adapter("openai")
-    assert [asyncio.run(main()) for _ in range(2)] == ["Error", "Error"]
+    assert [asyncio.run(main()) for _ in range(2)] == ["ErrorChunk", "ErrorChunk"]
 
 
 async def test_p21_keys_are_in_no_output(caplog: pytest.LogCaptureFixture, capfd: Any) -> None:
@@ -386,7 +386,7 @@ async def test_p21_keys_are_in_no_output(caplog: pytest.LogCaptureFixture, capfd
     for dialect in DIALECTS:
         for answer in answers:
             async with serving(answer) as server:
-                llm = adapter(dialect, server.url, deadlines=QUICK)
+                llm = adapter(dialect, server.url, timeouts=QUICK)
                 conversation = llm.ask("Hi")
                 seen += [llm, conversation, conversation.request]
                 async with llm:
@@ -394,4 +394,4 @@ async def test_p21_keys_are_in_no_output(caplog: pytest.LogCaptureFixture, capfd
     out = capfd.readouterr()
 
     assert KEY not in repr(seen) + str(seen) + caplog.text + out.out + out.err
-    assert all(KEY not in chunk.message for chunk in seen if isinstance(chunk, Error))
+    assert all(KEY not in chunk.message for chunk in seen if isinstance(chunk, ErrorChunk))

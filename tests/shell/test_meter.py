@@ -8,14 +8,14 @@ from time import perf_counter_ns
 import pytest
 
 from driving import END, KILL, USER, Discord, Drive, Provider, one, plain, unpaced
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.shell.delivery.interfaces import Rejected
 from minamo.shell.delivery.receipts import Receipt
-from minamo.shell.telemetry.metrics import Meter, together
+from minamo.shell.telemetry.metrics import StreamMetrics, together
 
 
 def figures(run: Drive) -> dict[str, float]:
-    meter = Meter(0.0)
+    meter = StreamMetrics(0.0)
     for told in run.log:
         meter.watch(*told)
     return meter.figures()
@@ -44,7 +44,7 @@ def test_what_did_not_happen_has_no_key() -> None:
         "total_chunks", "total_characters", "decided_after_ms", "duration_ms",
         "waited_for_provider_ms", "waited_for_discord_ms",
     }  # fmt: skip
-    assert Meter(5.0).figures() == {"total_chunks": 0, "total_characters": 0}
+    assert StreamMetrics(5.0).figures() == {"total_chunks": 0, "total_characters": 0}
 
 
 @pytest.mark.parametrize("wish", [USER, KILL])
@@ -93,7 +93,7 @@ def test_only_what_was_delivered_is_a_message() -> None:
 
 
 def test_edits_bytes_and_other_calls_are_counted() -> None:
-    meter = Meter(1.0)
+    meter = StreamMetrics(1.0)
     meter.chunk(1.5, 4, 120)
     meter.chunk(1.7, 4, 80)
     shared = {"outcome": "delivered", "channel_id": 1, "index": 0, "characters": 4}
@@ -119,7 +119,7 @@ def test_the_streams_of_a_turn_are_added_up_but_the_first_sight_is_the_first_one
 
 
 def test_a_chunk_costs_less_than_a_microsecond(figure: Callable[[str], None]) -> None:
-    meter, chunk, count = Meter(0.0), Text("hello"), 5_000
+    meter, chunk, count = StreamMetrics(0.0), TextChunk("hello"), 5_000
 
     def cost(tell: Callable[[], object]) -> float:
         best = float("inf")

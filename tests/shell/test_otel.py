@@ -17,14 +17,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from driving import END, USER, Discord, Provider, one, plain, unpaced
-from minamo.core.chunks import TOKENS_MAX, Done, Error, Usage
+from minamo.core.chunks import TOKENS_MAX, DoneChunk, ErrorChunk, Usage
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.interfaces import Rejected
 from minamo.shell.telemetry import otel
-from minamo.shell.telemetry.metrics import Meter
+from minamo.shell.telemetry.metrics import StreamMetrics
 from minamo.shell.telemetry.otel import OpenTelemetry
 from minamo.shell.telemetry.telemetry import StreamInfo
-from senders import virtually
+from senders import run_with_virtual_clock
 
 INFO = StreamInfo(
     stream_id="5d0c", channel_id=7, provider="openai", model="m-1", host="api.openai.com", port=443
@@ -76,7 +76,7 @@ def collected() -> Any:
 def told(collected: Collected, *said: Any, info: StreamInfo = INFO, **options: Any) -> StreamResult:
     """Drive a real stream, then tell of it as a driver would have, on the same clock."""
     run = one(Provider(list(said)), plain(), pacer=unpaced(), **options)
-    meter = Meter(0.0)
+    meter = StreamMetrics(0.0)
     for event in run.log:
         meter.watch(*event)
     result = evolve(run.settled, metrics=meter.figures())
@@ -87,14 +87,16 @@ def told(collected: Collected, *said: Any, info: StreamInfo = INFO, **options: A
         handle = collected.telemetry.stream_started(info)
         handle.ended(result)
 
-    virtually(story)
+    run_with_virtual_clock(story)
     return result
 
 
 def test_counts_beyond_all_reason_are_told_all_the_same(collected: Collected) -> None:
     """OpenTelemetry's numbers have 64 bits; one that does not fit would take its span with it."""
     usage = Usage(input_tokens=10**30, output_tokens=-1, cached_tokens=10**400)
-    told(collected, (0.5, "Hi."), (2.0, Done(finish_reason="x" * 999, usage=usage)), (3.0, END))
+    told(
+        collected, (0.5, "Hi."), (2.0, DoneChunk(finish_reason="x" * 999, usage=usage)), (3.0, END)
+    )
     attributes = collected.spans["chat m-1"].attributes or {}
     assert attributes["gen_ai.usage.input_tokens"] == TOKENS_MAX
     assert attributes["gen_ai.usage.output_tokens"] == 0
@@ -103,7 +105,7 @@ def test_counts_beyond_all_reason_are_told_all_the_same(collected: Collected) ->
 
 def test_a_reply_is_a_trace_by_the_conventions(collected: Collected) -> None:
     usage = Usage(input_tokens=12, output_tokens=34, cached_tokens=5, reasoning_tokens=6)
-    done = Done(finish_reason="stop", usage=usage)
+    done = DoneChunk(finish_reason="stop", usage=usage)
     told(collected, (0.5, f"{SECRET}.\n\n"), (1.0, "Two."), (2.0, done), (3.0, END))
     spans = collected.spans
     stream, chat, message = spans["stream"], spans["chat m-1"], spans["discord create"]
@@ -145,7 +147,7 @@ def test_each_message_is_a_span_that_took_as_long_as_its_call(collected: Collect
 
 
 def test_the_metrics_of_the_conventions(collected: Collected) -> None:
-    done = Done(finish_reason="stop", usage=Usage(input_tokens=12, output_tokens=34))
+    done = DoneChunk(finish_reason="stop", usage=Usage(input_tokens=12, output_tokens=34))
     told(collected, (0.5, "One."), (2.0, done), (3.0, END))
     points = collected.points
     shared = {
@@ -173,7 +175,7 @@ def test_the_metrics_of_the_conventions(collected: Collected) -> None:
 
 
 def test_a_provider_that_fails_is_an_error_of_the_chat_and_the_stream(collected: Collected) -> None:
-    told(collected, (0.5, Error("rate_limit", SECRET, status=429)))
+    told(collected, (0.5, ErrorChunk("rate_limit", SECRET, status=429)))
     for name in ("chat m-1", "stream"):
         span = collected.spans[name]
         assert span.attributes["error.type"] == "rate_limit"
@@ -238,7 +240,7 @@ def test_a_cancelled_stream_ends_its_spans(collected: Collected) -> None:
     async def story() -> None:
         collected.telemetry.stream_started(INFO).cancelled()
 
-    virtually(story)
+    run_with_virtual_clock(story)
     assert collected.spans["stream"].attributes["minamo.stream.status"] == "cancelled"
     assert collected.spans["chat m-1"].end_time is not None
 

@@ -11,17 +11,17 @@ import pytest
 import trio
 import trio.testing
 
-from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.retry import fallback, retry
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 
 pytestmark = pytest.mark.anyio
-BUSY = Error("rate_limit", "slow down", retryable=True, retry_after=7.0)
-DOWN = Error("provider_overloaded", "busy", retryable=True)
-WRONG = Error("api_error", "no such model")
-BLOCKED = Error("content_blocked", "no")
-HELLO = [Text("", ("Hm.",)), Text("Hello"), Done("stop")]
+BUSY = ErrorChunk("rate_limit", "slow down", retryable=True, retry_after=7.0)
+DOWN = ErrorChunk("provider_overloaded", "busy", retryable=True)
+WRONG = ErrorChunk("api_error", "no such model")
+BLOCKED = ErrorChunk("content_blocked", "no")
+HELLO = [TextChunk("", ("Hm.",)), TextChunk("Hello"), DoneChunk("stop")]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ class Attempts:
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
         self.asked += 1
-        return aiter(Scripted(self.scripts[min(self.asked, len(self.scripts)) - 1]))
+        return aiter(ScriptedProvider(self.scripts[min(self.asked, len(self.scripts)) - 1]))
 
 
 async def told(conversation: Any) -> list[Chunk]:
@@ -57,10 +57,10 @@ async def told(conversation: Any) -> list[Chunk]:
         ([[BUSY], HELLO], {"wait_max_s": 5}, [BUSY], 1, 0),
         ([[WRONG], HELLO], {}, [WRONG], 1, 0),
         # A thought is not visible; the next attempt may think again.
-        ([[Text("", ("Hm.",)), BUSY], HELLO], {}, [Text("", ("Hm.",)), *HELLO], 2, 7),
-        ([[Text(""), BUSY], HELLO], {}, [Text(""), *HELLO], 2, 7),
+        ([[TextChunk("", ("Hm.",)), BUSY], HELLO], {}, [TextChunk("", ("Hm.",)), *HELLO], 2, 7),
+        ([[TextChunk(""), BUSY], HELLO], {}, [TextChunk(""), *HELLO], 2, 7),
         # Once anything was said, an error is final.
-        ([[Text("He"), BUSY], HELLO], {}, [Text("He"), BUSY], 1, 0),
+        ([[TextChunk("He"), BUSY], HELLO], {}, [TextChunk("He"), BUSY], 1, 0),
         ([[FunctionCall((Call("a"),)), BUSY], HELLO], {}, [FunctionCall((Call("a"),)), BUSY], 1, 0),
     ],
 )
@@ -81,7 +81,7 @@ async def test_retry(scripts: Any, options: Any, chunks: Any, asked: int, second
         ([[WRONG], [DOWN], HELLO], HELLO, [1, 1, 1]),
         ([[BUSY], [WRONG]], [WRONG], [1, 1]),
         ([[BLOCKED], HELLO], [BLOCKED], [1, 0]),
-        ([[Text("He"), BUSY], HELLO], [Text("He"), BUSY], [1, 0]),
+        ([[TextChunk("He"), BUSY], HELLO], [TextChunk("He"), BUSY], [1, 0]),
         ([[BUSY]], [BUSY], [1]),
     ],
 )
@@ -116,7 +116,7 @@ async def test_both_together() -> None:
 )
 def test_retry_that_makes_no_sense(options: Any, message: str) -> None:
     with pytest.raises(BadRequest, match=f"^retry: .*{message}"):
-        retry(Scripted(["a"]), **options)
+        retry(ScriptedProvider(["a"]), **options)
 
 
 async def test_what_cannot_be_asked_again_is_refused() -> None:
@@ -126,8 +126,8 @@ async def test_what_cannot_be_asked_again_is_refused() -> None:
     source = once()
     with pytest.raises(BadRequest, match="a async_generator can be iterated once"):
         retry(source)
-    assert await told(fallback(Attempts([WRONG]), source)) == [Text("a")]
-    for wrong in (lambda: retry("a"), lambda: fallback(Scripted(["a"]), None)):  # type: ignore[arg-type]
+    assert await told(fallback(Attempts([WRONG]), source)) == [TextChunk("a")]
+    for wrong in (lambda: retry("a"), lambda: fallback(ScriptedProvider(["a"]), None)):  # type: ignore[arg-type]
         with pytest.raises(BadRequest, match="takes conversations, such as"):
             wrong()
 
@@ -150,22 +150,22 @@ class Own:
 async def test_text_of_a_plain_source_is_text() -> None:
     """What was said once is not said again, whoever said it."""
     source = Own("He", BUSY)
-    assert await told(retry(source)) == [Text("He"), BUSY]
+    assert await told(retry(source)) == [TextChunk("He"), BUSY]
     assert source.asked == 1
-    assert await told(fallback(source, Scripted(["Hi"]))) == [Text("He"), BUSY]
+    assert await told(fallback(source, ScriptedProvider(["Hi"]))) == [TextChunk("He"), BUSY]
 
 
 async def test_a_source_that_raises_has_failed() -> None:
     assert await told(fallback(Own(OSError("no")), Attempts(HELLO))) == HELLO
     source = Own(OSError("no"))
-    assert await told(retry(source)) == [Error("api_error", "the provider failed (OSError)")]
+    assert await told(retry(source)) == [ErrorChunk("api_error", "the provider failed (OSError)")]
     assert source.asked == 1
 
 
 async def test_odd_waits_of_a_source_are_no_waits() -> None:
-    odd = Error("rate_limit", "slow", True, "soon")  # type: ignore[arg-type]
+    odd = ErrorChunk("rate_limit", "slow", True, "soon")  # type: ignore[arg-type]
     begin = anyio.current_time()
-    assert (await told(retry(Own(odd), attempts=2)))[-1] == Error("rate_limit", "slow", True)
+    assert (await told(retry(Own(odd), attempts=2)))[-1] == ErrorChunk("rate_limit", "slow", True)
     assert anyio.current_time() - begin == pytest.approx(0.5)
     assert (await told(retry(Own(DOWN), attempts=100, backoff_s=1, wait_max_s=0)))[-1] == DOWN
 

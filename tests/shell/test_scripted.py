@@ -9,9 +9,9 @@ import anyio
 import pytest
 import trio.testing
 
-from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.errors import BadRequest, BadTrace
-from minamo.shell.providers.scripted import Scripted, as_chunks
+from minamo.shell.providers.scripted import ScriptedProvider, as_chunks
 
 pytestmark = pytest.mark.anyio
 
@@ -27,9 +27,9 @@ async def timed(conversation: Any) -> list[tuple[float, Chunk]]:
 
 
 async def test_a_script_keeps_its_times_and_can_be_asked_again() -> None:
-    script = Scripted(["a", (1.5, "b"), (2, Error("timeout"))])
+    script = ScriptedProvider(["a", (1.5, "b"), (2, ErrorChunk("timeout"))])
 
-    expected = [(0, Text("a")), (1.5, Text("b")), (3.5, Error("timeout"))]
+    expected = [(0, TextChunk("a")), (1.5, TextChunk("b")), (3.5, ErrorChunk("timeout"))]
     assert await timed(script.ask("anything")) == expected
     assert await timed(script.chat([])) == expected
 
@@ -37,17 +37,17 @@ async def test_a_script_keeps_its_times_and_can_be_asked_again() -> None:
 async def test_a_script_may_fall_silent() -> None:
     found = []
     with anyio.move_on_after(100) as scope:
-        async for chunk in Scripted(["a"], hangs=True):
+        async for chunk in ScriptedProvider(["a"], hangs=True):
             found.append(chunk)  # noqa: PERF401 - what came before the silence counts
 
     assert scope.cancelled_caught
-    assert found == [Text("a")]
+    assert found == [TextChunk("a")]
 
 
 @pytest.mark.parametrize("line", [7, (1, 2, 3), (-1, "a"), (float("nan"), "a"), ("1", "a"), None])
 def test_scripts_that_are_none(line: Any) -> None:
     with pytest.raises((BadRequest, ValueError)):
-        Scripted([line])
+        ScriptedProvider([line])
 
 
 TRACE = """
@@ -64,14 +64,14 @@ TRACE = """
 
 
 async def test_a_trace_is_a_script() -> None:
-    assert await timed(Scripted.from_trace(TRACE)) == [
-        (0.5, Text("Hi", ("Hm.",))),
+    assert await timed(ScriptedProvider.from_trace(TRACE)) == [
+        (0.5, TextChunk("Hi", ("Hm.",))),
         (2, FunctionCall((Call("roll", {"sides": 6}),))),
         (2, FunctionCall((Call("a"), Call("b")))),
-        (3, Error("rate_limit", "m", True)),
-        (3, Done("stop", Usage(3))),
+        (3, ErrorChunk("rate_limit", "m", True)),
+        (3, DoneChunk("stop", Usage(3))),
     ]
-    assert Scripted.from_trace('{"chunk": {"type": "text"}}').hangs
+    assert ScriptedProvider.from_trace('{"chunk": {"type": "text"}}').hangs
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ async def test_a_trace_is_a_script() -> None:
 )
 def test_traces_that_are_none(line: str) -> None:
     with pytest.raises(BadTrace, match="line 2: "):
-        Scripted.from_trace("\n" + line)
+        ScriptedProvider.from_trace("\n" + line)
 
 
 async def test_any_iterable_of_text_is_a_provider() -> None:
@@ -90,16 +90,16 @@ async def test_any_iterable_of_text_is_a_provider() -> None:
         nonlocal closed
         try:
             yield "Hel"
-            yield Text("lo")
+            yield TextChunk("lo")
             yield 7
             yield "never"
         finally:
             closed = True
 
     assert [chunk async for chunk in as_chunks(source())] == [
-        Text("Hel"),
-        Text("lo"),
-        Error(
+        TextChunk("Hel"),
+        TextChunk("lo"),
+        ErrorChunk(
             "api_error",
             "the provider failed: a source gives text, and this gave a int; give the text in it",
         ),
@@ -115,7 +115,7 @@ async def test_a_source_that_gives_none_is_told_in_the_log(
         yield None  # as the last chunk of an SDK has it
 
     *_, error = [chunk async for chunk in as_chunks(source())]
-    assert isinstance(error, Error)
+    assert isinstance(error, ErrorChunk)
     assert "this gave None; leave those out" in error.message
     assert "this gave None; leave those out" in caplog.text
 
@@ -123,7 +123,7 @@ async def test_a_source_that_gives_none_is_told_in_the_log(
 @pytest.mark.parametrize("given", [None, "text", 5])
 async def test_what_is_no_source_is_named(given: Any) -> None:
     (error,) = [chunk async for chunk in as_chunks(given)]
-    assert isinstance(error, Error)
+    assert isinstance(error, ErrorChunk)
     assert "no async iterable of text, but a " + type(given).__name__ in error.message
 
 
@@ -135,7 +135,10 @@ async def test_what_it_throws_is_an_error_chunk_without_its_words(
         raise RuntimeError("canary")
 
     chunks = [chunk async for chunk in as_chunks(source())]
-    assert chunks == [Text("a"), Error("api_error", "the provider failed (RuntimeError)")]
+    assert chunks == [TextChunk("a"), ErrorChunk("api_error", "the provider failed (RuntimeError)")]
     assert "raised RuntimeError at test_scripted.py:" in caplog.text
     assert "canary" not in caplog.text
-    assert [c async for c in as_chunks(Scripted(["a", Done()]))] == [Text("a"), Done()]
+    assert [c async for c in as_chunks(ScriptedProvider(["a", DoneChunk()]))] == [
+        TextChunk("a"),
+        DoneChunk(),
+    ]

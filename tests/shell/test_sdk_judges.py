@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Done, Error
+from minamo.core.chunks import DoneChunk, ErrorChunk
 from provider_server import saying, serving
 from recordings import KEY, NAMES, adapter, gathered, recording
 
@@ -152,7 +152,7 @@ async def verdicts(name: str) -> tuple[Any, Verdict | None]:
 async def test_the_sdk_agrees(name: str) -> None:
     ours, theirs = await verdicts(name)
 
-    assert isinstance(ours.last, Done)
+    assert isinstance(ours.last, DoneChunk)
     assert theirs == (ours.text, ours.calls, ours.last.finish_reason)
 
 
@@ -160,7 +160,7 @@ async def test_the_sdk_agrees(name: str) -> None:
 async def test_the_sdk_agrees_on_what_was_said_before_an_error(name: str) -> None:
     ours, theirs = await verdicts(name)
 
-    assert isinstance(ours.last, Error)
+    assert isinstance(ours.last, ErrorChunk)
     assert ours.calls == []
     assert (theirs and theirs[2]) == ERRORS[name]
     if theirs:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from minamo.bot.tools import toolbox
-from minamo.core.chunks import Call, Error
+from minamo.core.chunks import Call, ErrorChunk
+from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
 from minamo.shell.notices.localization import Languages
 from minamo.shell.notices.notices import quotable
-from minamo.shell.options import stream_config
 from minamo.shell.telemetry.logs import _outcome
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tool_runner import failure
@@ -30,7 +30,7 @@ def _progress(words: str) -> str:
 
 def _environment(words: str) -> str:
     with pytest.raises(BadSetting) as caught:
-        stream_config({"MAX_MESSAGE_LENGTH": words})
+        StreamConfig.from_env({"MAX_MESSAGE_LENGTH": words})
     return str(caught.value)
 
 
@@ -39,7 +39,7 @@ def _finish(words: str) -> str:
 
 
 PLACES: dict[str, Callable[[str], str]] = {
-    "an error of a source": lambda words: as_chunk(Error("api_error", words))[0].message,  # type: ignore[union-attr]
+    "an error of a source": lambda words: as_chunk(ErrorChunk("api_error", words))[0].message,  # type: ignore[union-attr]
     "a tool that failed": lambda words: failure(Call("a"), "refused", words).text,
     "progress": _progress,
     "the environment": _environment,

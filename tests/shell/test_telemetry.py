@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from minamo.core.chunks import Error, Usage
+from minamo.core.chunks import ErrorChunk, Usage
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.telemetry.logs import StreamLog
-from minamo.shell.telemetry.telemetry import NoTelemetry, Several, StreamInfo, provider_name
+from minamo.shell.telemetry.telemetry import NoTelemetry, StreamInfo, TelemetryFanOut, provider_name
 
 INFO = StreamInfo(stream_id="5d0c", channel_id=7, provider="openai", model="m-1")
 SECRET = "what people said"
@@ -77,7 +77,7 @@ def test_only_what_somebody_should_look_at_is_a_warning(
 def test_an_error_is_told_by_its_kind_because_providers_quote(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    *_, ended = lines(caplog, result("error", data=Error("rate_limit", SECRET)))
+    *_, ended = lines(caplog, result("error", data=ErrorChunk("rate_limit", SECRET)))
     assert ended.getMessage().startswith("stream 5d0c ended: error, rate_limit (")
     assert ended.minamo["error"] == "rate_limit"
 
@@ -134,7 +134,7 @@ def test_of_several_one_that_raises_harms_nobody(
     raises: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd, sound = Odd(raises), Odd("")
-    each = Several(odd, NoTelemetry(), sound)
+    each = TelemetryFanOut(odd, NoTelemetry(), sound)
     each.stream_started(INFO).ended(result())
     each.stream_started(INFO).cancelled()
     each.tool_started("roll").ended()

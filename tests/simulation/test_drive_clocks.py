@@ -27,13 +27,13 @@ from driving import (
     traced,
     tracers,
 )  # fmt: skip
-from minamo.core.chunks import Chunk, Text
-from minamo.shell.delivery.interfaces import Answer, Post, PutOff
+from minamo.core.chunks import Chunk, TextChunk
+from minamo.shell.delivery.interfaces import OutgoingMessage, RetryLater, SendOutcome
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.delivery.queue import HELD_MAX
-from minamo.shell.providers.endpoint import PreparedConversation
-from minamo.shell.stops.requests import Wish
-from senders import virtually
+from minamo.shell.providers.endpoint import ChatStream
+from minamo.shell.stops.requests import StopRequest
+from senders import run_with_virtual_clock
 
 WISHES = [USER, SYSTEM, FOLLOW_UP, KILL]
 DRAIN_S = 5.0
@@ -74,7 +74,7 @@ def test_p11_first_token_and_silence_have_their_own_clocks() -> None:
 
 
 def test_an_empty_chunk_is_a_sign_of_life() -> None:
-    run = one(Provider([(100.0, Text("")), (200.0, ""), (300.0, "a")]))
+    run = one(Provider([(100.0, TextChunk("")), (200.0, ""), (300.0, "a")]))
     assert ended_at(run) == pytest.approx(420.0)
 
 
@@ -104,7 +104,7 @@ class KeepingAlive:
 def test_p11_a_keep_alive_is_not_a_chunk() -> None:
     async def story() -> None:
         async with open_lanes() as lanes:
-            talk: Any = PreparedConversation(KeepingAlive(), None)
+            talk: Any = ChatStream(KeepingAlive(), None)
             began = anyio.current_time()
             found: list[Drive] = []
             with anyio.move_on_after(999):
@@ -113,7 +113,7 @@ def test_p11_a_keep_alive_is_not_a_chunk() -> None:
             assert found[0].how == ("timeout", "inactivity")
             assert found[0].at("decided") - began == pytest.approx(120.0)
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_p12_a_byte_just_before_each_silence_does_not_hold_it_for_ever() -> None:
@@ -186,7 +186,7 @@ def test_the_timeout_of_a_call_is_wound_up_by_receipts_and_waits_for_discord() -
 
 @pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
 @pytest.mark.parametrize("at", [0.0, 1.0, 60.0, 119.0])
-def test_p10_a_stop_while_the_provider_is_silent(wish: Wish, at: float) -> None:
+def test_p10_a_stop_while_the_provider_is_silent(wish: StopRequest, at: float) -> None:
     run = one(Provider([]), None, [(at, wish)])
     assert ended_at(run) == at
     assert run.at("settled") == at
@@ -194,7 +194,7 @@ def test_p10_a_stop_while_the_provider_is_silent(wish: Wish, at: float) -> None:
 
 @pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
 @pytest.mark.parametrize("after", [0.5, 1.5, 2.5, 3.5])
-def test_p10_a_stop_during_a_typing_pause(wish: Wish, after: float) -> None:
+def test_p10_a_stop_during_a_typing_pause(wish: StopRequest, after: float) -> None:
     some = tracers()
     script = [(1.0, "\n\n".join(some(9) for _ in range(5)))]
     run = one(Provider(script), None, [(1.0 + after, wish)], pause_s=lambda _: 4.0)
@@ -205,12 +205,12 @@ def test_p10_a_stop_during_a_typing_pause(wish: Wish, after: float) -> None:
         assert traced("".join(run.discord.texts)) == traced(script[0][1])
 
 
-def put_off(number: int, post: Post) -> Answer | None:
-    return PutOff("rate_limited", 30.0) if number == 2 else None
+def put_off(number: int, post: OutgoingMessage) -> SendOutcome | None:
+    return RetryLater("rate_limited", 30.0) if number == 2 else None
 
 
 @pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
-def test_p10_a_stop_during_a_rate_limit(wish: Wish) -> None:
+def test_p10_a_stop_during_a_rate_limit(wish: StopRequest) -> None:
     some = tracers()
     script = [(1.0, f"{some(9)}\n\n{some(9)}\n\n{some(9)}")]
     run = one(Provider(script), None, [(10.0, wish)], discord=Discord(script=put_off))
@@ -223,7 +223,7 @@ def test_p10_a_stop_during_a_rate_limit(wish: Wish) -> None:
 
 
 @pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
-def test_p10_a_stop_while_the_lane_is_full(wish: Wish) -> None:
+def test_p10_a_stop_while_the_lane_is_full(wish: StopRequest) -> None:
     run = stalled(happenings=[(100.0, wish)])
     assert ended_at(run) == 100.0
     assert run.at("settled") <= 100.0 + DRAIN_S
@@ -231,11 +231,13 @@ def test_p10_a_stop_while_the_lane_is_full(wish: Wish) -> None:
 
 @pytest.mark.parametrize("wish", WISHES, ids=lambda wish: f"{wish.kind}-{wish.requester}")
 @pytest.mark.parametrize("refused", [True, False])
-def test_a_stop_after_the_end_only_takes_back_what_is_not_out(wish: Wish, refused: bool) -> None:
+def test_a_stop_after_the_end_only_takes_back_what_is_not_out(
+    wish: StopRequest, refused: bool
+) -> None:
     """Also a message that is then put off; whatever took it back decides the outcome."""
     some = tracers()
     script = [(1.0, f"{some(9)}\n\n{some(9)}"), (1.05, END)]
-    discord = Discord(1.0, lambda n, _: PutOff("slow") if refused and n == 2 else None)
+    discord = Discord(1.0, lambda n, _: RetryLater("slow") if refused and n == 2 else None)
     run = one(Provider(script), None, [(2.5, wish)], discord=discord)
     assert ended_at(run) == pytest.approx(1.05)
     taken = {"user": "user_request", "follow_up": "follow_up", "kill": "killed"}[wish.kind]

@@ -28,18 +28,26 @@ from driving import (
     tracers,
     unpaced,
 )  # fmt: skip
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.stream import Stream
-from minamo.shell.delivery.interfaces import Answer, Lost, Post, PutOff, Rejected, Took, Vanished
+from minamo.shell.delivery.interfaces import (
+    Accepted,
+    Deleted,
+    OutgoingMessage,
+    Rejected,
+    RetryLater,
+    SendOutcome,
+    Unknown,
+)
 from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.driver import Driver, Idle
-from minamo.shell.stops.requests import Wish, Wishes
-from senders import virtually
+from minamo.shell.driver import Driver, NullSink
+from minamo.shell.stops.requests import StopRequest, StopSignal
+from senders import run_with_virtual_clock
 
-CALLS: dict[str, Callable[[int, Post], Answer | None]] = {
+CALLS: dict[str, Callable[[int, OutgoingMessage], SendOutcome | None]] = {
     "fine": lambda n, post: None,
-    "put off": lambda n, post: PutOff("slow", 2.0) if n == 2 else None,
-    "lost": lambda n, post: Lost("reset") if n == 2 else None,
+    "put off": lambda n, post: RetryLater("slow", 2.0) if n == 2 else None,
+    "lost": lambda n, post: Unknown("reset") if n == 2 else None,
     "refused": lambda n, post: Rejected("no") if n == 2 else None,
 }
 ENDS: dict[str, list[Any]] = {
@@ -58,7 +66,7 @@ def text() -> list[tuple[float, Any]]:
     return [(n + 1.0, f"{some(9)}\n\n{some(2)}<think>{some(2)}</think>") for n in range(6)]
 
 
-async def _wish(wishes: Wishes, ends: list[Any]) -> None:
+async def _wish(wishes: StopSignal, ends: list[Any]) -> None:
     for at, what in ends:
         await anyio.sleep_until(at)
         wishes.put(what)
@@ -66,9 +74,9 @@ async def _wish(wishes: Wishes, ends: list[Any]) -> None:
 
 async def cancelled(k: int, calls: str, ends: str) -> bool:
     """A stream that is cancelled at its k-th await, and another one after it."""
-    says = [each for each in ENDS[ends] if not isinstance(each[1], Wish)]
-    wants = [each for each in ENDS[ends] if isinstance(each[1], Wish)]
-    provider, wishes = Provider(text() + says), Wishes()
+    says = [each for each in ENDS[ends] if not isinstance(each[1], StopRequest)]
+    wants = [each for each in ENDS[ends] if isinstance(each[1], StopRequest)]
+    provider, wishes = Provider(text() + says), StopSignal()
     discord, after = Discord(script=CALLS[calls]), Discord()
     lane = {"config": plain(inactivity_timeout_ms=5_000), "pause_s": lambda _: 0.8}
     async with open_lanes() as lanes:
@@ -100,7 +108,7 @@ def test_p14_cancelled_at_every_await(calls: str, ends: str) -> None:
             k += 1
         assert k > 3, "there are several awaits before a kill"
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_p14_on_asyncio_too() -> None:
@@ -150,20 +158,20 @@ def test_p15_the_source_fails_at_its_kth_await(kind: Callable[[], Exception]) ->
         assert run.discord.shown or not k, "what was said is delivered"
 
 
-ANSWERS = [Took(1), Took(None), Vanished(), Rejected("no"), PutOff("slow", 1.0), PutOff("s", 90.0),
-           PutOff("never", float("inf")), Lost("reset")]  # fmt: skip
+ANSWERS = [Accepted(1), Accepted(None), Deleted(), Rejected("no"), RetryLater("slow", 1.0), RetryLater("s", 90.0),
+           RetryLater("never", float("inf")), Unknown("reset")]  # fmt: skip
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=str)
 @pytest.mark.parametrize("always", [False, True])
-def test_p15_discord_answers_anything_at_its_kth_call(answer: Answer, always: bool) -> None:
+def test_p15_discord_answers_anything_at_its_kth_call(answer: SendOutcome, always: bool) -> None:
     for k in range(1, 9):
 
-        def script(number: int, post: Post, k: int = k) -> Answer | None:
+        def script(number: int, post: OutgoingMessage, k: int = k) -> SendOutcome | None:
             return answer if number == k or (always and number > k) else None
 
         run = one(Provider([*text(), (9.0, END)]), discord=Discord(script=script))
-        if not isinstance(answer, Vanished):  # which was shown, and then deleted by somebody
+        if not isinstance(answer, Deleted):  # which was shown, and then deleted by somebody
             check_books(run)
         lost = {"refused", "not_sent", "unknown"} & {each.outcome for each in run.receipts}
         assert run.how == (("error", "delivery_lost") if lost else ("completed", None))
@@ -222,7 +230,7 @@ class Hurt:
     """Says one thing, then awaits somebody else's task, which was cancelled."""
 
     async def __aiter__(self) -> Any:
-        yield Text("so far")
+        yield TextChunk("so far")
         task = asyncio.ensure_future(asyncio.sleep(9))
         asyncio.get_running_loop().call_soon(task.cancel)
         await task
@@ -233,7 +241,7 @@ def test_p15_somebody_elses_cancelled_task_is_a_fault_and_no_cancellation() -> N
 
     async def story() -> None:
         stream = Stream(plain())
-        await Driver(stream).run(Hurt(), Idle(stream, shown.append))
+        await Driver(stream).run(Hurt(), NullSink(stream, shown.append))
         assert stream.result().status == "error"
 
     asyncio.run(story())
@@ -270,7 +278,7 @@ def test_what_nobody_may_catch_stays_what_it_is(kind: type[BaseException], backe
     async def story() -> None:
         stream = Stream(plain())
         try:
-            await Driver(stream).run(source(), Idle(stream))
+            await Driver(stream).run(source(), NullSink(stream))
         except BaseException as error:  # noqa: BLE001 - it is what this is about
             caught.append(error)
 

@@ -23,10 +23,10 @@ import minamo
 from driving import END, FOLLOW_UP, KILL, SYSTEM, USER, Discord, Provider, drive, plain, unpaced
 from endings import CALL, ERROR
 from minamo.core.stream import Stream
-from minamo.shell.delivery.interfaces import Lost, PutOff, Rejected
+from minamo.shell.delivery.interfaces import Rejected, RetryLater, Unknown
 from minamo.shell.delivery.lanes import Lanes, open_lanes
-from minamo.shell.driver import Driver, Idle
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.driver import Driver, NullSink
+from minamo.shell.stops.requests import StopRequest, StopSignal
 from provider_server import serving, streamed
 
 WARM = 300
@@ -49,8 +49,8 @@ ENDINGS: list[dict[str, Any]] = [
     {"settings": {"send_message_limit": 1}},
     {"settings": {"speaker_names": ("Bob",)}, "then": ["\n\nBob: so"]},
     {"script": lambda n, _: Rejected("no")},
-    {"script": lambda n, _: PutOff("never", float("inf"))},
-    {"script": lambda n, _: Lost("reset") if n == 1 else None, "then": [END]},
+    {"script": lambda n, _: RetryLater("never", float("inf"))},
+    {"script": lambda n, _: Unknown("reset") if n == 1 else None, "then": [END]},
     {"cancel": True},
 ]
 
@@ -60,11 +60,11 @@ async def end_one(lanes: Lanes, number: int) -> str:
     # An exception that is raised again and again would remember every time.
     then = [what() if isinstance(what, type) else what for what in how.get("then", ())]
     provider = Provider(TEXT + [(0.0, what) for what in then])
-    wishes = Wishes()
+    wishes = StopSignal()
     with anyio.CancelScope() as scope:
 
         def progress() -> None:
-            if isinstance(wish := how.get("wish"), Wish):
+            if isinstance(wish := how.get("wish"), StopRequest):
                 wishes.put(wish)
             if how.get("cancel"):
                 scope.cancel()
@@ -199,7 +199,7 @@ def test_p13_no_socket_is_left_open(figure: Callable[[str], None]) -> None:
         return response
 
     async def one(llm: Any, number: int) -> None:
-        stream, wishes = Stream(plain(inactivity_timeout_ms=20)), Wishes()
+        stream, wishes = Stream(plain(inactivity_timeout_ms=20)), StopSignal()
         how = ["end", "fail", "silence", "stop", "kill", "cancel"][number % 6]
         with anyio.CancelScope() as scope:
 
@@ -210,7 +210,7 @@ def test_p13_no_socket_is_left_open(figure: Callable[[str], None]) -> None:
                     scope.cancel()
 
             driver = Driver(stream, wishes=wishes, progress=progress)
-            await driver.run(llm.ask(how), Idle(stream))
+            await driver.run(llm.ask(how), NullSink(stream))
 
     async def story() -> None:
         async with serving(answer) as server:

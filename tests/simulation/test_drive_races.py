@@ -26,7 +26,7 @@ from driving import (
     unpaced,
 )  # fmt: skip
 from endings import BY_NAME, CALL, ENDS, ERROR
-from minamo.shell.delivery.interfaces import Answer, Post, Rejected
+from minamo.shell.delivery.interfaces import OutgoingMessage, Rejected, SendOutcome
 
 # When the first of the two happens; the text came long before.
 T = 10.0
@@ -80,10 +80,10 @@ class FedProvider(Provider):
 class GatedDiscord(Discord):
     """Answers for the second message when it is told to."""
 
-    answer: Answer | None = None
+    answer: SendOutcome | None = None
     gate: anyio.Event | None = None
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         if len(self.begun) == 1 and self.gate is not None:
             self.begun.append((anyio.current_time(), post))
             await self.gate.wait()

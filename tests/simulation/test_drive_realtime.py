@@ -17,16 +17,20 @@ from aiohttp import web
 import minamo
 from driving import Discord, Drive, Provider, drive, plain, unpaced
 from minamo.core.stream import Stream
-from minamo.shell.delivery.interfaces import PutOff
+from minamo.shell.delivery.interfaces import RetryLater
 from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.driver import Driver, Idle
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.driver import Driver, NullSink
+from minamo.shell.stops.requests import StopRequest, StopSignal
 from provider_server import serving, streamed
 
 REPEATS = 100
 TOGETHER = 10
 LIMIT_MS = 50.0
-WISHES = [Wish(kind="user", requester="1"), Wish(kind="follow_up"), Wish(kind="kill")]
+WISHES = [
+    StopRequest(kind="user", requester="1"),
+    StopRequest(kind="follow_up"),
+    StopRequest(kind="kill"),
+]
 HELLO = b'data: {"choices":[{"delta":{"content":"Hello there.\\n\\nAnd"}}]}\n\n'
 
 Once = Callable[[int], Awaitable[float]]
@@ -64,7 +68,7 @@ def p99(once: Once, figure: Callable[[str], None], what: str) -> None:
     assert best[98] <= LIMIT_MS
 
 
-async def stopped(wishes: Wishes, number: int, made: list[Drive]) -> float:
+async def stopped(wishes: StopSignal, number: int, made: list[Drive]) -> float:
     """Put a wish; how long until it is decided and the provider is let go."""
     began = time.perf_counter()
     wishes.put(WISHES[number % len(WISHES)])
@@ -78,7 +82,7 @@ async def watched(
     number: int, wait_s: float, discord: Discord, says: list[str], **how: object
 ) -> float:
     """A stream that is stopped after *wait_s*."""
-    wishes, made = Wishes(), []
+    wishes, made = StopSignal(), []
     took = 0.0
 
     async def stop() -> None:
@@ -110,7 +114,7 @@ def test_p10_a_stop_while_the_provider_says_nothing(figure: Callable[[str], None
 
 def test_p10_a_stop_while_discord_is_rate_limited(figure: Callable[[str], None]) -> None:
     def once(number: int) -> Awaitable[float]:
-        limited = Discord(0.001, lambda n, _: PutOff("rate_limited", 30.0) if n > 1 else None)
+        limited = Discord(0.001, lambda n, _: RetryLater("rate_limited", 30.0) if n > 1 else None)
         return watched(number, 0.03, limited, PARAGRAPHS)
 
     p99(once, figure, "stop, Discord rate-limited")
@@ -143,7 +147,7 @@ def test_p10_a_stop_closes_the_connection_to_the_provider(figure: Callable[[str]
     async def once(number: int) -> tuple[float, float]:
         nonlocal closed
         closed = anyio.Event()
-        stream, wishes = Stream(plain()), Wishes()
+        stream, wishes = Stream(plain()), StopSignal()
         decided = 0.0
         asked = anyio.Event()
 
@@ -159,7 +163,7 @@ def test_p10_a_stop_closes_the_connection_to_the_provider(figure: Callable[[str]
             anyio.create_task_group() as tasks,
         ):
             driver = Driver(stream, wishes=wishes, watch=[watch])
-            tasks.start_soon(driver.run, llm.ask("hi"), Idle(stream))
+            tasks.start_soon(driver.run, llm.ask("hi"), NullSink(stream))
             await asked.wait()
             await anyio.sleep(0.01)
             began = time.perf_counter()
@@ -204,7 +208,7 @@ def test_p11_comments_over_http_do_not_hold_a_stream(figure: Callable[[str], Non
         ):
             stream = Stream(plain(inactivity_timeout_ms=patience_ms))
             driver = Driver(stream, watch=[lambda at, event, _: log.append((at, event))])
-            await driver.run(llm.ask("hi"), Idle(stream))
+            await driver.run(llm.ask("hi"), NullSink(stream))
         assert stream.result().stop_reason == "inactivity"
         heard = max(at for at, event in log if event == "chunk")
         silent = next(at for at, event in log if event == "silent")
@@ -221,7 +225,7 @@ def test_p11_inactivity_fires_at_its_time(figure: Callable[[str], None]) -> None
     async def once(number: int) -> float:
         stream = Stream(plain(first_token_timeout_ms=patience_ms + number))
         began = time.perf_counter()
-        await Driver(stream).run(Provider([]), Idle(stream))
+        await Driver(stream).run(Provider([]), NullSink(stream))
         return (time.perf_counter() - began) * 1000 - patience_ms - number
 
     p99(once, figure, "inactivity, after its time")

@@ -8,14 +8,19 @@ import pytest
 
 from boards import FAULTS, Board, Fault, check_grown, grow
 from driving import END, FOLLOW_UP, KILL, USER, Provider, plain, tracers
-from minamo.core.chunks import Call, Error, FunctionCall
-from minamo.shell.stops.requests import Wish
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall
+from minamo.shell.stops.requests import StopRequest
 
-WISHES: dict[str, Wish | None] = {"": None, "stop": USER, "follow-up": FOLLOW_UP, "kill": KILL}
+WISHES: dict[str, StopRequest | None] = {
+    "": None,
+    "stop": USER,
+    "follow-up": FOLLOW_UP,
+    "kill": KILL,
+}
 ENDS: dict[str, list[tuple[float, Any]]] = {
     "end": [(9.0, END)],
     "raise": [(9.0, OSError())],
-    "error": [(9.0, Error("api_error", "no"))],
+    "error": [(9.0, ErrorChunk("api_error", "no"))],
     "call": [(9.0, FunctionCall((Call("roll"),)))],
     "silent": [],
 }

@@ -12,25 +12,25 @@ import trio.testing
 from attrs import define, evolve, field
 
 from driving import END, Provider, traced, tracers
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import (
-    Answer,
+    Accepted,
+    Deleted,
     Kind,
-    Lost,
-    Manner,
-    Post,
-    PutOff,
+    OutgoingMessage,
     Rejected,
-    Took,
-    Vanished,
+    RetryLater,
+    SendOptions,
+    SendOutcome,
+    Unknown,
 )
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.driver import Driver
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.stops.requests import StopRequest, StopSignal
 
 RUNS = [1, 1, 2, 3, 9, 9, 20, 20, 63, 64, 65, 130]
 GLUE = [" ", " ", ". ", "! ", "\n", "\n\n", "\n\n", "\n\n\n", ", ", "…", "    "]
@@ -89,10 +89,10 @@ class Channel:
     def route(self, kind: Kind) -> str:
         return kind
 
-    async def typing(self, channel_id: int) -> Answer:
-        return Took(None)
+    async def typing(self, channel_id: int) -> SendOutcome:
+        return Accepted(None)
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         world = self.world
         nonce = post.nonce or ""
         world.write(self.who, "send", nonce, len(post.text), ranges(post.text))
@@ -102,33 +102,39 @@ class Channel:
             world.random.choice([0.0, 0.05, 0.2, self.slow_s]) * world.random.random()
         )
         answer = self._answer(nonce)
-        if isinstance(answer, Took | Vanished) or (isinstance(answer, Lost) and world.chance(0.5)):
+        if isinstance(answer, Accepted | Deleted) or (
+            isinstance(answer, Unknown) and world.chance(0.5)
+        ):
             self._show(nonce, post)
         world.write(self.who, "answer", nonce)
         return answer
 
-    def _show(self, nonce: str, post: Post) -> None:
+    def _show(self, nonce: str, post: OutgoingMessage) -> None:
         if nonce not in self.shown:
             self.shown.add(nonce)
             self.world.write(self.who, "shows", nonce)
         if self.world.chance(0.2):
             self.lanes.echoed(self.place, nonce, 1)
 
-    def _answer(self, nonce: str) -> Answer:
+    def _answer(self, nonce: str) -> SendOutcome:
         random = self.world.random
         if not self.world.chance(self.mood):
-            return Took(1)
-        kinds = [PutOff("slow", random.choice([0.0, 0.5, 3.0, 30.0])), Lost("reset"), Lost("reset")]
+            return Accepted(1)
+        kinds = [
+            RetryLater("slow", random.choice([0.0, 0.5, 3.0, 30.0])),
+            Unknown("reset"),
+            Unknown("reset"),
+        ]
         if nonce in self.shown:
-            kinds.append(Vanished())
+            kinds.append(Deleted())
         else:
             kinds.append(Rejected("missing_access"))
         return random.choice(kinds)
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         raise NotImplementedError
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         raise NotImplementedError
 
 
@@ -155,16 +161,16 @@ def script(random: Random) -> list[tuple[float, Any]]:
     while here < len(text):
         step = random.randint(1, size) if len(text) < 200 * size else size
         thoughts = (BESIDE,) if random.random() < 0.02 else ()
-        out.append((at, Text(text[here : here + step], thoughts)))
+        out.append((at, TextChunk(text[here : here + step], thoughts)))
         here += step
         at += pace * random.random() * 2
         if random.random() < 0.01:
             at += random.choice([1.0, 4.9, 5.1])
     call = FunctionCall((Call("roll", {}),))
-    ends: list[Any] = [END, END, END, call, Error("api_error", "no"), OSError(), None]
+    ends: list[Any] = [END, END, END, call, ErrorChunk("api_error", "no"), OSError(), None]
     end = random.choice(ends)
     if end is END and random.random() < 0.5:
-        out.append((at, Done("stop")))
+        out.append((at, DoneChunk("stop")))
     return out if end is None else [*out, (at, end)]
 
 
@@ -193,7 +199,7 @@ async def live(world: World, lanes: Lanes, who: str, place: int) -> None:
     random = world.random
     await anyio.sleep(random.choice([0.0, 0.0, 1.0, 5.0]) * random.random())
     config = settings(random)
-    stream, wishes = Stream(config), Wishes()
+    stream, wishes = Stream(config), StopSignal()
     channel = Channel(world, place, who, lanes, random.choice([0.3, 3.0, 20.0]),
                       random.choice([0.0, 0.0, 0.1, 0.5]))  # fmt: skip
     provider = Provider(script(random))
@@ -216,7 +222,7 @@ async def live(world: World, lanes: Lanes, who: str, place: int) -> None:
             people.start_soon(_people, world, wishes, scope, who)
             async with lanes.open(
                 place, channel, stream.actions.outbox, stream_id=f"{world.seed} {who}",
-                manner=Manner(pause_s=None if pause is None else lambda _: pause),
+                manner=SendOptions(pause_s=None if pause is None else lambda _: pause),
                 heard=heard, limit_reached=driver.limit_reached,
             ) as dispatch:  # fmt: skip
                 await driver.run(provider, dispatch)
@@ -244,7 +250,7 @@ def _books(stream: Stream) -> list[str]:
     ]
 
 
-async def _people(world: World, wishes: Wishes, scope: anyio.CancelScope, who: str) -> None:
+async def _people(world: World, wishes: StopSignal, scope: anyio.CancelScope, who: str) -> None:
     random = world.random
     for _ in range(random.choice([0, 0, 0, 1, 1, 2, 3])):
         await anyio.sleep(random.choice([0.1, 2.0, 10.0, 40.0]) * random.random())
@@ -253,17 +259,17 @@ async def _people(world: World, wishes: Wishes, scope: anyio.CancelScope, who: s
             scope.cancel()
             return
         kind = random.choice(["user", "user", "follow_up", "kill"])
-        wishes.put(Wish(kind=kind, requester=random.choice([None, "4711"])))
+        wishes.put(StopRequest(kind=kind, requester=random.choice([None, "4711"])))
 
 
 def _scribe(world: World, who: str, stream: Stream) -> Callable[[float, str, object], None]:
     def tell(_: float, event: str, payload: Any) -> None:
         match event:
-            case "chunk" if isinstance(payload, Text):
+            case "chunk" if isinstance(payload, TextChunk):
                 world.write(who, "chunk", len(payload.content), ranges(payload.content))
             case "chunk" if isinstance(payload, FunctionCall):
                 world.write(who, "called")
-            case "chunk" if isinstance(payload, Error):
+            case "chunk" if isinstance(payload, ErrorChunk):
                 world.write(who, "failed")
             case "receipt":
                 world.write(who, "receipt", payload.nonce or "-", payload.outcome)

@@ -13,7 +13,7 @@ import time
 from contextlib import ExitStack
 
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.stops.requests import StopRequest, StopSignal
 
 
 def say(*words: object) -> None:
@@ -34,10 +34,10 @@ async def main(url: str, prefix: str) -> None:
             match line:
                 case ["start", stream_id, channel]:
 
-                    def hear(wish: Wish, stream_id: str = stream_id) -> None:
+                    def hear(wish: StopRequest, stream_id: str = stream_id) -> None:
                         say(stream_id, wish.kind, time.monotonic_ns())
 
-                    wishes = Wishes()
+                    wishes = StopSignal()
                     stack = running[stream_id] = ExitStack()
                     stack.enter_context(stops.register(stream_id, int(channel), wishes))
                     stack.enter_context(wishes.heard_by(hear))

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from awaits import cancelled_at
-from minamo.shell.turns.channels import Channels, Refused, Ticket
+from minamo.shell.turns.channels import Channels, QueuedTurn, TurnRefused
 from minamo.shell.turns.redis_lease import RedisLease
 from redis_server import RedisServer
 
@@ -22,7 +22,7 @@ class Floor:
         self.here = ""
         self.log: list[str] = []
 
-    async def job(self, name: str, ticket: Ticket) -> str:
+    async def job(self, name: str, ticket: QueuedTurn) -> str:
         assert not self.here, f"{name} and {self.here} at once"
         self.here = name
         try:
@@ -33,7 +33,7 @@ class Floor:
             self.here = ""
         return name
 
-    async def run(self, channels: Channels, name: str, policy: str = "queue") -> str | Refused:
+    async def run(self, channels: Channels, name: str, policy: str = "queue") -> str | TurnRefused:
         return await channels.run(1, lambda ticket: self.job(name, ticket), policy)  # type: ignore[arg-type]
 
 
@@ -63,10 +63,10 @@ async def test_who_does_not_want_to_wait_is_refused_while_the_other_bot_is_busy(
     async with AsyncExitStack() as stack:
         here, there = await two(stack, redis_server.url, prefix)
 
-        async def slow(_: Ticket) -> Refused | str:
+        async def slow(_: QueuedTurn) -> TurnRefused | str:
             return await floor.run(there, "impatient", "ignore")
 
-        assert await here.run(1, slow) == Refused("busy")
+        assert await here.run(1, slow) == TurnRefused("busy")
         assert await floor.run(there, "impatient", "ignore") == "impatient"
 
 

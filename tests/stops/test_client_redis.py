@@ -11,7 +11,7 @@ import hikari
 import pytest
 
 from minamo.shell.client import Client
-from minamo.shell.providers.scripted import Scripted
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.stops.redis_registry import RedisStops
 from minamo.shell.turns.redis_lease import RedisLease
 from minamo.twin import Twin
@@ -20,7 +20,7 @@ from rigging import make_bot, make_rest_bot, served, until
 
 pytestmark = pytest.mark.anyio
 
-SLOW = Scripted([(0.0, "First.\n\n"), (0.02, "Second"), (60.0, " never")])
+SLOW = ScriptedProvider([(0.0, "First.\n\n"), (0.02, "Second"), (60.0, " never")])
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ async def test_a_newer_question_to_one_bot_interrupts_the_other(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream)
             await until(lambda: twin.texts() == ["First."])
-            assert (await there.stream(place, Scripted(["new"]))).status == "completed"
+            assert (await there.stream(place, ScriptedProvider(["new"]))).status == "completed"
         assert results[0].status == "follow_up_interrupt"
         assert twin.texts() == ["First.", "new"]
 
@@ -133,10 +133,10 @@ async def test_a_newer_question_elsewhere_ends_one_that_waits_for_the_channel(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream, first, "first", slow_to_let_go())
             await until(lambda: twin.texts() == ["First."])
-            tasks.start_soon(stream, second, "second", Scripted(["second"]))
+            tasks.start_soon(stream, second, "second", ScriptedProvider(["second"]))
             await until(lambda: second._channels.busy(place))
             await anyio.sleep(0.1)
-            tasks.start_soon(stream, third, "third", Scripted(["third"]))
+            tasks.start_soon(stream, third, "third", ScriptedProvider(["third"]))
         assert results["first"].status == "follow_up_interrupt"
         assert results["second"].status == "follow_up_interrupt"
         assert results["third"].status == "completed"
@@ -158,11 +158,11 @@ async def test_redis_dies_and_comes_back(own_redis: RedisServer, prefix: str) ->
         place = twin.channel("general").id
         results: list[Any] = []
 
-        async def stream(source: Scripted) -> None:
+        async def stream(source: ScriptedProvider) -> None:
             results.append(await here.stream(place, source))
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stream, Scripted(["One.\n\n", (0.6, "Two."), (0.0, "")]))
+            tasks.start_soon(stream, ScriptedProvider(["One.\n\n", (0.6, "Two."), (0.0, "")]))
             await until(lambda: twin.texts() == ["One."])
             own_redis.kill()
             assert not await there.request_stop(channel_id=place, requester="7")

@@ -13,8 +13,8 @@ import pytest
 
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.stops.redis_link import client_for, close_client
-from minamo.shell.stops.requests import Wishes
-from minamo.shell.turns.leases import Lease, Leased, NoLease
+from minamo.shell.stops.requests import StopSignal
+from minamo.shell.turns.leases import Lease, LeaseStatus, NoLease
 from minamo.shell.turns.redis_lease import RedisLease
 from redis_server import RedisServer
 
@@ -39,26 +39,26 @@ async def holders(server: RedisServer) -> set[bytes]:
 
 
 async def test_a_free_channel_is_granted_again_and_again(lease: Lease) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     for _ in range(3):
         async with lease.hold(7, wishes) as leased:
             assert leased
             async with lease.hold(8, wishes, wait_s=1) as other:
-                assert other is Leased.GRANTED
+                assert other is LeaseStatus.GRANTED
     assert wishes.strongest is None
 
 
 async def test_what_the_block_raises_is_raised(lease: Lease) -> None:
     with pytest.raises(ZeroDivisionError):
-        async with lease.hold(7, Wishes()):
+        async with lease.hold(7, StopSignal()):
             raise ZeroDivisionError
-    async with lease.hold(7, Wishes()) as leased:
+    async with lease.hold(7, StopSignal()) as leased:
         assert leased, "and the lease was given back"
 
 
 async def test_channels_are_checked(lease: Lease) -> None:
     with pytest.raises(BadRequest, match="channel_id"):
-        async with lease.hold(0, Wishes()):
+        async with lease.hold(0, StopSignal()):
             pass
 
 
@@ -68,15 +68,15 @@ async def test_one_holder_at_a_time(redis_server: RedisServer, prefix: str) -> N
         RedisLease(redis_server.url, prefix=prefix) as two,
         RedisLease(redis_server.url, prefix=prefix + "x") as other_bot,
     ):
-        async with one.hold(7, Wishes()) as first:
+        async with one.hold(7, StopSignal()) as first:
             assert first
-            async with two.hold(7, Wishes()) as second, one.hold(7, Wishes()) as third:
-                assert (second, third) == (Leased.BUSY, Leased.BUSY)
-            async with two.hold(7, Wishes(), wait_s=0.3) as second:
+            async with two.hold(7, StopSignal()) as second, one.hold(7, StopSignal()) as third:
+                assert (second, third) == (LeaseStatus.BUSY, LeaseStatus.BUSY)
+            async with two.hold(7, StopSignal(), wait_s=0.3) as second:
                 assert not second
-            async with other_bot.hold(7, Wishes()) as theirs:
+            async with other_bot.hold(7, StopSignal()) as theirs:
                 assert theirs
-        async with two.hold(7, Wishes()) as second:
+        async with two.hold(7, StopSignal()) as second:
             assert second
 
 
@@ -84,14 +84,14 @@ async def test_waiting_ends_when_the_holder_does(redis_server: RedisServer, pref
     order: list[str] = []
 
     async def wait_for_it() -> None:
-        async with two.hold(7, Wishes(), wait_s=30) as leased:
+        async with two.hold(7, StopSignal(), wait_s=30) as leased:
             order.append(f"second {leased.value}")
 
     async with (
         RedisLease(redis_server.url, prefix=prefix) as one,
         RedisLease(redis_server.url, prefix=prefix) as two,
         anyio.create_task_group() as tasks,
-        one.hold(7, Wishes()),
+        one.hold(7, StopSignal()),
     ):
         tasks.start_soon(wait_for_it)
         await anyio.sleep(0.3)
@@ -103,34 +103,34 @@ async def test_waiting_can_be_cancelled_and_leaves_nothing(
     redis_server: RedisServer, prefix: str
 ) -> None:
     async with RedisLease(redis_server.url, prefix=prefix) as lease:
-        async with lease.hold(7, Wishes()):
+        async with lease.hold(7, StopSignal()):
             with anyio.move_on_after(0.15) as scope:
-                async with lease.hold(7, Wishes(), wait_s=30):
+                async with lease.hold(7, StopSignal(), wait_s=30):
                     raise AssertionError("it is held")
             assert scope.cancelled_caught
         for delay in range(20):  # at whatever point of the taking
             with anyio.move_on_after(delay / 10_000):
-                async with lease.hold(8, Wishes()):
+                async with lease.hold(8, StopSignal()):
                     await anyio.sleep_forever()
         assert await lease._client.keys(f"{prefix}:*") == []
 
 
 async def test_a_long_stream_keeps_its_lease(redis_server: RedisServer, prefix: str) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     async with (
         RedisLease(redis_server.url, prefix=prefix, ttl_ms=1000) as lease,
         lease.hold(7, wishes),
     ):
         await anyio.sleep(1.5)
-        async with lease.hold(7, Wishes()) as other:
-            assert other is Leased.BUSY
+        async with lease.hold(7, StopSignal()) as other:
+            assert other is LeaseStatus.BUSY
     assert wishes.strongest is None
 
 
 async def test_a_lease_taken_by_another_kills_the_stream(
     redis_server: RedisServer, prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     async with RedisLease(redis_server.url, prefix=prefix, ttl_ms=1000) as lease:
         async with lease.hold(7, wishes):
             key = f"{prefix}:lease:7"
@@ -145,15 +145,15 @@ async def test_a_lease_taken_by_another_kills_the_stream(
 
 
 async def test_a_redis_that_comes_back_empty_gives_it_back(own_redis: RedisServer) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     async with RedisLease(own_redis.url, ttl_ms=5000) as lease, lease.hold(7, wishes):
         own_redis.kill()
         own_redis.start()
         with anyio.fail_after(20):
             while (await holders(own_redis)) != {b"minamo:lease:7"}:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
-        async with lease.hold(7, Wishes()) as other:
-            assert other is Leased.BUSY
+        async with lease.hold(7, StopSignal()) as other:
+            assert other is LeaseStatus.BUSY
     assert wishes.strongest is None
 
 
@@ -161,20 +161,20 @@ async def test_without_redis_nothing_starts_and_what_runs_ends_in_time(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "minamo.redis")
-    wishes = Wishes()
+    wishes = StopSignal()
     async with RedisLease(own_redis.url, ttl_ms=1500) as lease:
         async with lease.hold(7, wishes):
             began = anyio.current_time()
             own_redis.kill()
-            async with lease.hold(8, Wishes(), wait_s=0.3) as leased:
-                assert leased is Leased.UNREACHABLE
+            async with lease.hold(8, StopSignal(), wait_s=0.3) as leased:
+                assert leased is LeaseStatus.UNREACHABLE
             assert not lease.healthy
             with anyio.fail_after(10):
                 wish = await wishes.came()
             assert wish.context == {"lease": "unreachable"}
             assert anyio.current_time() - began <= 1.5, "before another could have taken it"
         own_redis.start()
-        async with lease.hold(8, Wishes(), wait_s=10) as leased:
+        async with lease.hold(8, StopSignal(), wait_s=10) as leased:
             assert leased
         assert lease.healthy
     said = [record.getMessage() for record in caplog.records]
@@ -183,14 +183,14 @@ async def test_without_redis_nothing_starts_and_what_runs_ends_in_time(
 
 
 async def test_without_redis_streams_run_if_so_wished(own_redis: RedisServer) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     async with (
         RedisLease(own_redis.url, ttl_ms=1000, when_unreachable="grant") as lease,
         lease.hold(7, wishes),
     ):
         own_redis.kill()
         async with lease.hold(8, wishes) as leased:
-            assert leased is Leased.GRANTED
+            assert leased is LeaseStatus.GRANTED
             await anyio.sleep(1.2)
             assert wishes.strongest is None
             own_redis.start()
@@ -207,12 +207,12 @@ async def test_closing_leaves_nothing_open(own_redis: RedisServer) -> None:
     before = state()
     async with (
         RedisLease(own_redis.url) as lease,
-        lease.hold(7, Wishes()),
-        lease.hold(8, Wishes()),
+        lease.hold(7, StopSignal()),
+        lease.hold(8, StopSignal()),
     ):
         assert state() != before
-    async with lease.hold(7, Wishes()) as leased:
-        assert leased is Leased.UNREACHABLE, "closed is closed"
+    async with lease.hold(7, StopSignal()) as leased:
+        assert leased is LeaseStatus.UNREACHABLE, "closed is closed"
     with anyio.fail_after(2):
         while state() != before:  # noqa: ASYNC110
             await anyio.sleep(0.01)
@@ -225,8 +225,8 @@ async def test_the_password_is_never_shown(
     server = RedisServer(tmp_path, "--requirepass", "hunter2-and-more")
     try:
         async with RedisLease(f"redis://:hunter2-wrong@127.0.0.1:{server.port}") as lease:
-            async with lease.hold(7, Wishes()) as leased:
-                assert leased is Leased.UNREACHABLE
+            async with lease.hold(7, StopSignal()) as leased:
+                assert leased is LeaseStatus.UNREACHABLE
             assert "hunter2" not in repr(lease) + caplog.text
             assert "AuthenticationError" in caplog.text
     finally:
@@ -240,7 +240,7 @@ async def test_settings_are_checked() -> None:
     lease = RedisLease("redis://host")
     for wait_s in (-1, 601, float("nan")):
         with pytest.raises(BadRequest, match="wait_s"):
-            async with lease.hold(7, Wishes(), wait_s=wait_s):
+            async with lease.hold(7, StopSignal(), wait_s=wait_s):
                 pass
 
 
@@ -250,10 +250,10 @@ async def test_a_restart_of_redis_refuses_nobody(own_redis: RedisServer) -> None
         own_redis.kill()
         own_redis.start()
         # Eight connections of the pool are dead; the first attempt must not fall into one.
-        async with lease.hold(7, Wishes()) as leased:
-            assert leased is Leased.GRANTED
+        async with lease.hold(7, StopSignal()) as leased:
+            assert leased is LeaseStatus.GRANTED
 
 
 async def _held_for_a_moment(lease: RedisLease, channel_id: int) -> None:
-    async with lease.hold(channel_id, Wishes()) as leased:
+    async with lease.hold(channel_id, StopSignal()) as leased:
         assert leased

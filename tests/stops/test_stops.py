@@ -10,8 +10,8 @@ import hikari
 import pytest
 
 from minamo.errors import BadRequest
-from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX, Reach
-from minamo.shell.stops.requests import INTERACTION, Wish, Wishes
+from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX, RequestOutcome
+from minamo.shell.stops.requests import INTERACTION, StopRequest, StopSignal
 
 pytestmark = pytest.mark.anyio
 
@@ -24,8 +24,8 @@ WISHES = [("request_stop", "user"), ("request_follow_up", "follow_up"), ("kill",
 async def test_a_wish_reaches_what_runs_and_is_heard_at_once(
     pair: Any, address: dict[str, Any], method: str, kind: str
 ) -> None:
-    wishes, other = Wishes(), Wishes()
-    heard: list[Wish] = []
+    wishes, other = StopSignal(), StopSignal()
+    heard: list[StopRequest] = []
     with (
         pair.here.register("s1", 7, wishes),
         pair.here.register("s2", 8, other),
@@ -34,8 +34,8 @@ async def test_a_wish_reaches_what_runs_and_is_heard_at_once(
         answer = await getattr(pair.there, method)(
             **address, requester="42", context={"from": ["a", 1]}
         )
-        assert answer is Reach.YES
-        assert heard == [Wish(kind=kind, requester="42", context={"from": ["a", 1]})]
+        assert answer is RequestOutcome.YES
+        assert heard == [StopRequest(kind=kind, requester="42", context={"from": ["a", 1]})]
         assert other.strongest is None
 
 
@@ -44,37 +44,43 @@ async def test_a_wish_reaches_what_runs_and_is_heard_at_once(
 async def test_a_stale_wish_never_touches_the_next_stream(
     pair: Any, address: dict[str, Any], method: str
 ) -> None:
-    ask: Callable[..., Awaitable[Reach]] = getattr(pair.there, method)
-    assert await ask(**address) is Reach.NO  # before
-    first, second = Wishes(), Wishes()
+    ask: Callable[..., Awaitable[RequestOutcome]] = getattr(pair.there, method)
+    assert await ask(**address) is RequestOutcome.NO  # before
+    first, second = StopSignal(), StopSignal()
     with pair.here.register("s1", 7, first):
         pass
-    assert await ask(**address) is Reach.NO  # after
+    assert await ask(**address) is RequestOutcome.NO  # after
     with pair.here.register("s1", 7, second):
-        assert await pair.there.has_stop_request(**address) is Reach.NO
+        assert await pair.there.has_stop_request(**address) is RequestOutcome.NO
     assert first.strongest is None
     assert second.strongest is None
 
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=["stream", "channel"])
 async def test_a_person_stops_only_what_they_asked_for(pair: Any, address: dict[str, Any]) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     with pair.here.register("s1", 7, wishes, asker="ann"):
-        assert await pair.there.request_stop(**address, requester="bob", asker="bob") is Reach.NO
+        assert (
+            await pair.there.request_stop(**address, requester="bob", asker="bob")
+            is RequestOutcome.NO
+        )
         assert wishes.strongest is None
-        assert await pair.there.is_running(**address) is Reach.YES
-        assert await pair.there.request_stop(**address, requester="ann", asker="ann") is Reach.YES
-    assert wishes.strongest == Wish(requester="ann")
-    assert await pair.there.is_running(**address) is Reach.NO
+        assert await pair.there.is_running(**address) is RequestOutcome.YES
+        assert (
+            await pair.there.request_stop(**address, requester="ann", asker="ann")
+            is RequestOutcome.YES
+        )
+    assert wishes.strongest == StopRequest(requester="ann")
+    assert await pair.there.is_running(**address) is RequestOutcome.NO
 
 
 async def test_what_nobody_in_particular_asked_for_anybody_may_stop(pair: Any) -> None:
-    with pair.here.register("s1", 7, Wishes()):
+    with pair.here.register("s1", 7, StopSignal()):
         assert await pair.there.request_stop(channel_id=7, requester="bob", asker="bob")
 
 
 async def test_one_press_that_two_processes_hear_of_is_one_wish(pair: Any) -> None:
-    wishes, heard = Wishes(), []
+    wishes, heard = StopSignal(), []
     with pair.here.register("s1", 7, wishes), wishes.heard_by(heard.append):
         for asks, press in ((pair.here, "1"), (pair.there, "1"), (pair.there, "2")):
             context = {INTERACTION: press}
@@ -83,14 +89,14 @@ async def test_one_press_that_two_processes_hear_of_is_one_wish(pair: Any) -> No
 
 
 async def test_a_registration_is_gone_whatever_happens(pair: Any) -> None:
-    with pytest.raises(ZeroDivisionError), pair.here.register("s1", 7, Wishes()):
+    with pytest.raises(ZeroDivisionError), pair.here.register("s1", 7, StopSignal()):
         raise ZeroDivisionError
     assert await pair.there.running(7) == []
-    assert await pair.there.request_stop(stream_id="s1") is Reach.NO
+    assert await pair.there.request_stop(stream_id="s1") is RequestOutcome.NO
 
 
 async def test_of_several_wishes_the_strongest_counts(pair: Any) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     with pair.here.register("s1", 7, wishes):
         for method, strongest in [
             ("request_follow_up", "follow_up"),
@@ -100,57 +106,57 @@ async def test_of_several_wishes_the_strongest_counts(pair: Any) -> None:
             ("request_stop", "kill"),
         ]:
             # It reaches the stream in any case; which one counts is another matter.
-            assert await getattr(pair.there, method)(channel_id=7) is Reach.YES
+            assert await getattr(pair.there, method)(channel_id=7) is RequestOutcome.YES
             assert wishes.strongest is not None
             assert wishes.strongest.kind == strongest
 
 
 async def test_everything_that_runs_in_a_channel_is_reached(pair: Any) -> None:
-    one, two, elsewhere = Wishes(), Wishes(), Wishes()
+    one, two, elsewhere = StopSignal(), StopSignal(), StopSignal()
     with (
         pair.here.register("s1", 7, one),
         pair.there.register("s2", 7, two),
         pair.here.register("s3", 8, elsewhere),
     ):
         assert await pair.there.running(7) == ["s1", "s2"]
-        assert await pair.there.request_stop(channel_id=7) is Reach.YES
+        assert await pair.there.request_stop(channel_id=7) is RequestOutcome.YES
         assert one.strongest is not None
         assert two.strongest is not None
         assert elsewhere.strongest is None
-        assert await pair.there.has_stop_request(channel_id=8) is Reach.NO
+        assert await pair.there.has_stop_request(channel_id=8) is RequestOutcome.NO
 
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=["stream", "channel"])
 async def test_only_an_unheard_wish_can_be_taken_back(pair: Any, address: dict[str, Any]) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     has, clear = pair.there.has_stop_request, pair.there.clear_stop_request
     with pair.here.register("s1", 7, wishes):
-        assert await clear(**address) is Reach.NO  # there is none
+        assert await clear(**address) is RequestOutcome.NO  # there is none
         await pair.there.request_stop(**address)
-        assert await has(**address) is Reach.YES
-        assert await clear(**address) is Reach.YES
-        assert await has(**address) is Reach.NO
+        assert await has(**address) is RequestOutcome.YES
+        assert await clear(**address) is RequestOutcome.YES
+        assert await has(**address) is RequestOutcome.NO
         assert wishes.strongest is None
 
         await pair.there.request_stop(**address)
         with wishes.heard_by(lambda wish: None):
-            assert await clear(**address) is Reach.NO
-        assert await has(**address) is Reach.YES
+            assert await clear(**address) is RequestOutcome.NO
+        assert await has(**address) is RequestOutcome.YES
 
 
 async def test_a_wish_taken_back_does_not_take_a_heard_one_along(pair: Any) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     with pair.here.register("s1", 7, wishes):
         with wishes.heard_by(lambda wish: None):
             await pair.there.request_follow_up(stream_id="s1")
         await pair.there.request_stop(stream_id="s1")
-        assert await pair.there.clear_stop_request(stream_id="s1") is Reach.YES
+        assert await pair.there.clear_stop_request(stream_id="s1") is RequestOutcome.YES
         assert wishes.strongest is not None
         assert wishes.strongest.kind == "follow_up"
 
 
 async def test_an_answer_is_true_only_if_it_reached() -> None:
-    assert [bool(one) for one in Reach] == [True, False, False]
+    assert [bool(one) for one in RequestOutcome] == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -200,11 +206,11 @@ async def test_wishes_are_checked(pair: Any, wish: dict[str, Any], said: str) ->
 
 @pytest.mark.parametrize("method", ["request_stop", "request_follow_up", "kill"])
 async def test_a_number_is_a_person(pair: Any, method: str) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     with pair.here.register("s1", 7, wishes, 42):
         assert not await pair.there.request_stop(stream_id="s1", asker=43)
         assert await pair.there.request_stop(stream_id="s1", asker="42")
-    again = Wishes()
+    again = StopSignal()
     with pair.here.register("s2", 7, again, "42"):
         assert await getattr(pair.there, method)(channel_id=7, requester=hikari.Snowflake(42))
         assert again.strongest is not None
@@ -219,32 +225,32 @@ async def test_a_context_that_holds_itself_is_refused(pair: Any) -> None:
 
 
 async def test_registrations_are_checked(pair: Any) -> None:
-    with pytest.raises(BadRequest, match="stream_id"), pair.here.register("", 7, Wishes()):
+    with pytest.raises(BadRequest, match="stream_id"), pair.here.register("", 7, StopSignal()):
         pass
-    with pytest.raises(BadRequest, match="channel_id"), pair.here.register("s", -7, Wishes()):
+    with pytest.raises(BadRequest, match="channel_id"), pair.here.register("s", -7, StopSignal()):
         pass
     with pytest.raises(BadRequest, match="channel_id"):
         await pair.there.running(0)
     with (
-        pair.here.register("s1", 7, Wishes()),
+        pair.here.register("s1", 7, StopSignal()),
         pytest.raises(BadRequest, match="'s1' runs already"),
-        pair.here.register("s1", 8, Wishes()),
+        pair.here.register("s1", 8, StopSignal()),
     ):
         pass
     assert await pair.there.running(8) == []
 
 
 async def test_a_channel_holds_so_many_and_all_are_reached(pair: Any) -> None:
-    every = [Wishes() for _ in range(STREAMS_PER_CHANNEL_MAX)]
+    every = [StopSignal() for _ in range(STREAMS_PER_CHANNEL_MAX)]
     with ExitStack() as stack:
         for index, wishes in enumerate(every):
             # The longest ids, of characters that take most bytes.
             stack.enter_context(pair.here.register(f"{index:02}" + "\U0001f30a" * 62, 7, wishes))
         with (
             pytest.raises(BadRequest, match="64 streams run in channel 7"),
-            pair.here.register("one-more", 7, Wishes()),
+            pair.here.register("one-more", 7, StopSignal()),
         ):
             pass
         context = {"why": "x" * 4000}
-        assert await pair.there.request_stop(channel_id=7, context=context) is Reach.YES
+        assert await pair.there.request_stop(channel_id=7, context=context) is RequestOutcome.YES
         assert all(wishes.strongest is not None for wishes in every)

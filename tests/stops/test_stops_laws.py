@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.registry import MemoryStops, Reach
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.stops.registry import MemoryStops, RequestOutcome
+from minamo.shell.stops.requests import StopRequest, StopSignal
 from redis_server import RedisServer
 
 RANK = {None: 0, "follow_up": 1, "user": 2, "kill": 3}
@@ -56,10 +56,10 @@ class Model:
 class Real:
     """One stream as it is."""
 
-    wishes: Wishes
+    wishes: StopSignal
     life: ExitStack
     ear: ExitStack
-    heard: list[Wish]
+    heard: list[StopRequest]
 
 
 async def play(sides: tuple[Any, Any], script: list[tuple[Any, ...]]) -> None:
@@ -78,7 +78,7 @@ async def play(sides: tuple[Any, Any], script: list[tuple[Any, ...]]) -> None:
                 ]  # fmt: skip
                 await request(stops, op, target, at)
             elif op == "start" and target not in model:
-                life, wishes = lives.enter_context(ExitStack()), Wishes()
+                life, wishes = lives.enter_context(ExitStack()), StopSignal()
                 life.enter_context(stops.register(target, rest[0], wishes))
                 real[target] = Real(wishes, life, life.enter_context(ExitStack()), [])
                 model[target] = Model(rest[0])
@@ -118,7 +118,7 @@ async def request(stops: Any, op: str, target: dict[str, Any], at: list[Model]) 
             if one.listening:
                 one.heard = one.wished
                 one.told += 1
-    assert answer is (Reach.YES if expected else Reach.NO)
+    assert answer is (RequestOutcome.YES if expected else RequestOutcome.NO)
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

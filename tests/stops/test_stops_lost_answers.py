@@ -13,8 +13,8 @@ from attrs import define
 
 from minamo.shell.stops import redis_protocol as asking
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.registry import Reach
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.stops.registry import RequestOutcome
+from minamo.shell.stops.requests import StopRequest, StopSignal
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
@@ -79,8 +79,8 @@ async def test_a_wish_whose_answer_was_lost_is_put_once(
     redis_server: RedisServer, wire: Wire, prefix: str, op: str
 ) -> None:
     url = f"redis://127.0.0.1:{wire.port}/0"
-    heard: list[Wish] = []
-    wishes = Wishes()
+    heard: list[StopRequest] = []
+    wishes = StopSignal()
     async with (
         RedisStops(url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as here,
@@ -93,10 +93,12 @@ async def test_a_wish_whose_answer_was_lost_is_put_once(
                 "follow_up": there.request_follow_up,
                 "kill": there.kill,
             }[op]
-            assert await request(stream_id="stream-1") is Reach.YES
+            assert await request(stream_id="stream-1") is RequestOutcome.YES
             await there.running(42)  # whatever was on its way has come
             assert (wire.lost, len(heard)) == (1, 1)
-            assert await request(stream_id="stream-1") is Reach.YES  # and a second one is another
+            assert (
+                await request(stream_id="stream-1") is RequestOutcome.YES
+            )  # and a second one is another
             assert len(heard) == 2
 
 
@@ -105,7 +107,7 @@ async def test_taking_back_twice_is_taking_back(
 ) -> None:
     """The second try must not say that there was nothing to take back."""
     url = f"redis://127.0.0.1:{wire.port}/0"
-    wishes = Wishes()
+    wishes = StopSignal()
     async with (
         RedisStops(url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as here,
@@ -113,7 +115,7 @@ async def test_taking_back_twice_is_taking_back(
         with here.register("stream-1", 42, wishes), wishes.heard_by(lambda _: False):
             assert await there.request_stop(stream_id="stream-1")
             wire.lose_after = b'"forget"'
-            assert await there.clear_stop_request(stream_id="stream-1") is Reach.YES
+            assert await there.clear_stop_request(stream_id="stream-1") is RequestOutcome.YES
             assert (wire.lost, wishes.strongest) == (1, None)
 
 
@@ -121,7 +123,7 @@ async def test_what_is_remembered_is_bounded(
     redis_server: RedisServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "_DONE_MAX", 10)
-    wishes = Wishes()
+    wishes = StopSignal()
     async with (
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as here,

@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.registry import Reach
+from minamo.shell.stops.registry import RequestOutcome
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
@@ -98,7 +98,7 @@ async def test_a_stop_is_decided_in_the_other_process(
             await child.do("start", f"s{number}", number)
             address: Any = f"s{number}" if by == "stream_id" else number
             asked_at = time.monotonic_ns()
-            assert await stops.request_stop(**{by: address}) is Reach.YES
+            assert await stops.request_stop(**{by: address}) is RequestOutcome.YES
             answered.append((time.monotonic_ns() - asked_at) / 1e6)
             stream_id, kind, heard_at = await child.line()
             assert (stream_id, kind) == (f"s{number}", "user")
@@ -120,8 +120,8 @@ async def test_a_process_that_hangs_is_said_to_be_unreachable(
         await child.do("start", "s1", 7)
         await child.do("start", "s2", 8)
         child.signal(signal.SIGSTOP)
-        assert await stops.request_stop(stream_id="s1") is Reach.UNREACHABLE
-        assert await stops.request_stop(channel_id=8) is Reach.UNREACHABLE
+        assert await stops.request_stop(stream_id="s1") is RequestOutcome.UNREACHABLE
+        assert await stops.request_stop(channel_id=8) is RequestOutcome.UNREACHABLE
         assert await stops.running(8) == []
         # It goes on, with a new stream in the channel: only the stop for s1 itself comes through.
         child.signal(signal.SIGCONT)
@@ -129,8 +129,8 @@ async def test_a_process_that_hangs_is_said_to_be_unreachable(
         child.tell("start", "s3", 8)
         said = [await child.line() for _ in range(3)]
         assert sorted(line[0] for line in said) == ["ok", "ok", "s1"]
-        assert await stops.has_stop_request(channel_id=8) is Reach.NO
-        assert await stops.request_stop(channel_id=8) is Reach.YES
+        assert await stops.has_stop_request(channel_id=8) is RequestOutcome.NO
+        assert await stops.request_stop(channel_id=8) is RequestOutcome.YES
         assert (await child.line())[:2] == ["s3", "user"]
 
 
@@ -144,9 +144,12 @@ async def test_a_process_that_died_is_forgotten(own_redis: RedisServer, prefix: 
         await child.close()
         assert await stops.running(7) == []
         # Its announcement has not expired yet, and nobody knows what it did before it died.
-        assert await stops.request_stop(stream_id="s1") in (Reach.UNREACHABLE, Reach.NO)
+        assert await stops.request_stop(stream_id="s1") in (
+            RequestOutcome.UNREACHABLE,
+            RequestOutcome.NO,
+        )
         await stops._link.client.delete(f"{prefix}:stream:s1")
-        assert await stops.request_stop(stream_id="s1") is Reach.NO
+        assert await stops.request_stop(stream_id="s1") is RequestOutcome.NO
 
 
 async def test_redis_restarts_under_two_processes(own_redis: RedisServer, prefix: str) -> None:
@@ -163,7 +166,7 @@ async def test_redis_restarts_under_two_processes(own_redis: RedisServer, prefix
                 while not await stops.request_stop(stream_id="before"):  # noqa: ASYNC110
                     await anyio.sleep(0.02)
             assert (await child.line())[:2] == ["before", "user"]
-            assert await stops.kill(channel_id=8) is Reach.YES
+            assert await stops.kill(channel_id=8) is RequestOutcome.YES
             assert (await child.line())[:2] == ["during", "kill"]
         assert await child.close() == 0
     finally:

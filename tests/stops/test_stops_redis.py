@@ -17,8 +17,8 @@ from minamo.errors import BadSetting
 from minamo.shell.stops import redis_link
 from minamo.shell.stops import redis_registry as announcing
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.registry import Reach
-from minamo.shell.stops.requests import Wishes
+from minamo.shell.stops.registry import RequestOutcome
+from minamo.shell.stops.requests import StopSignal
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +55,7 @@ async def test_redis_is_killed_and_comes_back(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "minamo.redis")
-    before, during, after, near = Wishes(), Wishes(), Wishes(), Wishes()
+    before, during, after, near = StopSignal(), StopSignal(), StopSignal(), StopSignal()
     async with (
         RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as here,
         RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as there,
@@ -63,18 +63,18 @@ async def test_redis_is_killed_and_comes_back(
         with here.register("before", 7, before):
             # Many connections, all of which will be broken.
             answers = await asyncio.gather(*(there.has_stop_request(channel_id=7) for _ in "12345"))
-            assert answers == [Reach.NO] * 5
+            assert answers == [RequestOutcome.NO] * 5
             own_redis.kill()
             await until(lambda: not here.healthy and not there.healthy)
 
             with here.register("during", 8, during), there.register("near", 9, near):
-                assert await there.request_stop(stream_id="during") is Reach.UNREACHABLE
-                assert await there.kill(channel_id=7) is Reach.UNREACHABLE
-                assert await there.has_stop_request(channel_id=7) is Reach.UNREACHABLE
+                assert await there.request_stop(stream_id="during") is RequestOutcome.UNREACHABLE
+                assert await there.kill(channel_id=7) is RequestOutcome.UNREACHABLE
+                assert await there.has_stop_request(channel_id=7) is RequestOutcome.UNREACHABLE
                 assert await there.running(7) == []
                 # What runs in the same process never needed Redis.
-                assert await there.request_stop(stream_id="near") is Reach.YES
-                assert await there.request_stop(channel_id=9) is Reach.YES
+                assert await there.request_stop(stream_id="near") is RequestOutcome.YES
+                assert await there.request_stop(channel_id=9) is RequestOutcome.YES
                 assert await there.running(9) == ["near"]
                 await anyio.sleep(0.3)  # several attempts to connect, and still one warning
                 assert len(warnings_of(caplog)) == 2, "one for each of the two registries"
@@ -85,8 +85,8 @@ async def test_redis_is_killed_and_comes_back(
                 assert before.strongest is None, "what failed stays failed"
                 with here.register("after", 7, after):
                     assert await there.running(7) == ["after", "before"]
-                    assert await there.request_stop(stream_id="during") is Reach.YES
-                    assert await there.request_stop(channel_id=7) is Reach.YES
+                    assert await there.request_stop(stream_id="during") is RequestOutcome.YES
+                    assert await there.request_stop(channel_id=7) is RequestOutcome.YES
                 assert None not in (before.strongest, during.strongest, after.strongest)
         assert len(warnings_of(caplog)) == 2
         assert [r.levelname for r in caplog.records] == ["WARNING"] * 2 + ["INFO"] * 2
@@ -97,11 +97,11 @@ async def test_connections_that_redis_closed_for_idling_do_no_harm(own_redis: Re
         RedisStops(own_redis.url, answer_timeout_ms=PATIENT_MS) as here,
         RedisStops(own_redis.url, answer_timeout_ms=PATIENT_MS) as there,
     ):
-        with here.register("s1", 7, Wishes()):
+        with here.register("s1", 7, StopSignal()):
             await asyncio.gather(*(there.has_stop_request(channel_id=7) for _ in "12345"))
             async with RedisStops(own_redis.url) as third:
                 await third._link.client.client_kill_filter(_type="normal", skipme=True)
-            assert await there.request_stop(channel_id=7) is Reach.YES
+            assert await there.request_stop(channel_id=7) is RequestOutcome.YES
             assert here.healthy
             assert there.healthy
 
@@ -109,17 +109,17 @@ async def test_connections_that_redis_closed_for_idling_do_no_harm(own_redis: Re
 async def test_redis_comes_later(own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minamo.shell.stops.redis_registry._OPEN_S", 0.05)
     own_redis.kill()
-    wishes = Wishes()
+    wishes = StopSignal()
     async with (
         RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as here,
         RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as there,
     ):
         assert not here.healthy
         with here.register("s1", 7, wishes):
-            assert await there.request_stop(stream_id="s1") is Reach.UNREACHABLE
+            assert await there.request_stop(stream_id="s1") is RequestOutcome.UNREACHABLE
             own_redis.start()
             await until(lambda: here.healthy and there.healthy)
-            assert await there.request_stop(stream_id="s1") is Reach.YES
+            assert await there.request_stop(stream_id="s1") is RequestOutcome.YES
 
 
 async def test_a_frozen_redis_is_found_out(
@@ -133,17 +133,17 @@ async def test_a_frozen_redis_is_found_out(
         RedisStops(own_redis.url, answer_timeout_ms=PATIENT_MS) as patient,
     ):
         every = (here, quick, patient)
-        with here.register("s1", 7, Wishes()):
+        with here.register("s1", 7, StopSignal()):
             own_redis.freeze()
             asked_at = anyio.current_time()
-            assert await quick.request_stop(channel_id=7) is Reach.UNREACHABLE
+            assert await quick.request_stop(channel_id=7) is RequestOutcome.UNREACHABLE
             took_ms = (anyio.current_time() - asked_at) * 1000
             figure(f"stop over a frozen Redis: unreachable after {took_ms:.0f} ms")
             assert took_ms < 500, "100 ms, and time for a busy machine"
             await until(lambda: not any(stops.healthy for stops in every))
             own_redis.thaw()
             await until(lambda: all(stops.healthy for stops in every))
-            assert await patient.request_stop(channel_id=7) is Reach.YES
+            assert await patient.request_stop(channel_id=7) is RequestOutcome.YES
 
 
 async def test_a_process_that_hears_nothing_does_not_pass_for_none(
@@ -153,12 +153,12 @@ async def test_a_process_that_hears_nothing_does_not_pass_for_none(
         RedisStops(redis_server.url, prefix=prefix) as here,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
     ):
-        with here.register("s1", 7, Wishes()):
+        with here.register("s1", 7, StopSignal()):
             await until_there(there._link.client, f"{prefix}:channel:7", f"{prefix}:stream:s1")
             await here._link.aclose()
-            assert await there.request_stop(channel_id=7) is Reach.UNREACHABLE
-            assert await there.request_stop(stream_id="s1") is Reach.UNREACHABLE
-            assert await there.request_stop(channel_id=8) is Reach.NO
+            assert await there.request_stop(channel_id=7) is RequestOutcome.UNREACHABLE
+            assert await there.request_stop(stream_id="s1") is RequestOutcome.UNREACHABLE
+            assert await there.request_stop(channel_id=8) is RequestOutcome.NO
 
 
 async def test_announcements_are_renewed_and_taken_back(
@@ -168,8 +168,8 @@ async def test_announcements_are_renewed_and_taken_back(
     s1, s2, channel = f"{prefix}:stream:s1", f"{prefix}:stream:s2", f"{prefix}:channel:7"
     async with RedisStops(redis_server.url, prefix=prefix) as stops:
         client = stops._link.client
-        with stops.register("s1", 7, Wishes()):
-            with stops.register("s2", 7, Wishes()):
+        with stops.register("s1", 7, StopSignal()):
+            with stops.register("s2", 7, StopSignal()):
                 await until_there(client, s1, s2, channel)
                 assert 0 < await client.pttl(s1) <= announcing.EXPIRE_S * 1000
                 await client.delete(s1)
@@ -181,7 +181,7 @@ async def test_announcements_are_renewed_and_taken_back(
 
 
 async def test_two_bots_share_one_redis(redis_server: RedisServer, prefix: str) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     async with (
         RedisStops(redis_server.url, prefix=prefix) as mine,
         RedisStops(
@@ -189,8 +189,8 @@ async def test_two_bots_share_one_redis(redis_server: RedisServer, prefix: str) 
         ) as theirs,
     ):
         with mine.register("s1", 7, wishes):
-            assert await theirs.request_stop(stream_id="s1") is Reach.NO
-            assert await theirs.kill(channel_id=7) is Reach.NO
+            assert await theirs.request_stop(stream_id="s1") is RequestOutcome.NO
+            assert await theirs.kill(channel_id=7) is RequestOutcome.NO
             assert await theirs.running(7) == []
     assert wishes.strongest is None
 
@@ -211,7 +211,7 @@ RUBBISH = [
 
 
 async def test_rubbish_is_ignored_and_counted(redis_server: RedisServer, prefix: str) -> None:
-    wishes = Wishes()
+    wishes = StopSignal()
     async with (
         RedisStops(redis_server.url, prefix=prefix) as here,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
@@ -223,7 +223,7 @@ async def test_rubbish_is_ignored_and_counted(redis_server: RedisServer, prefix:
                 await client.publish(mailbox, data)
             # An answer that nobody waits for is no rubbish, only late.
             await client.publish(mailbox, b'{"v":1,"id":"a","sender":"b","streams":[]}')
-            assert await there.has_stop_request(stream_id="s1") is Reach.NO
+            assert await there.has_stop_request(stream_id="s1") is RequestOutcome.NO
             assert wishes.strongest is None
             assert here.rubbish == 2 * len(RUBBISH)
             assert there.rubbish == len(RUBBISH)
@@ -233,7 +233,7 @@ async def test_rubbish_is_ignored_and_counted(redis_server: RedisServer, prefix:
 async def test_a_listener_that_fails_takes_nobody_along(
     redis_server: RedisServer, prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    good, bad = Wishes(), Wishes()
+    good, bad = StopSignal(), StopSignal()
 
     def fail(wish: object) -> None:
         raise ZeroDivisionError
@@ -247,8 +247,8 @@ async def test_a_listener_that_fails_takes_nobody_along(
             here.register("good", 8, good),
             bad.heard_by(fail),
         ):
-            assert await there.request_stop(stream_id="bad") is Reach.NO
-            assert await there.request_stop(stream_id="good") is Reach.YES
+            assert await there.request_stop(stream_id="bad") is RequestOutcome.NO
+            assert await there.request_stop(stream_id="good") is RequestOutcome.YES
             assert here.healthy
     assert "a wish was put and failed" in caplog.text
 
@@ -262,11 +262,11 @@ async def test_the_password_is_never_shown(
         good = f"redis://:{SECRET}@127.0.0.1:{server.port}/0"
         async with RedisStops(good, answer_timeout_ms=PATIENT_MS) as stops:
             assert stops.healthy
-            assert await stops.request_stop(stream_id="s1") is Reach.NO
+            assert await stops.request_stop(stream_id="s1") is RequestOutcome.NO
             shown = [repr(stops), str(stops), repr(stops._link), repr(stops._asking)]
         async with RedisStops(f"redis://me:{SECRET}-wrong@127.0.0.1:{server.port}/0") as stops:
             assert not stops.healthy
-            assert await stops.request_stop(stream_id="s1") is Reach.UNREACHABLE
+            assert await stops.request_stop(stream_id="s1") is RequestOutcome.UNREACHABLE
             shown.append(repr(stops))
     finally:
         server.kill()
@@ -336,7 +336,7 @@ async def test_nothing_is_left_after_closing(own_redis: RedisServer) -> None:
     files, tasks = _open_files(), len(asyncio.all_tasks())
     for killed in (False, True):
         async with RedisStops(own_redis.url) as here, RedisStops(own_redis.url) as there:
-            with here.register("s1", 7, Wishes()):
+            with here.register("s1", 7, StopSignal()):
                 await asyncio.gather(*(there.request_stop(stream_id="s1") for _ in range(30)))
                 assert not settled()
                 if killed:
@@ -353,4 +353,4 @@ async def test_a_request_can_be_cancelled(own_redis: RedisServer) -> None:
         own_redis.thaw()
         assert scope.cancelled_caught
         assert stops._asking._asked == {}
-        assert await stops.request_stop(stream_id="s1") is Reach.NO
+        assert await stops.request_stop(stream_id="s1") is RequestOutcome.NO

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import minamo.testing
 from minamo import StreamConfig, StreamResult
 from minamo.core.accounting.spans import Ledger
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.stream import Stream
 from minamo.core.trace import Moment, Trace, read_trace, trace_lines
 from minamo.inspect.replay import Replayed, replay
@@ -31,7 +31,7 @@ SAID = ["One <thi", "nk>quietly</think>", "two.\n\nThree", "\ud83d", "\ude00."]
 TRACE = Trace(
     StreamConfig(humanize=False),
     (
-        *(Moment(0.1 * n, "chunk", chunk=Text(part)) for n, part in enumerate(SAID)),
+        *(Moment(0.1 * n, "chunk", chunk=TextChunk(part)) for n, part in enumerate(SAID)),
         Moment(2.0, "end"),
     ),
 )
@@ -87,11 +87,11 @@ def test_a_stream_that_alters_text_is_caught(monkeypatch: pytest.MonkeyPatch) ->
     real = Stream.chunk
 
     def shout(self: Stream, chunk: Any) -> None:
-        real(self, Text(chunk.content.upper()) if isinstance(chunk, Text) else chunk)
+        real(self, TextChunk(chunk.content.upper()) if isinstance(chunk, TextChunk) else chunk)
 
     monkeypatch.setattr(Stream, "chunk", shout)
     with pytest.raises(AssertionError, match=r"characters were altered: \[0,"):
-        check_stream(evolve(TRACE, moments=(Moment(0.0, "chunk", chunk=Text("said")),)))
+        check_stream(evolve(TRACE, moments=(Moment(0.0, "chunk", chunk=TextChunk("said")),)))
 
 
 def test_a_ledger_that_forgets_is_caught_whatever_happened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_events_take_every_row_that_guards_let_pass(name: str) -> None:
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "hypothesis.py").write_text("raise ModuleNotFoundError(name='hypothesis')\n")
     program = (
-        "from minamo.testing import Scripted, check_adapter, listen\n"
+        "from minamo.testing import ScriptedProvider, check_adapter, listen\n"
         "try:\n    from minamo.testing import traces\n"
         "except ModuleNotFoundError as error:\n    print(error)\n"
     )
@@ -170,8 +170,8 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
 
 def test_the_public_names_are_pinned() -> None:
     assert minamo.testing.__all__ == [
-        "Heard", "ListeningPass", "Moment", "Scripted", "Trace", "as_chunks", "check_adapter", "check_stream", "events",
-        "listen", "markdown_texts", "results", "run_turn", "stand_in", "texts", "traces", "virtually",
+        "Heard", "Moment", "ScriptedProvider", "TextPass", "Trace", "as_chunks", "check_adapter", "check_stream", "events",
+        "listen", "markdown_texts", "results", "run_turn", "run_with_virtual_clock", "stand_in", "texts", "traces",
     ]  # fmt: skip
     for name in minamo.testing.__all__:
         assert getattr(minamo.testing, name) is not None

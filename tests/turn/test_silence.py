@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.chunks import Done, Error, Text
+from minamo.core.chunks import DoneChunk, ErrorChunk, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.silence import Silence
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
-from minamo.shell.driver import Idle
-from minamo.shell.providers.scripted import Scripted
-from minamo.shell.stops.requests import Wish
+from minamo.shell.driver import NullSink
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.shell.stops.requests import StopRequest
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_actions import Hearing
 from minamo.shell.turns.turn_result import TurnResult
@@ -33,10 +33,10 @@ def hushed(text: str, cuts: list[int], marker: str = MARK) -> tuple[StreamResult
     """What becomes of a text that is cut at *cuts*, and whether it was the marker alone."""
     stream = Stream(StreamConfig())
     silence = stream.actions.silence = Silence(marker) if marker else None
-    Idle(stream)
+    NullSink(stream)
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     for begin, end in pairwise(places):
-        stream.chunk(Text(text[begin:end]))
+        stream.chunk(TextChunk(text[begin:end]))
     stream.end()
     stream.flushed()
     result = stream.result()
@@ -107,7 +107,7 @@ def test_only_the_marker_alone_is_silence(text: str, silent: bool) -> None:
 @pytest.mark.parametrize("reply", [[MARK], [*MARK], ["<think>hm</think>\n", MARK, "\n"]])
 def test_a_silent_reply_ends_the_turn_with_nothing_shown(reply: list[str]) -> None:
     stage = Stage()
-    result = turn([[*reply, Done("stop")]], settings=SILENT, stage=stage)
+    result = turn([[*reply, DoneChunk("stop")]], settings=SILENT, stage=stage)
 
     assert (result.status, stage.shown, len(result.results)) == ("completed", [], 1)
     assert result.accumulated_text == ""
@@ -120,7 +120,7 @@ def test_a_silent_reply_after_tools_and_a_call_after_the_marker() -> None:
         pass
 
     stage = Stage()
-    llm = Dialogue([[MARK, calls("note"), Done()], asks("note", text="Noted."), [MARK]])
+    llm = Dialogue([[MARK, calls("note"), DoneChunk()], asks("note", text="Noted."), [MARK]])
     result = play(lambda on: on.turn(llm, Tools([note]), settings=SILENT), stage)
 
     assert (result.status, stage.shown) == ("completed", ["Noted."])
@@ -145,17 +145,17 @@ def test_without_a_setting_there_is_no_marker() -> None:
 
 
 def test_an_error_after_the_marker_is_an_error() -> None:
-    result = turn([["<sile", Error("api_error", "gone")]], settings=SILENT)
+    result = turn([["<sile", ErrorChunk("api_error", "gone")]], settings=SILENT)
     assert (result.status, result.accumulated_text) == ("error", "<sile")
 
 
 # What is held back when the end comes from elsewhere: some of the marker, or all of it.
 HELD = ["<sil", "<", f"{MARK} ", "<think>hm</think>\n<silence/"]
-ENDS: dict[str, tuple[Wish | None, str, str]] = {
+ENDS: dict[str, tuple[StopRequest | None, str, str]] = {
     "the provider hangs": (None, "timeout", ""),
-    "a stop": (Wish(kind="user", requester="7"), "stopped_by_user", ""),
-    "a follow-up": (Wish(kind="follow_up"), "follow_up_interrupt", "follow_up"),
-    "a kill": (Wish(kind="kill"), "stopped_by_user", "killed"),
+    "a stop": (StopRequest(kind="user", requester="7"), "stopped_by_user", ""),
+    "a follow-up": (StopRequest(kind="follow_up"), "follow_up_interrupt", "follow_up"),
+    "a kill": (StopRequest(kind="kill"), "stopped_by_user", "killed"),
 }
 
 
@@ -167,8 +167,8 @@ def test_what_is_held_back_comes_out_when_the_reply_is_ended(
 ) -> None:
     wish, status, reason = ENDS[end]
     stage = Stage()
-    said = [*held, Done("stop")] if done else [*held]
-    llm = Dialogue([Scripted(said, hangs=True)])
+    said = [*held, DoneChunk("stop")] if done else [*held]
+    llm = Dialogue([ScriptedProvider(said, hangs=True)])
 
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
@@ -195,7 +195,7 @@ def test_nothing_is_said_twice_when_the_provider_goes_on_as_it_is_stopped() -> N
 
     async def source() -> Any:
         yield "<sil"
-        stage.wishes.put(Wish(kind="user"))
+        stage.wishes.put(StopRequest(kind="user"))
         yield "ly> me"
 
     result = play(lambda on: on.turn(lambda *_: source(), settings=SILENT), stage)
@@ -206,14 +206,14 @@ def test_nothing_is_said_twice_when_the_provider_goes_on_as_it_is_stopped() -> N
 @pytest.mark.anyio
 async def test_thoughts_and_replay_pass_through() -> None:
     async def source() -> Any:
-        yield Text("<si", ("a",))
-        yield Done("stop", replay={"k": 1})
+        yield TextChunk("<si", ("a",))
+        yield DoneChunk("stop", replay={"k": 1})
         yield "x y"
 
     hearing = Hearing(source(), MARK)
     heard = [chunk async for chunk in hearing]
-    done = Done("stop", replay={"k": 1})
-    assert heard == [Text("<si", ("a",)), done, Text("x y")]
+    done = DoneChunk("stop", replay={"k": 1})
+    assert heard == [TextChunk("<si", ("a",)), done, TextChunk("x y")]
     assert (hearing.replay, hearing.silent) == ({"k": 1}, False)
 
 

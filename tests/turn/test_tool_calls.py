@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 from minamo.core.chunks import Call
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.stops.requests import StopRequest, StopSignal
 from minamo.shell.turns.tool_context import PROGRESS_CHARS_MAX, Progress, ToolContext, ToolError
-from minamo.shell.turns.tool_runner import Answer, Workshop
-from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.tool_runner import ToolResult, ToolRunner
+from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.limits import CALLS_MAX
-from senders import virtually
+from senders import run_with_virtual_clock
 
 SECRET = "sk-secret"
 
@@ -73,22 +73,22 @@ async def judge(it: Positive) -> int:
     return it.n
 
 
-TOOLS = Tools([give, fail, hang, judge, as_tool(hang, name="brief", timeout_ms=2_000)])
+TOOLS = Tools([give, fail, hang, judge, tool(hang, name="brief", timeout_ms=2_000)])
 
 
-def shop(tools: Tools = TOOLS, **options: Any) -> Workshop:
+def shop(tools: Tools = TOOLS, **options: Any) -> ToolRunner:
     options.setdefault("settings", TurnSettings())
-    options.setdefault("wishes", Wishes())
-    return Workshop(tools=tools, **options)
+    options.setdefault("wishes", StopSignal())
+    return ToolRunner(tools=tools, **options)
 
 
-def run(*wanted: Call, **options: Any) -> tuple[Answer, ...]:
-    told: list[tuple[Answer, ...]] = []
+def run(*wanted: Call, **options: Any) -> tuple[ToolResult, ...]:
+    told: list[tuple[ToolResult, ...]] = []
 
     async def main() -> None:
         told.append(await shop(**options).run(wanted, anyio.CancelScope()))
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert [one.call for one in told[0]] == list(wanted)
     return told[0]
 
@@ -172,7 +172,7 @@ def test_calls_run_at_the_same_time_and_answer_in_order() -> None:
         assert [one.seconds for one in told] == [10, 8, 9]
         assert [one.text for one in told] == ["late"] * 3
 
-    virtually(main)
+    run_with_virtual_clock(main)
 
 
 def test_cancelling_answers_for_what_was_not_done() -> None:
@@ -191,7 +191,7 @@ def test_cancelling_answers_for_what_was_not_done() -> None:
         assert told[1].seconds == 5
         assert anyio.current_time() == 5
 
-    virtually(main)
+    run_with_virtual_clock(main)
 
 
 def test_too_many_calls_at_once_are_not_run() -> None:
@@ -216,7 +216,7 @@ def test_a_tool_that_cancels_itself_has_an_answer_too() -> None:
 
 def test_a_tool_is_told_who_asks_and_may_speak() -> None:
     said: list[Progress] = []
-    wishes = Wishes()
+    wishes = StopSignal()
 
     async def look(context: ToolContext) -> str:
         context.progress("Looking\n it up…")
@@ -241,4 +241,4 @@ def test_a_tool_is_told_who_asks_and_may_speak() -> None:
     assert one.problem == ""
     (one,) = run(call, tools=Tools([look]), wishes=wishes)
     assert one.text == "None None c1"
-    assert Wish().outranks(wishes.strongest)
+    assert StopRequest().outranks(wishes.strongest)

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from minamo.core.chunks import Call
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
-from minamo.shell.stops.requests import Wishes
+from minamo.shell.stops.requests import StopSignal
 from minamo.shell.turns.tool_context import ToolContext
-from minamo.shell.turns.tool_runner import Answer, Workshop
+from minamo.shell.turns.tool_runner import ToolResult, ToolRunner
 from minamo.shell.turns.tool_schema import documented
-from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import user
 from minamo.wire.options import Tool
@@ -94,8 +94,8 @@ def function_of(hint: Any) -> Any:
     return take
 
 
-async def answers(tools: Tools, *arguments: dict[str, Any]) -> tuple[Answer, ...]:
-    shop = Workshop(tools=tools, settings=TurnSettings(), wishes=Wishes())
+async def answers(tools: Tools, *arguments: dict[str, Any]) -> tuple[ToolResult, ...]:
+    shop = ToolRunner(tools=tools, settings=TurnSettings(), wishes=StopSignal())
     (name,) = tools
     return await shop.run([Call(name, one) for one in arguments], anyio.CancelScope())
 
@@ -162,7 +162,7 @@ async def numpy(first: int, second: int, third: str = "x") -> None:
 
 
 def test_a_docstring_describes_the_tool_and_its_parameters() -> None:
-    spec = as_tool(numpy).described.spec
+    spec = tool(numpy).described.spec
 
     assert spec == Tool(
         "numpy",
@@ -211,7 +211,7 @@ def test_the_context_is_not_shown_and_defaults_are() -> None:
         "odd": int | None,
         "maybe": ToolContext | None,
     }
-    made = as_tool(look).described
+    made = tool(look).described
     properties = made.spec.parameters["properties"]
 
     assert made.contexts == ("context", "maybe")

@@ -15,12 +15,12 @@ import anyio.from_thread
 import anyio.to_thread
 import pytest
 
-from minamo.core.chunks import Done
-from minamo.shell.stops.requests import Wish
+from minamo.core.chunks import DoneChunk
+from minamo.shell.stops.requests import StopRequest
 from minamo.shell.turns.tool_context import Progress, ToolContext
 from minamo.shell.turns.tool_job import CLEAN_UP_S
 from minamo.shell.turns.tool_runner import LEFT_BEHIND_MAX
-from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
 from turning import Dialogue, Stage, asks
@@ -61,7 +61,7 @@ async def test_a_thread_is_left_behind_at_its_timeout_and_the_turn_goes_on(
         await anyio.to_thread.run_sync(hold, gate)
 
     caplog.set_level(logging.INFO, "minamo.tools")
-    tools = Tools([as_tool(stuck, timeout_ms=50)])
+    tools = Tools([tool(stuck, timeout_ms=50)])
     stage = Stage()
     result, took = await timed(stage, tools)
     assert took < 0.05 + CLEAN_UP_S + SLACK_S
@@ -81,7 +81,7 @@ async def test_a_wish_leaves_a_thread_behind(gate: threading.Event, kind: Any) -
 
     stage = Stage()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(later, 0.1, lambda: stage.wishes.put(Wish(kind=kind)))
+        tasks.start_soon(later, 0.1, lambda: stage.wishes.put(StopRequest(kind=kind)))
         how = TurnSettings(stop_grace_ms=100)
         result, took = await timed(stage, Tools([stuck]), settings=how)
     assert took < 0.2 + CLEAN_UP_S + SLACK_S
@@ -97,7 +97,7 @@ async def test_a_thread_that_may_be_abandoned_ends_at_once(gate: threading.Event
     async def stuck() -> None:
         await anyio.to_thread.run_sync(partial(hold, gate), abandon_on_cancel=True)
 
-    tools = Tools([as_tool(stuck, timeout_ms=50)])
+    tools = Tools([tool(stuck, timeout_ms=50)])
     result, took = await timed(Stage(), tools)
     assert took < 0.05 + SLACK_S
     assert "still runs" not in result.tool_history[0].text
@@ -125,7 +125,7 @@ async def test_a_tool_that_swallows_its_cancellation_is_left_behind_and_costs_no
             except BaseException:  # noqa: BLE001 - that is the mistake
                 continue
 
-    result, _ = await timed(Stage(), Tools([as_tool(stuck, timeout_ms=20)]))
+    result, _ = await timed(Stage(), Tools([tool(stuck, timeout_ms=20)]))
     assert "still runs" in result.tool_history[0].text
     used = time.process_time()
     await anyio.sleep(0.5)
@@ -140,9 +140,9 @@ async def test_calls_that_were_left_behind_are_bounded(gate: threading.Event) ->
     async def fine() -> str:
         return "done"
 
-    tools = Tools([as_tool(stuck, timeout_ms=20), fine])
+    tools = Tools([tool(stuck, timeout_ms=20), fine])
     many = ["stuck"] * LEFT_BEHIND_MAX
-    llm = Dialogue([asks(*many), asks("stuck", "fine"), [Done("stop")]])
+    llm = Dialogue([asks(*many), asks("stuck", "fine"), [DoneChunk("stop")]])
     result = await Stage().turn(llm, tools.only("stuck", "fine"))
     assert [one.problem for one in result.tool_history] == ["timeout"] * 4 + ["too_many", ""]
     assert "4 earlier calls of it could not be stopped and still run" in result.tool_history[4].text
@@ -180,7 +180,7 @@ async def test_progress_from_a_thread_arrives_and_ends_with_the_call(
         assert threading.current_thread() is threading.main_thread()
         said.append(progress)
 
-    await timed(Stage(), Tools([as_tool(stuck, timeout_ms=200)]), progress=show)
+    await timed(Stage(), Tools([tool(stuck, timeout_ms=200)]), progress=show)
     gate.set()
     await until(lambda: bool(outside))
     assert [one.text for one in said] == ["begun"]

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from minamo.errors import BadRequest
-from minamo.shell.turns.tools import TOOLS_MAX, Tools, as_tool
+from minamo.shell.turns.tools import TOOLS_MAX, Tools, tool
 
 
 @attrs.define
@@ -143,13 +143,13 @@ def test_a_bad_function_is_refused(bad: Any, says: str) -> None:
 @pytest.mark.parametrize("name", ["", "a b", "1st", "a.b", "x" * 65, "tür"])
 def test_a_bad_name_is_refused(name: str) -> None:
     with pytest.raises(BadRequest, match="name"):
-        as_tool(fine, name=name)
+        tool(fine, name=name)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, 1.5, True, "1"])
 def test_a_bad_limit_is_refused(timeout: Any) -> None:
     with pytest.raises(BadRequest, match="timeout_ms"):
-        as_tool(fine, timeout_ms=timeout)
+        tool(fine, timeout_ms=timeout)
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -163,7 +163,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 
 def test_there_are_not_too_many() -> None:
-    tools = Tools(as_tool(fine, name=f"f{number}") for number in range(TOOLS_MAX))
+    tools = Tools(tool(fine, name=f"f{number}") for number in range(TOOLS_MAX))
     with pytest.raises(BadRequest, match=f"more than {TOOLS_MAX}"):
         tools.add(fine)
 
@@ -186,7 +186,7 @@ def test_a_method_is_a_tool() -> None:
 
 
 def test_an_allow_list_is_made_by_name() -> None:
-    tools = Tools([fine, as_tool(fine, name="b"), as_tool(fine, name="c")])
+    tools = Tools([fine, tool(fine, name="b"), tool(fine, name="c")])
 
     assert list(tools.only("c", "fine", "c")) == ["c", "fine"]
     assert len(tools.only()) == 0

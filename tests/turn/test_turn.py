@@ -8,25 +8,32 @@ from typing import Any
 import anyio
 import pytest
 
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.providers.adapters import OpenAICompatible
-from minamo.shell.providers.scripted import Scripted
-from minamo.shell.stops.requests import Wish
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.shell.stops.requests import StopRequest
 from minamo.shell.turns.tool_context import Progress, ToolContext, ToolError
-from minamo.shell.turns.tool_runner import Workshop
-from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.tool_runner import ToolRunner
+from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
-from minamo.wire.conversation import Message, assistant, paired, system, tool, user
-from senders import virtually
+from minamo.wire.conversation import (
+    ChatMessage,
+    assistant,
+    match_tool_results,
+    system,
+    tool_result,
+    user,
+)
+from senders import run_with_virtual_clock
 from turning import Dialogue, Stage, asks, calls, play, turn
 
-DOWN = Error("provider_overloaded", "busy", retryable=True)
-WRONG = Error("api_error", "no such model")
-BLOCKED = Error("content_blocked", "no")
+DOWN = ErrorChunk("provider_overloaded", "busy", retryable=True)
+WRONG = ErrorChunk("api_error", "no such model")
+BLOCKED = ErrorChunk("content_blocked", "no")
 
 
 async def roll(sides: int = 6) -> int:
@@ -47,12 +54,12 @@ async def finish() -> None:
     pass
 
 
-TOOLS = Tools([roll, slow, broken, as_tool(finish, ends_turn=True)])
+TOOLS = Tools([roll, slow, broken, tool(finish, ends_turn=True)])
 
 
 def test_a_reply_without_calls_is_the_whole_turn() -> None:
     stage = Stage()
-    result = turn([["Hello ", "there.", Done("stop", Usage(5, 2))]], TOOLS, stage=stage)
+    result = turn([["Hello ", "there.", DoneChunk("stop", Usage(5, 2))]], TOOLS, stage=stage)
 
     assert (result.status, result.stop_reason, result.data) == ("completed", None, None)
     assert result.accumulated_text == "Hello there."
@@ -69,8 +76,8 @@ def test_the_next_reply_knows_what_was_shown_called_and_answered() -> None:
     first, second = Call("roll", {"sides": 20}, "a"), Call("broken", {}, "b")
     llm = Dialogue(
         [
-            ["Rolling.", FunctionCall((first, second), usage=Usage(1, 2)), Done()],
-            ["It is 20.", Done("stop", Usage(10, None, 3), replay={"thought_signature": "s"})],
+            ["Rolling.", FunctionCall((first, second), usage=Usage(1, 2)), DoneChunk()],
+            ["It is 20.", DoneChunk("stop", Usage(10, None, 3), replay={"thought_signature": "s"})],
         ]
     )
     result = play(lambda on: on.turn(llm, TOOLS, messages=[system("Be kind."), user("Go")]), stage)
@@ -78,8 +85,8 @@ def test_the_next_reply_knows_what_was_shown_called_and_answered() -> None:
     begin = (system("Be kind."), user("Go"))
     added = (
         assistant("Rolling.", calls=[first, second]),
-        tool(first, "20"),
-        tool(second, '{"error":"out of order"}', failed=True),
+        tool_result(first, "20"),
+        tool_result(second, '{"error":"out of order"}', failed=True),
     )
     assert llm.asked == [begin, begin + added]
     assert llm.offered == [("roll", "slow", "broken", "finish")] * 2
@@ -136,7 +143,7 @@ def test_a_tool_may_end_the_turn_unless_it_fails() -> None:
     assert (result.status, result.stop_reason, len(llm.asked)) == ("completed", None, 1)
     assert [message.role for message in result.messages] == ["user", "assistant", "tool", "tool"]
 
-    late = Tools([as_tool(broken, ends_turn=True)])
+    late = Tools([tool(broken, ends_turn=True)])
     assert turn([asks("broken"), ["Sorry."]], late).accumulated_text == "Sorry."
 
 
@@ -145,7 +152,7 @@ def test_the_same_failing_call_for_ever_is_ended() -> None:
     result = play(lambda on: on.turn(llm, TOOLS))
 
     assert (result.status, len(llm.asked), len(result.tool_history)) == ("error", 5, 5)
-    assert result.data == Error("model_error", "the tools failed 5 times in a row")
+    assert result.data == ErrorChunk("model_error", "the tools failed 5 times in a row")
     assert result.error_unshown
 
 
@@ -164,7 +171,7 @@ def test_a_model_that_never_stops_calling_is_ended(most: int) -> None:
     result = play(lambda on: on.turn(llm, TOOLS, settings=settings))
 
     assert (result.status, result.iterations, len(llm.asked)) == ("error", most, most)
-    assert result.data == Error(
+    assert result.data == ErrorChunk(
         "model_error", f"the model still asks for tools after {most} replies"
     )
     assert [one.problem for one in result.tool_history[-2:]] == ["too_many"] * 2
@@ -173,7 +180,7 @@ def test_a_model_that_never_stops_calling_is_ended(most: int) -> None:
 
 
 def test_an_empty_reply_is_asked_for_again() -> None:
-    empty: list[Any] = [Text("", ("Hm.",)), Done("stop")]
+    empty: list[Any] = [TextChunk("", ("Hm.",)), DoneChunk("stop")]
     llm, stage = Dialogue([empty, empty, ["Here."]]), Stage()
     result = play(lambda on: on.turn(llm, TOOLS), stage)
     assert (result.status, len(result.results), result.iterations) == ("completed", 3, 1)
@@ -191,7 +198,7 @@ def test_an_empty_reply_is_asked_for_again() -> None:
 
 
 def test_what_was_said_before_the_tools_is_an_answer() -> None:
-    result = turn([asks("roll", text="It is cast."), [Done()]], TOOLS)
+    result = turn([asks("roll", text="It is cast."), [DoneChunk()]], TOOLS)
 
     assert (result.status, len(result.results)) == ("completed", 4)
     assert [message.role for message in result.messages] == ["user", "assistant", "tool"]
@@ -209,15 +216,21 @@ def test_a_call_chunk_without_calls_is_an_error() -> None:
         ([DOWN], [["Hi."]], "completed", [1, 1], False),
         ([WRONG], [["Hi."]], "completed", [1, 1], False),
         ([WRONG], [[WRONG], [DOWN], ["Hi."]], "completed", [1, 1, 1, 1], False),
-        ([Text("", ("Hm.",)), DOWN], [["Hi."]], "completed", [1, 1], False),
+        ([TextChunk("", ("Hm.",)), DOWN], [["Hi."]], "completed", [1, 1], False),
         ([WRONG], [[DOWN]], "error", [1, 1], False),
-        (Scripted([], hangs=True), [["Hi."]], "completed", [1, 1], False),
-        (Scripted([], hangs=True), [Scripted([], hangs=True)], "timeout", [1, 1], False),
-        ([Done()], [["Hi."]], "completed", [3, 1], False),
-        ([Done()], [[Done()]], "empty_response", [3, 1], False),
+        (ScriptedProvider([], hangs=True), [["Hi."]], "completed", [1, 1], False),
+        (
+            ScriptedProvider([], hangs=True),
+            [ScriptedProvider([], hangs=True)],
+            "timeout",
+            [1, 1],
+            False,
+        ),
+        ([DoneChunk()], [["Hi."]], "completed", [3, 1], False),
+        ([DoneChunk()], [[DoneChunk()]], "empty_response", [3, 1], False),
         # Not what another provider could mend: what was said would be said twice.
         (["Hel", DOWN], [["Hi."]], "error", [1, 0], True),
-        (Scripted(["Hel"], hangs=True), [["Hi."]], "timeout", [1, 0], True),
+        (ScriptedProvider(["Hel"], hangs=True), [["Hi."]], "timeout", [1, 0], True),
         ([BLOCKED], [["Hi."]], "error", [1, 0], True),
         ([DOWN], [], "error", [1], False),
     ],
@@ -276,43 +289,43 @@ def test_nothing_that_a_provider_or_a_pass_does_is_raised(caplog: Any, monkeypat
     told = play(lambda on: on.turn(impossible))
     assert (told.status, told.data) == (
         "error",
-        Error("api_error", "a tool's message answers nothing"),
+        ErrorChunk("api_error", "a tool's message answers nothing"),
     )
     told = play(lambda on: on.turn(faulty))
-    assert told.data == Error("api_error", "asking failed (OSError)")
-    told = play(lambda on: on.turn(Scripted(["Hi"]), stream_pass=raises))
-    assert told.data == Error("api_error", "the reply could not be shown (OSError)")
+    assert told.data == ErrorChunk("api_error", "asking failed (OSError)")
+    told = play(lambda on: on.turn(ScriptedProvider(["Hi"]), stream_pass=raises))
+    assert told.data == ErrorChunk("api_error", "the reply could not be shown (OSError)")
     assert told.error_unshown
-    told = play(lambda on: on.turn(Scripted(["Hi"]), stream_pass=returns_nothing))
-    assert told.data == Error("api_error", "the reply could not be shown (TypeError)")
+    told = play(lambda on: on.turn(ScriptedProvider(["Hi"]), stream_pass=returns_nothing))
+    assert told.data == ErrorChunk("api_error", "the reply could not be shown (TypeError)")
     caplog.clear()
     caplog.set_level(logging.WARNING)
-    told = play(lambda on: on.turn(Scripted(["Hi"]), watch=watching))
+    told = play(lambda on: on.turn(ScriptedProvider(["Hi"]), watch=watching))
     assert (told.status, told.accumulated_text) == ("completed", "Hi")
     (line,) = [record.getMessage() for record in caplog.records if record.name == "minamo.turn"]
     assert line.startswith("watch raised OSError at test_turn.py:")
-    monkeypatch.setattr(Workshop, "run", raises)
+    monkeypatch.setattr(ToolRunner, "run", raises)
     told = play(lambda on: on.turn(Dialogue([asks("roll")]), Tools([roll])))
-    assert told.data == Error("api_error", "internal error (OSError)")
+    assert told.data == ErrorChunk("api_error", "internal error (OSError)")
     assert (told.status, told.error_unshown) == ("error", True)
 
 
 def test_what_is_no_provider_or_no_tools_is_refused() -> None:
     prepared = OpenAICompatible("http://127.0.0.1:1", model="m").ask("Hi")
-    for llm, others in ((prepared, []), (Scripted(["Hi"]), [prepared])):
-        with pytest.raises(BadRequest, match=r"provider.*PreparedConversation is neither"):
+    for llm, others in ((prepared, []), (ScriptedProvider(["Hi"]), [prepared])):
+        with pytest.raises(BadRequest, match=r"provider.*ChatStream is neither"):
             play(lambda on, llm=llm, others=others: on.turn(llm, fallbacks=others))
     with pytest.raises(BadRequest, match=r"Tools\(…\), not a list"):
-        play(lambda on: on.turn(Scripted(["Hi"]), [roll]))  # type: ignore[arg-type]
+        play(lambda on: on.turn(ScriptedProvider(["Hi"]), [roll]))  # type: ignore[arg-type]
 
 
 def test_a_provider_that_chats_needs_no_function() -> None:
     asked: list[dict[str, Any]] = []
 
     class Chatty:
-        def chat(self, messages: Any, **options: Any) -> Scripted:
+        def chat(self, messages: Any, **options: Any) -> ScriptedProvider:
             asked.append(options)
-            return Scripted(["Hi."])
+            return ScriptedProvider(["Hi."])
 
     play(lambda on: on.turn(Chatty(), TOOLS.only("roll")))
     play(lambda on: on.turn(Chatty()))
@@ -334,7 +347,7 @@ def test_cancelling_from_outside_takes_the_tools_with_it() -> None:
             await Stage().turn(Dialogue([asks("careful")]), Tools([careful]))
         assert scope.cancelled_caught
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert ended == [5]
 
 
@@ -361,8 +374,8 @@ def test_the_turn_as_one_stream_adds_up() -> None:
     stage = Stage(config=StreamConfig())
     result = turn(
         [
-            ["<think>a</think>One.<details>d</details>", calls("roll"), Done()],
-            ["<think>b</think>Two.", Done("stop")],
+            ["<think>a</think>One.<details>d</details>", calls("roll"), DoneChunk()],
+            ["<think>b</think>Two.", DoneChunk("stop")],
         ],
         TOOLS,
         stage=stage,
@@ -395,7 +408,7 @@ def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None
         TurnSettings(**wrong)
 
 
-SLOW = Scripted([(40, "Once more.\n\n"), (40, "And again.\n\n")], hangs=True)
+SLOW = ScriptedProvider([(40, "Once more.\n\n"), (40, "And again.\n\n")], hangs=True)
 
 
 @pytest.mark.parametrize(
@@ -406,8 +419,13 @@ SLOW = Scripted([(40, "Once more.\n\n"), (40, "And again.\n\n")], hangs=True)
         ([asks("sleep", seconds=50), SLOW], 60, [], [""]),
         ([asks("sleep", seconds=25)], 60, [], ["", "", "stopped"]),
         # The call comes while the reply is told to end.
-        ([["Let me see. ", (60, calls("sleep", seconds=1)), Done()]], 60, ["Let me see."], None),
-        ([[Done()]], 0, [], []),
+        (
+            [["Let me see. ", (60, calls("sleep", seconds=1)), DoneChunk()]],
+            60,
+            ["Let me see."],
+            None,
+        ),
+        ([[DoneChunk()]], 0, [], []),
     ],
 )
 def test_a_turn_has_a_deadline(
@@ -433,7 +451,7 @@ def test_a_turn_has_a_deadline(
         assert result.error_unshown
     if problems is not None:
         assert [one.problem for one in result.tool_history] == problems
-    assert paired(result.messages)
+    assert match_tool_results(result.messages)
 
 
 @pytest.mark.parametrize("kind", ["user", "follow_up", "kill"])
@@ -444,7 +462,7 @@ def test_a_wish_after_the_deadline_changes_nothing(kind: Any) -> None:
     async def slow_to_end(source: Any, **how: bool) -> StreamResult:
         result = await stage.stream_pass(source, **how)
         await anyio.sleep(2)
-        stage.wishes.put(Wish(kind=kind))
+        stage.wishes.put(StopRequest(kind=kind))
         return result
 
     how = TurnSettings(turn_deadline_ms=60_000)
@@ -453,6 +471,6 @@ def test_a_wish_after_the_deadline_changes_nothing(kind: Any) -> None:
 
 
 def test_messages_are_not_changed() -> None:
-    mine: list[Message] = [user("Go")]
+    mine: list[ChatMessage] = [user("Go")]
     turn([asks("roll"), ["Hi."]], TOOLS, messages=mine)
     assert mine == [user("Go")]

@@ -7,19 +7,19 @@ from typing import Any
 
 import anyio
 
-from minamo.core.chunks import Done, Error
+from minamo.core.chunks import DoneChunk, ErrorChunk
 from minamo.core.result import StreamResult
 from minamo.machine import Coverage, verify
-from minamo.shell.providers.scripted import Scripted
-from minamo.shell.stops.requests import Wish
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.shell.stops.requests import StopRequest
 from minamo.shell.turns.tool_context import ToolError
-from minamo.shell.turns.tools import Tools, as_tool
+from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_actions import CHART
 from minamo.shell.turns.turn_settings import TurnSettings
 from turning import Dialogue, Stage, asks, at, play
 
 SEEN = Coverage(CHART)
-USER, KILL, NEWER = Wish(), Wish(kind="kill"), Wish(kind="follow_up")
+USER, KILL, NEWER = StopRequest(), StopRequest(kind="kill"), StopRequest(kind="follow_up")
 
 
 async def work(seconds: float = 0.0) -> None:
@@ -30,12 +30,12 @@ async def fail() -> None:
     raise ToolError("no")
 
 
-TOOLS = Tools([work, fail, as_tool(work, name="last", ends_turn=True)])
+TOOLS = Tools([work, fail, tool(work, name="last", ends_turn=True)])
 
 
 def status(
     *scripts: Any,
-    wish: Wish | None = None,
+    wish: StopRequest | None = None,
     when: float | None = None,
     then: Callable[[Stage], object] | None = None,
     **options: Any,
@@ -57,7 +57,7 @@ def status(
     return play(story, stage).status
 
 
-def late(wish: Wish, story: Dialogue | None = None, **options: Any) -> str:
+def late(wish: StopRequest, story: Dialogue | None = None, **options: Any) -> str:
     """A wish that comes when the reply has its outcome and the turn does not know it yet."""
     stage = Stage()
 
@@ -72,7 +72,11 @@ def late(wish: Wish, story: Dialogue | None = None, **options: Any) -> str:
 
 
 def test_p09_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None]) -> None:
-    hangs, empty, down = Scripted([], hangs=True), [Done()], [Error("api_error", "no")]
+    hangs, empty, down = (
+        ScriptedProvider([], hangs=True),
+        [DoneChunk()],
+        [ErrorChunk("api_error", "no")],
+    )
     hello, call, long = ["Hi."], asks("work"), asks("work", seconds=9)
 
     assert status(hello) == "completed"

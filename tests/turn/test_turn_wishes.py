@@ -7,24 +7,24 @@ from typing import Any
 import anyio
 import pytest
 
-from minamo.core.chunks import Done
+from minamo.core.chunks import DoneChunk
 from minamo.core.result import StreamResult
-from minamo.shell.stops.requests import Wish
+from minamo.shell.stops.requests import StopRequest
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import STOP_GRACE_MS, TurnSettings
-from minamo.wire.conversation import paired
-from senders import virtually
+from minamo.wire.conversation import match_tool_results
+from senders import run_with_virtual_clock
 from turning import Dialogue, Stage, asks, at, calls, play
 
 # When the turn below does what, in seconds.
 CALLED, FIRST_DONE, ANSWERED, SPOKE, ENDED = 2, 5, 7, 8, 10
 WISHES = {
-    "user": (Wish(requester="7"), "stopped_by_user", "user_request"),
-    "system": (Wish(), "stopped_by_user", "system_request"),
-    "kill": (Wish(kind="kill"), "stopped_by_user", "killed"),
-    "follow_up": (Wish(kind="follow_up"), "follow_up_interrupt", "follow_up"),
+    "user": (StopRequest(requester="7"), "stopped_by_user", "user_request"),
+    "system": (StopRequest(), "stopped_by_user", "system_request"),
+    "kill": (StopRequest(kind="kill"), "stopped_by_user", "killed"),
+    "follow_up": (StopRequest(kind="follow_up"), "follow_up_interrupt", "follow_up"),
 }
 
 
@@ -50,9 +50,9 @@ def script() -> Dialogue:
             [
                 (1, "Wait.\n\n"),
                 (1, calls(asks_for(3), asks_for(5))),
-                Done(),
+                DoneChunk(),
             ],
-            [(1, "Thank you.\n\n"), (1, "And good"), (1, "bye."), Done("stop")],
+            [(1, "Thank you.\n\n"), (1, "And good"), (1, "bye."), DoneChunk("stop")],
         ]
     )
 
@@ -77,7 +77,7 @@ def checked(result: TurnResult, tools: Counted) -> None:
     assert tools.running == 0
     wanted = [call for message in result.messages for call in message.calls]
     assert [one.call for one in result.tool_history] == wanted
-    assert paired(result.messages)
+    assert match_tool_results(result.messages)
 
 
 @pytest.mark.parametrize("kind", WISHES)
@@ -158,7 +158,7 @@ def test_a_wish_ends_retries_and_fallbacks(ends: Any, kind: str) -> None:
         stage.wishes.put(wish)
         return StreamResult(status=ends)
 
-    one, two = Dialogue([[Done()]]), Dialogue([["Hi."]])
+    one, two = Dialogue([[DoneChunk()]]), Dialogue([["Hi."]])
     result = play(lambda on: on.turn(one, fallbacks=[two], stream_pass=late), stage)
     assert (result.status, result.stop_reason) == (status, reason)
     assert (len(result.results), two.asked) == (1, [])
@@ -190,10 +190,10 @@ def test_a_kill_is_no_empty_response_and_leaves_no_calls(kind: str, tools: Tools
 
     result = play(lambda on: on.turn(script(), tools, stream_pass=late), stage)
     assert (result.status, result.stop_reason) == (status, reason)
-    assert paired(result.messages)
+    assert match_tool_results(result.messages)
     how = TurnSettings(empty_retries=0)
     stage = Stage()
-    empty = Dialogue([[Done()]])
+    empty = Dialogue([[DoneChunk()]])
     result = play(lambda on: on.turn(empty, tools, stream_pass=late, settings=how), stage)
     assert (result.status, result.stop_reason) == (status, reason)
 
@@ -206,7 +206,7 @@ def test_a_stop_during_a_tool_can_be_taken_back_before_it_is_acted_on(
 
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, 3, lambda: on.wishes.put(Wish(requester="7")))
+            tasks.start_soon(at, 3, lambda: on.wishes.put(StopRequest(requester="7")))
             tasks.start_soon(at, back_at, lambda: heard.append(on.wishes.forget()))
             return await on.turn(script(), Tools([tools.wait]))
 
@@ -227,7 +227,7 @@ def test_a_stop_that_was_taken_back_can_be_made_again() -> None:
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
             for second in (2.5, 4.5):
-                tasks.start_soon(at, second, lambda: on.wishes.put(Wish(requester="7")))
+                tasks.start_soon(at, second, lambda: on.wishes.put(StopRequest(requester="7")))
             tasks.start_soon(at, 3, on.wishes.forget)
             result = await on.turn(script(), Tools([tools.wait]))
             times.append(anyio.current_time())
@@ -241,7 +241,7 @@ def test_a_stop_that_was_taken_back_can_be_made_again() -> None:
 def test_what_follows_a_stop_during_a_tool_ends_it_at_once(second: str) -> None:
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, 3, lambda: on.wishes.put(Wish(requester="7")))
+            tasks.start_soon(at, 3, lambda: on.wishes.put(StopRequest(requester="7")))
             tasks.start_soon(at, 3.25, lambda: on.wishes.put(WISHES[second][0]))
             result = await on.turn(script(), Tools([Counted().wait]))
             assert anyio.current_time() == 3.25
@@ -258,7 +258,7 @@ def test_what_follows_a_stop_during_a_tool_ends_it_at_once(second: str) -> None:
 def test_how_long_a_stop_waits_for_tools(grace_ms: int, by: float, over_at: float) -> None:
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, 3, lambda: on.wishes.put(Wish(by=by)))
+            tasks.start_soon(at, 3, lambda: on.wishes.put(StopRequest(by=by)))
             how = TurnSettings(stop_grace_ms=grace_ms)
             result = await on.turn(script(), Tools([Counted().wait]), settings=how)
             assert anyio.current_time() == over_at
@@ -284,7 +284,7 @@ def test_a_tool_may_wish_itself() -> None:
     tools = Counted()
 
     async def leave(context: ToolContext) -> str:
-        context.wishes.put(Wish(requester="tool"))
+        context.wishes.put(StopRequest(requester="tool"))
         await anyio.sleep_forever()
         return "never"
 
@@ -292,14 +292,14 @@ def test_a_tool_may_wish_itself() -> None:
 
     async def main() -> None:
         result = await Stage().turn(
-            Dialogue([[calls(asks_for(9), *calls("leave").calls), Done()]]),
+            Dialogue([[calls(asks_for(9), *calls("leave").calls), DoneChunk()]]),
             Tools([tools.wait, leave]),
         )
         checked(result, tools)
         assert (result.status, result.stop_reason) == ("stopped_by_user", "user_request")
         assert anyio.current_time() == GRACE
 
-    virtually(main)
+    run_with_virtual_clock(main)
 
 
 @pytest.mark.parametrize(("takes_s", "ended_at"), [(0.5, 3.5), (2, 4)])
@@ -318,7 +318,7 @@ def test_a_tool_cleans_up_before_the_turn_ends_unless_it_takes_long(
 
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, 3, lambda: on.wishes.put(Wish(kind="kill")))
+            tasks.start_soon(at, 3, lambda: on.wishes.put(StopRequest(kind="kill")))
             result = await on.turn(Dialogue([asks("tidy")]), Tools([tidy]))
             assert anyio.current_time() == ended_at
             return result

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from books import audit, run
-from minamo.core.lexing.boundaries import NOTABLE, Boundaries, Holds
+from minamo.core.lexing.boundaries import NOTABLE, Boundaries, OpenConstructs
 from minamo.machine import Machine, compile, read
 
 
-def held(text: str) -> Holds:
-    holds = Holds()
+def held(text: str) -> OpenConstructs:
+    holds = OpenConstructs()
     for char in text:
         (holds.feed if char in NOTABLE else holds.skip)(char)
     return holds

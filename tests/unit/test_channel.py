@@ -10,10 +10,10 @@ import anyio.lowlevel
 import pytest
 
 from minamo.errors import BadRequest, BadSetting
-from minamo.shell.stops.requests import Wish
+from minamo.shell.stops.requests import StopRequest
 from minamo.shell.turns.channel import Channel
-from minamo.shell.turns.channels import QUEUE_MAX, Channels, Refused, Ticket
-from senders import virtually
+from minamo.shell.turns.channels import QUEUE_MAX, Channels, QueuedTurn, TurnRefused
+from senders import run_with_virtual_clock
 from turns import CUT, Room, in_room, settle
 
 
@@ -36,7 +36,7 @@ def test_interrupt_lets_the_running_turn_make_way() -> None:
         await room.submit("old", heeds_s=2)
         await room.submit("new")
         assert room.log == ["+old"], "the new one waits until the old one has ended"
-        assert room.tickets["old"].wishes.strongest == Wish(kind="follow_up")
+        assert room.tickets["old"].wishes.strongest == StopRequest(kind="follow_up")
 
     room = in_room(story)
     assert room.log == ["+old", "-old", "+new", "-new"]
@@ -60,7 +60,7 @@ def test_of_several_newer_messages_only_the_newest_is_answered() -> None:
 
 def test_a_turn_that_was_called_and_has_not_woken_is_superseded_too() -> None:
     async def story(room: Room) -> None:
-        async def quick(_: Ticket) -> str:
+        async def quick(_: QueuedTurn) -> str:
             await anyio.sleep(1)
             return "ran"
 
@@ -155,7 +155,7 @@ def test_a_stop_outranks_the_wish_to_make_way_and_the_newer_turn_still_comes() -
         await room.submit("old", heeds_s=5)
         await room.submit("new")
         room.want(1, requester="ada")
-        assert room.tickets["old"].wishes.strongest == Wish(requester="ada")
+        assert room.tickets["old"].wishes.strongest == StopRequest(requester="ada")
 
     assert in_room(story).log == ["+old", "-old", "+new", "-new"]
 
@@ -178,7 +178,9 @@ def test_a_kill_ends_the_running_turn_and_empties_the_queue() -> None:
         assert room.channels.kill(1, "operator")
         await settle()
         assert room.answers == {"second": "killed", "newer": "killed"}
-        assert room.tickets["first"].wishes.strongest == Wish(kind="kill", requester="operator")
+        assert room.tickets["first"].wishes.strongest == StopRequest(
+            kind="kill", requester="operator"
+        )
         await room.submit("after", policy="queue")
 
     room = in_room(story)
@@ -266,7 +268,7 @@ def test_it_runs_on_asyncio_too() -> None:
     async def main() -> None:
         channels, answers = Channels(), []
 
-        async def job(ticket: Ticket) -> str:
+        async def job(ticket: QueuedTurn) -> str:
             return (await ticket.wishes.came()).kind
 
         async def submit() -> None:
@@ -278,9 +280,9 @@ def test_it_runs_on_asyncio_too() -> None:
                 await anyio.lowlevel.checkpoint()
             await anyio.sleep(0.01)
             channels.kill(1)
-        assert answers == [Refused("superseded"), "follow_up", "kill"] or answers == [
+        assert answers == [TurnRefused("superseded"), "follow_up", "kill"] or answers == [
             "follow_up",
-            Refused("superseded"),
+            TurnRefused("superseded"),
             "kill",
         ]
         assert len(channels) == 0
@@ -293,7 +295,7 @@ def test_ten_thousand_channels_leave_nothing_behind() -> None:
         channels = Channels()
         refs: list[weakref.ref[object]] = []
 
-        async def job(ticket: Ticket) -> None:
+        async def job(ticket: QueuedTurn) -> None:
             refs.append(weakref.ref(ticket))
             await anyio.sleep(1)
 
@@ -309,4 +311,4 @@ def test_ten_thousand_channels_leave_nothing_behind() -> None:
         assert not any(ref() for ref in refs)
         assert not [one for one in gc.get_objects() if isinstance(one, Channel)]
 
-    virtually(main)
+    run_with_virtual_clock(main)

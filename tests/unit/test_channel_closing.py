@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from awaits import AtAwait, natively
-from minamo.shell.stops.requests import Wish
+from minamo.shell.stops.requests import StopRequest
 from minamo.shell.turns.channels import Channels
-from minamo.shell.turns.leases import Leased
+from minamo.shell.turns.leases import LeaseStatus
 from turns import CUT, Room, SlowLease, in_room, settle
 
 
@@ -25,7 +25,7 @@ def test_a_drain_asks_the_running_turns_to_stop_and_refuses_the_rest() -> None:
         began = anyio.current_time()
         assert await room.channels.drain(30)
         assert anyio.current_time() - began == 2, "no longer than the turns need"
-        assert room.tickets["a"].wishes.strongest == Wish(), "the system's own wish to stop"
+        assert room.tickets["a"].wishes.strongest == StopRequest(), "the system's own wish to stop"
         assert room.answers["b"] == room.answers["c"] == "closing"
         assert room.answers["elsewhere"] == "elsewhere user by None"
 
@@ -104,7 +104,9 @@ def test_a_kill_ends_a_drain() -> None:
         room.want(2, requester="ada")
         await anyio.sleep(6.1)
         assert room.answers == {"deaf": "killed"}
-        assert room.tickets["slow"].wishes.strongest == Wish(), "the first stop is remembered"
+        assert room.tickets["slow"].wishes.strongest == StopRequest(), (
+            "the first stop is remembered"
+        )
 
     in_room(story)
 
@@ -222,8 +224,8 @@ def test_a_lost_lease_kills_the_turn_and_the_next_one_takes_it_anew() -> None:
     assert len(lease.asked) == 2
 
 
-@pytest.mark.parametrize("answer", [Leased.BUSY, Leased.UNREACHABLE])
-def test_without_the_lease_a_turn_is_refused_and_the_next_one_asks(answer: Leased) -> None:
+@pytest.mark.parametrize("answer", [LeaseStatus.BUSY, LeaseStatus.UNREACHABLE])
+def test_without_the_lease_a_turn_is_refused_and_the_next_one_asks(answer: LeaseStatus) -> None:
     lease = SlowLease(answer=answer)
 
     async def story(room: Room) -> None:

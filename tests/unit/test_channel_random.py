@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minamo.machine import Coverage
-from minamo.machine.machine import Taken
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.machine.machine import TransitionRecord
+from minamo.shell.stops.requests import StopRequest, StopSignal
 from minamo.shell.turns.channel import CHART
-from minamo.shell.turns.channels import Channels, Refused, Ticket
-from minamo.shell.turns.leases import Leased
-from senders import virtually
+from minamo.shell.turns.channels import Channels, QueuedTurn, TurnRefused
+from minamo.shell.turns.leases import LeaseStatus
+from senders import run_with_virtual_clock
 
 QUEUE_MAX = 3
 LEASE_WAIT_S = 2
@@ -92,8 +92,8 @@ class World:
     """(number, place, policy), in the order in which they began."""
     answers: dict[int, str] = field(factory=dict)
     asked: list[int] = field(factory=list)
-    held: dict[int, Wishes] = field(factory=dict)
-    known: dict[int, Wishes] = field(factory=dict)
+    held: dict[int, StopSignal] = field(factory=dict)
+    known: dict[int, StopSignal] = field(factory=dict)
     """Of the turn that has the channel, while it waits for the lease and while it works."""
     closing: bool = False
     seen: Coverage = field(factory=lambda: Coverage(CHART))
@@ -107,7 +107,7 @@ class World:
             watch=self.see,
         )
 
-    def see(self, taken: Taken) -> None:
+    def see(self, taken: TransitionRecord) -> None:
         self.seen(taken)
         for place in range(1, PLACES + 1):
             channel = self.channels._channels.get(place)
@@ -117,17 +117,17 @@ class World:
 
     @asynccontextmanager
     async def hold(
-        self, channel_id: int, wishes: Wishes, *, wait_s: float = 0.0
-    ) -> AsyncIterator[Leased]:
+        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+    ) -> AsyncIterator[LeaseStatus]:
         if self.lease_s:
             await anyio.sleep(min(self.lease_s, wait_s))
         if wait_s < self.lease_s:
-            yield Leased.BUSY
+            yield LeaseStatus.BUSY
             return
         assert channel_id not in self.held
         self.held[channel_id] = wishes
         try:
-            yield Leased.GRANTED
+            yield LeaseStatus.GRANTED
         finally:
             del self.held[channel_id]
 
@@ -146,9 +146,9 @@ class World:
         if act.what == "drain":
             tasks.start_soon(self.drain)
         elif act.what == "lose":
-            self.held.get(act.place, Wishes()).put(Wish(kind="kill", requester="lease"))
+            self.held.get(act.place, StopSignal()).put(StopRequest(kind="kill", requester="lease"))
         elif act.what in ("user", "follow_up"):
-            self.known.get(act.place, Wishes()).put(Wish(kind=act.what))
+            self.known.get(act.place, StopSignal()).put(StopRequest(kind=act.what))
         else:
             running = self.channels.busy(act.place)
             assert self.channels.kill(act.place) is running
@@ -168,14 +168,14 @@ class World:
                     turn.policy,
                     known=lambda wishes: self.register(turn.place, wishes),
                 )
-                answer = outcome.reason if isinstance(outcome, Refused) else outcome
+                answer = outcome.reason if isinstance(outcome, TurnRefused) else outcome
             except ValueError:
                 answer = "raised"
         assert number not in self.answers
         self.answers[number] = answer
 
     @contextmanager
-    def register(self, place: int, wishes: Wishes) -> Iterator[None]:
+    def register(self, place: int, wishes: StopSignal) -> Iterator[None]:
         self.known[place] = wishes
         try:
             yield
@@ -185,7 +185,7 @@ class World:
             ):  # one that was refused leaves after its successor came
                 del self.known[place]
 
-    async def job(self, number: int, turn: Submit, ticket: Ticket) -> str:
+    async def job(self, number: int, turn: Submit, ticket: QueuedTurn) -> str:
         assert turn.place not in self.running, "two at once"
         assert not self.closing, "one began after the shutdown"
         assert number not in [one for one, _, _ in self.begun], "one ran twice"
@@ -233,7 +233,7 @@ class World:
 
 def simulate(story: list[Step], lease_s: int) -> World:
     world = World(lease_s)
-    virtually(lambda: world.run(story))
+    run_with_virtual_clock(lambda: world.run(story))
     world.check(story)
     return world
 

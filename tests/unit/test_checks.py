@@ -10,12 +10,11 @@ from attrs import fields
 
 from minamo.core.checks import is_number, is_seconds, is_whole, shown
 from minamo.core.chunks import TOKENS_MAX, Usage
-from minamo.core.config import StreamConfig
+from minamo.core.config import ENVIRONMENT, StreamConfig
 from minamo.core.limits import MS_MAX
 from minamo.errors import BadSetting
-from minamo.shell.delivery.pacing import Pace
-from minamo.shell.options import NAMES, stream_config
-from minamo.shell.providers.http import Deadlines
+from minamo.shell.delivery.pacing import RateLimit
+from minamo.shell.providers.http import Timeouts
 from minamo.shell.turns.turn_settings import TurnSettings
 
 NONSENSE = {
@@ -24,7 +23,7 @@ NONSENSE = {
 }  # fmt: skip
 NUMBERS = [
     (make, field.name)
-    for make in (StreamConfig, TurnSettings, Pace, Deadlines)
+    for make in (StreamConfig, TurnSettings, RateLimit, Timeouts)
     for field in fields(make)
     if type(field.default) in (int, float) or isinstance(field.default, int | float)
     if not isinstance(field.default, bool)
@@ -35,7 +34,7 @@ NUMBERS = [
 @pytest.mark.parametrize(("make", "name"), NUMBERS)
 def test_a_setting_that_is_no_sane_number_is_refused(make: Any, name: str, what: str) -> None:
     value = NONSENSE[what]
-    if what == "half" and make is Deadlines:
+    if what == "half" and make is Timeouts:
         value = -2.5
     with pytest.raises(BadSetting, match=rf"^{name} must be ") as caught:
         make(**{name: value})
@@ -45,15 +44,15 @@ def test_a_setting_that_is_no_sane_number_is_refused(make: Any, name: str, what:
 @pytest.mark.parametrize("given", [(0, 1.0), (-1, 1.0), (1, -1), (1, math.nan), (2.5, 1.0)])
 def test_a_pace_that_would_never_or_always_send_is_refused(given: Any) -> None:
     with pytest.raises(BadSetting, match=r"must be"):
-        Pace(*given)
+        RateLimit(*given)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ENVIRONMENT)
 def test_the_environment_is_checked_alike(name: str) -> None:
     with pytest.raises(BadSetting, match=name):
-        stream_config({name: "9" * 4_000})
+        StreamConfig.from_env({name: "9" * 4_000})
     with pytest.raises(BadSetting, match=name) as caught:
-        stream_config({name: "sk-live-0123456789abcdefghij and so on and so on"})
+        StreamConfig.from_env({name: "sk-live-0123456789abcdefghij and so on and so on"})
     assert "sk-live" not in str(caught.value)
 
 

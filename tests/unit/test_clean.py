@@ -2,7 +2,15 @@ import time
 
 import pytest
 
-from minamo.core.accounting.spans import Dropped, Edit, Piece, Shaped, covers, edit, whole
+from minamo.core.accounting.spans import (
+    DroppedSpan,
+    Edit,
+    Rewritten,
+    TextSpan,
+    covers,
+    edit,
+    unchanged,
+)
 from minamo.core.cleaning.clean import RULES, clean
 from minamo.core.cleaning.links import Links
 
@@ -347,19 +355,25 @@ def test_unknown_rule_is_refused():
 
 
 def test_all_rules_off():
-    assert clean("a\u200b\n\n\n", off=frozenset(RULES)) == Shaped((Piece("a\u200b\n\n\n", 0),))
+    assert clean("a\u200b\n\n\n", off=frozenset(RULES)) == Rewritten(
+        (TextSpan("a\u200b\n\n\n", 0),)
+    )
 
 
 def test_edits_speak_of_the_original_text():
-    once = edit(whole("abcdef"), [Edit(4, 5), Edit(1, 2, "XY")], "one")
+    once = edit(unchanged("abcdef"), [Edit(4, 5), Edit(1, 2, "XY")], "one")
     assert once.text == "aXYcdf"
     # Across an added piece: "Yc" goes, of which only "c" was ever input.
     twice = edit(once, [Edit(2, 4, "-"), Edit(6, 6, "!")], "two")
     assert twice.text == "aX-df!"
-    assert twice.dropped == (Dropped(1, 2, "one"), Dropped(2, 3, "two"), Dropped(4, 5, "one"))
+    assert twice.dropped == (
+        DroppedSpan(1, 2, "one"),
+        DroppedSpan(2, 3, "two"),
+        DroppedSpan(4, 5, "one"),
+    )
     assert covers("abcdef", twice.pieces, twice.dropped)
-    merged = edit(edit(whole("abc"), [Edit(0, 1)], "x"), [Edit(0, 1)], "x")
-    assert merged == Shaped((Piece("c", 2),), (Dropped(0, 2, "x"),))
+    merged = edit(edit(unchanged("abc"), [Edit(0, 1)], "x"), [Edit(0, 1)], "x")
+    assert merged == Rewritten((TextSpan("c", 2),), (DroppedSpan(0, 2, "x"),))
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ from unittest.mock import ANY
 import pytest
 from attrs import evolve
 
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.core.contract import as_chunk, find_problem
 
 CALL = Call("roll", {"n": 6}, "c1", {"sig": "s"})
 FINE: list[Any] = [
-    Text("a"), Text("", ("b",)), Text("a", overlap=3),
+    TextChunk("a"), TextChunk("", ("b",)), TextChunk("a", overlap=3),
     FunctionCall((CALL,)), FunctionCall((CALL, CALL), ("b",), Usage(1, 2), "stop"),
-    Error("timeout"), Error("rate_limit", "slow", True, 3.5, 429, ("b",)),
-    Done(), Done("stop", Usage(1, 2, 3, 4), "m", "p", ("b",), {"x": 1}),
+    ErrorChunk("timeout"), ErrorChunk("rate_limit", "slow", True, 3.5, 429, ("b",)),
+    DoneChunk(), DoneChunk("stop", Usage(1, 2, 3, 4), "m", "p", ("b",), {"x": 1}),
 ]  # fmt: skip
 
 
@@ -39,11 +39,11 @@ class Loud(str):
         return "lies"
 
 
-class OwnText(Text):
+class OwnText(TextChunk):
     pass
 
 
-class OwnError(Error):
+class OwnError(ErrorChunk):
     pass
 
 
@@ -51,7 +51,7 @@ class OwnCall(FunctionCall):
     pass
 
 
-class OwnDone(Done):
+class OwnDone(DoneChunk):
     pass
 
 
@@ -62,18 +62,21 @@ class OwnUsage(Usage):
 @pytest.mark.parametrize(
     ("said", "chunk"),
     [
-        ("a", Text("a")),
-        (Loud("a"), Text("a")),
-        (Text(Loud("a")), Text("a")),
-        (OwnText(Loud("a"), (Loud("b"),)), Text("a", ("b",))),
-        (OwnError("timeout", Loud("a")), Error("timeout", "a")),
-        (Error(Loud("timeout")), Error("timeout")),  # type: ignore[arg-type]
+        ("a", TextChunk("a")),
+        (Loud("a"), TextChunk("a")),
+        (TextChunk(Loud("a")), TextChunk("a")),
+        (OwnText(Loud("a"), (Loud("b"),)), TextChunk("a", ("b",))),
+        (OwnError("timeout", Loud("a")), ErrorChunk("timeout", "a")),
+        (ErrorChunk(Loud("timeout")), ErrorChunk("timeout")),  # type: ignore[arg-type]
         (OwnCall((Call(Loud("a")),)), FunctionCall((Call("a"),))),
-        (OwnDone(Loud("a"), OwnUsage(1)), Done("a", Usage(1))),
-        (Error("rate_limit", "x" * 1_000), Error("rate_limit", "x" * 299 + "…")),
-        (Error("rate_limit", retry_after=10**400), Error("rate_limit")),
-        (Error("rate_limit", retry_after=10**9), Error("rate_limit", retry_after=3_600.0)),
-        (Done("x" * 1_000), Done("x" * 299 + "…")),
+        (OwnDone(Loud("a"), OwnUsage(1)), DoneChunk("a", Usage(1))),
+        (ErrorChunk("rate_limit", "x" * 1_000), ErrorChunk("rate_limit", "x" * 299 + "…")),
+        (ErrorChunk("rate_limit", retry_after=10**400), ErrorChunk("rate_limit")),
+        (
+            ErrorChunk("rate_limit", retry_after=10**9),
+            ErrorChunk("rate_limit", retry_after=3_600.0),
+        ),
+        (DoneChunk("x" * 1_000), DoneChunk("x" * 299 + "…")),
     ],
 )
 def test_it_is_made_one_of_ours(said: Any, chunk: Any) -> None:
@@ -85,21 +88,45 @@ def test_it_is_made_one_of_ours(said: Any, chunk: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "mended", "problem"),
     [
-        (Error("server_error", "x"), Error("api_error", "x"), "kind must be one of api_error, "),  # type: ignore[arg-type]
-        (Error(None, "x"), Error("api_error", "x"), "and is None"),  # type: ignore[arg-type]
-        (Error(ANY, "x"), Error("api_error", "x"), "kind must be"),
-        (Error("timeout", None), Error("timeout"), "message must be text, and is a NoneType"),  # type: ignore[arg-type]
-        (Error("timeout", "x", 1), Error("timeout", "x"), "retryable must be true or false"),  # type: ignore[arg-type]
-        (Error("timeout", "x", True, "30"), Error("timeout", "x", True), "retry_after must be"),  # type: ignore[arg-type]
-        (Error("timeout", "x", True, -1), Error("timeout", "x", True), "and is -1"),
-        (Error("timeout", "x", True, math.nan), Error("timeout", "x", True), "and is nan"),
-        (Error("timeout", "x", True, True), Error("timeout", "x", True), "and is True"),
-        (Error("timeout", status="500"), Error("timeout"), "status must be an HTTP status"),  # type: ignore[arg-type]
-        (Error("timeout", status=10**400), Error("timeout"), "far beyond that"),
-        (Error("timeout", thoughts=(None,)), Error("timeout"), "thoughts must be texts"),  # type: ignore[arg-type]
+        (
+            ErrorChunk("server_error", "x"),
+            ErrorChunk("api_error", "x"),
+            "kind must be one of api_error, ",
+        ),  # type: ignore[arg-type]
+        (ErrorChunk(None, "x"), ErrorChunk("api_error", "x"), "and is None"),  # type: ignore[arg-type]
+        (ErrorChunk(ANY, "x"), ErrorChunk("api_error", "x"), "kind must be"),
+        (
+            ErrorChunk("timeout", None),
+            ErrorChunk("timeout"),
+            "message must be text, and is a NoneType",
+        ),  # type: ignore[arg-type]
+        (
+            ErrorChunk("timeout", "x", 1),
+            ErrorChunk("timeout", "x"),
+            "retryable must be true or false",
+        ),  # type: ignore[arg-type]
+        (
+            ErrorChunk("timeout", "x", True, "30"),
+            ErrorChunk("timeout", "x", True),
+            "retry_after must be",
+        ),  # type: ignore[arg-type]
+        (ErrorChunk("timeout", "x", True, -1), ErrorChunk("timeout", "x", True), "and is -1"),
+        (
+            ErrorChunk("timeout", "x", True, math.nan),
+            ErrorChunk("timeout", "x", True),
+            "and is nan",
+        ),
+        (ErrorChunk("timeout", "x", True, True), ErrorChunk("timeout", "x", True), "and is True"),
+        (
+            ErrorChunk("timeout", status="500"),
+            ErrorChunk("timeout"),
+            "status must be an HTTP status",
+        ),  # type: ignore[arg-type]
+        (ErrorChunk("timeout", status=10**400), ErrorChunk("timeout"), "far beyond that"),
+        (ErrorChunk("timeout", thoughts=(None,)), ErrorChunk("timeout"), "thoughts must be texts"),  # type: ignore[arg-type]
     ],
 )
-def test_an_error_is_mended(error: Error, mended: Error, problem: str) -> None:
+def test_an_error_is_mended(error: ErrorChunk, mended: ErrorChunk, problem: str) -> None:
     made, told = as_chunk(error)
     assert made == mended
     assert problem in told
@@ -112,7 +139,7 @@ class Hidden:
         raise ValueError("no")
 
 
-class Shady(Text):
+class Shady(TextChunk):
     def __init__(self) -> None:
         pass
 
@@ -138,13 +165,13 @@ class Nameless(metaclass=Meta):
         (5, "this gave a int; give the text in it"),
         (b"x", "this gave a bytes"),
         (Shady(), "a Shady whose fields raise ValueError"),
-        (object.__new__(Text), "a Text whose fields raise AttributeError"),
-        (object.__new__(Error), "a Error whose fields raise AttributeError"),
-        (Text(None), "in Text, content must be text, and is a NoneType"),  # type: ignore[arg-type]
-        (Text("a", overlap=-1), "overlap must be a number of characters, and is a int"),
-        (Text("a", overlap="x"), "overlap must be a number of characters, and is a str"),  # type: ignore[arg-type]
-        (Text("a", "thought"), "thoughts must be a tuple of texts, and is a str"),  # type: ignore[arg-type]
-        (Text("a", (None,)), "thoughts must be texts, and one is a NoneType"),  # type: ignore[arg-type]
+        (object.__new__(TextChunk), "a TextChunk whose fields raise AttributeError"),
+        (object.__new__(ErrorChunk), "a ErrorChunk whose fields raise AttributeError"),
+        (TextChunk(None), "in TextChunk, content must be text, and is a NoneType"),  # type: ignore[arg-type]
+        (TextChunk("a", overlap=-1), "overlap must be a number of characters, and is a int"),
+        (TextChunk("a", overlap="x"), "overlap must be a number of characters, and is a str"),  # type: ignore[arg-type]
+        (TextChunk("a", "thought"), "thoughts must be a tuple of texts, and is a str"),  # type: ignore[arg-type]
+        (TextChunk("a", (None,)), "thoughts must be texts, and one is a NoneType"),  # type: ignore[arg-type]
         (FunctionCall(()), "there are no calls"),
         (FunctionCall(None), "calls must be a tuple of Call, and is a NoneType"),  # type: ignore[arg-type]
         (FunctionCall(("roll",)), "calls must be Call, and one is a str"),  # type: ignore[arg-type]
@@ -156,17 +183,17 @@ class Nameless(metaclass=Meta):
         (FunctionCall((evolve(CALL, replay=None),)), "replay must be a mapping"),
         (FunctionCall((CALL,), usage=7), "usage must be a Usage, and is a int"),  # type: ignore[arg-type]
         (FunctionCall((CALL,), finish_reason=None), "finish_reason must be text"),  # type: ignore[arg-type]
-        (Done(None), "finish_reason must be text, and is a NoneType"),  # type: ignore[arg-type]
-        (Done(model=7), "model must be text"),  # type: ignore[arg-type]
-        (Done(usage={}), "usage must be a Usage"),  # type: ignore[arg-type]
-        (Done(replay=[]), "replay must be a mapping"),  # type: ignore[arg-type]
+        (DoneChunk(None), "finish_reason must be text, and is a NoneType"),  # type: ignore[arg-type]
+        (DoneChunk(model=7), "model must be text"),  # type: ignore[arg-type]
+        (DoneChunk(usage={}), "usage must be a Usage"),  # type: ignore[arg-type]
+        (DoneChunk(replay=[]), "replay must be a mapping"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_anything_else_is_an_error(said: Any, problem: str) -> None:
     made, told = as_chunk(said)
-    assert isinstance(made, Error)
+    assert isinstance(made, ErrorChunk)
     assert problem in told
-    assert made == Error("api_error", f"the provider failed: {told}")
+    assert made == ErrorChunk("api_error", f"the provider failed: {told}")
     assert "canary" not in told
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from books import audit, run
 from minamo.core import limits
-from minamo.core.accounting.spans import Dropped, Ledger, Origins, Piece, covers
-from minamo.core.chunks import Call, Error, FunctionCall, Text
+from minamo.core.accounting.spans import DroppedSpan, Ledger, SpanQueue, TextSpan, covers
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import fit
 from minamo.core.lexing.segmenter import Buffer, Cut, cut_code, cut_prose
@@ -20,7 +20,7 @@ from minamo.machine import guards
 def test_reprs_show_sizes_and_not_words() -> None:
     secret = "a secret"
     shown = repr([
-        Text(secret, (secret,)), FunctionCall((Call("roll", {"key": secret}),)),
+        TextChunk(secret, (secret,)), FunctionCall((Call("roll", {"key": secret}),)),
         StreamResult(status="completed", accumulated_text=secret, thought_log=(secret,)),
     ])  # fmt: skip
     assert secret not in shown
@@ -31,14 +31,14 @@ def test_reprs_show_sizes_and_not_words() -> None:
 @pytest.mark.parametrize(
     ("pieces", "dropped"),
     [
-        ([Piece("b", 1), Piece("a", 0)], []),  # reordered
-        ([Piece("a", 0)], []),  # lost
-        ([Piece("ab", 0)], [Dropped(0, 1, "x")]),  # doubled
-        ([Piece("ax", 0)], []),  # altered
+        ([TextSpan("b", 1), TextSpan("a", 0)], []),  # reordered
+        ([TextSpan("a", 0)], []),  # lost
+        ([TextSpan("ab", 0)], [DroppedSpan(0, 1, "x")]),  # doubled
+        ([TextSpan("ax", 0)], []),  # altered
     ],
 )
-def test_covers_notices(pieces: list[Piece], dropped: list[Dropped]) -> None:
-    assert covers("ab", [Piece("a", 0), Piece("+"), Piece("b", 1)], [])
+def test_covers_notices(pieces: list[TextSpan], dropped: list[DroppedSpan]) -> None:
+    assert covers("ab", [TextSpan("a", 0), TextSpan("+"), TextSpan("b", 1)], [])
     assert not covers("ab", pieces, dropped)
 
 
@@ -107,7 +107,7 @@ def test_the_aggregate_has_a_limit() -> None:
     done = run([text], degree=0)
     audit(done, text)
     stream = Stream(StreamConfig(degree=0))
-    stream.chunk(Text(text))
+    stream.chunk(TextChunk(text))
     assert stream.actions.handed == 1
     stream.end()
     assert stream.actions.handed == 2
@@ -188,7 +188,7 @@ def test_the_way_through_the_chart_has_a_limit() -> None:
 def test_what_waits_is_counted_and_can_be_withdrawn() -> None:
     stream = Stream(StreamConfig())
     assert stream.actions.outbox.take() == []
-    stream.chunk(Text("[a](http://b.example)\n\nTwo"))
+    stream.chunk(TextChunk("[a](http://b.example)\n\nTwo"))
     assert stream.actions.outbox.waiting == len("[a](http://b.example)\n\n")
     stream.kill()
     stream.flushed()
@@ -198,7 +198,7 @@ def test_what_waits_is_counted_and_can_be_withdrawn() -> None:
 
 
 def test_nothing_comes_from_nowhere() -> None:
-    origins = Origins()
+    origins = SpanQueue()
     origins.put(3, 0)
     assert origins.take_all() == []
 
@@ -206,7 +206,7 @@ def test_nothing_comes_from_nowhere() -> None:
 def test_an_error_chunk_may_bring_thoughts_and_a_call_none() -> None:
     stream = Stream()
     stream.chunk(FunctionCall(()))
-    stream.chunk(Error("timeout", thoughts=("late",)))
+    stream.chunk(ErrorChunk("timeout", thoughts=("late",)))
     stream.flushed()
     assert stream.result().data is None
     assert stream.result().thought_log == ("late",)

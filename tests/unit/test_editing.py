@@ -8,11 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minamo.core.fitting.fit import fit
-from minamo.shell.delivery.edit_in_place import Pages
-from minamo.shell.delivery.interfaces import Answer, Lost, Post, Rejected, Vanished
+from minamo.shell.delivery.edit_in_place import PageSet
+from minamo.shell.delivery.interfaces import (
+    Deleted,
+    OutgoingMessage,
+    Rejected,
+    SendOutcome,
+    Unknown,
+)
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.delivery.receipts import Receipt
-from senders import FakeSender, Script, virtually
+from senders import FakeSender, Script, run_with_virtual_clock
 
 
 def stands(sender: FakeSender) -> list[str]:
@@ -36,14 +42,16 @@ class Counting(FakeSender):
         super().__init__(script=script)
         self.made = []
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         answer = await super().create(post)
         if (number := getattr(answer, "message_id", None)) is not None:
             self.made.append(number)
         return answer
 
 
-async def grow(pages: Pages, sender: FakeSender, texts: list[str], every_s: float) -> list[Receipt]:
+async def grow(
+    pages: PageSet, sender: FakeSender, texts: list[str], every_s: float
+) -> list[Receipt]:
     async with open_lanes(drain_s=60) as lanes:
         one = lanes.open(1, sender, pages, stream_id="s", heard=pages.heard)
         for text in texts:
@@ -58,7 +66,7 @@ def wanted(text: str) -> list[str]:
 
 
 def test_400_updates_in_8_seconds_are_few_edits_and_the_text_is_exact() -> None:
-    sender, pages = Counting(), Pages()
+    sender, pages = Counting(), PageSet()
     whole = " ".join(f"word{n}" for n in range(400))
     texts = [whole[: len(whole) * n // 400] for n in range(1, 401)]
 
@@ -66,7 +74,7 @@ def test_400_updates_in_8_seconds_are_few_edits_and_the_text_is_exact() -> None:
         receipts = await grow(pages, sender, texts, 8 / 400)
         assert all(one.delivered for one in receipts)
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert stands(sender) == wanted(whole)
     assert len(sender.posts) == len(wanted(whole))
     assert len(sender.edits) <= 14
@@ -74,13 +82,13 @@ def test_400_updates_in_8_seconds_are_few_edits_and_the_text_is_exact() -> None:
 
 
 def test_a_growing_text_rolls_over() -> None:
-    sender, pages = Counting(), Pages()
+    sender, pages = Counting(), PageSet()
     whole = "\n".join(f"Line {n} of a long reply." for n in range(300)) + "\n```py\nx = 1\n"
 
     async def main() -> None:
         await grow(pages, sender, [whole[:n] for n in range(50, len(whole) + 50, 50)], 0.3)
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert stands(sender) == wanted(whole)
     assert len(sender.posts) > 2
     assert pages.ids == tuple(sender.made)
@@ -88,13 +96,13 @@ def test_a_growing_text_rolls_over() -> None:
 
 @given(st.lists(st.text("ab \n`*|", max_size=40).map(lambda text: text * 9), max_size=8))
 def test_what_stands_is_the_last_text(parts: list[str]) -> None:
-    sender, pages = Counting(), Pages(limit=100)
+    sender, pages = Counting(), PageSet(limit=100)
     texts = ["x" + "".join(parts[: n + 1]) for n in range(len(parts))]
 
     async def main() -> None:
         await grow(pages, sender, texts, 0.7)
 
-    virtually(main)
+    run_with_virtual_clock(main)
     if texts:
         want = [message.text for message in fit(texts[-1], limit=100).messages]
         assert stands(sender) == want
@@ -102,23 +110,23 @@ def test_what_stands_is_the_last_text(parts: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
-    [(Rejected("no_permission"), "no_permission"), (Vanished(), "deleted"), (Lost("x"), "x")],
+    [(Rejected("no_permission"), "no_permission"), (Deleted(), "deleted"), (Unknown("x"), "x")],
 )
-def test_a_page_that_failed_ends_the_changes(answer: Answer, reason: str) -> None:
+def test_a_page_that_failed_ends_the_changes(answer: SendOutcome, reason: str) -> None:
     sender = Counting(lambda number, post: answer)
-    pages = Pages()
+    pages = PageSet()
 
     async def main() -> None:
         await grow(pages, sender, ["one", "one two", "one two three"], 5)
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert pages.broken == reason
     assert sender.calls <= 8
 
 
 def test_a_lost_edit_is_made_again() -> None:
-    sender = Counting(lambda number, post: Lost("connection") if number == 2 else None)
-    pages = Pages()
+    sender = Counting(lambda number, post: Unknown("connection") if number == 2 else None)
+    pages = PageSet()
 
     async def main() -> None:
         receipts = await grow(pages, sender, ["one", "one two"], 3)
@@ -127,12 +135,12 @@ def test_a_lost_edit_is_made_again() -> None:
             ("delivered", 2, "edit"),
         ]
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert stands(sender) == ["one two"]
 
 
 def test_a_withdrawn_reply_stays_as_it_stands() -> None:
-    sender, pages = Counting(), Pages()
+    sender, pages = Counting(), PageSet()
 
     async def main() -> None:
         async with open_lanes() as lanes:
@@ -144,5 +152,5 @@ def test_a_withdrawn_reply_stays_as_it_stands() -> None:
             one.withdraw("kill")
             await one.finish()
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert stands(sender) == ["one"]

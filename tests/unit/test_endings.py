@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from books import audit, run
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.stream import CHART, Stream
 from minamo.core.trace import Moment, Trace
@@ -18,12 +18,14 @@ REPLY = [
     "First paragraph.\n\nSecond ", "one. <thi", "nk>a thought", " goes on</think> after.\n\n",
     "```py\nx = 1\n", "y = 2\n", "```\nThen <details>", "kept", "</details> more", " and the end",
 ]  # fmt: skip
-ERROR = Error("api_error", "broken")
+ERROR = ErrorChunk("api_error", "broken")
 CALL = Call("roll", {"n": 6})
 
 
 def moments(position: int, *ending: Moment) -> Replayed:
-    told = [Moment(float(n), "chunk", chunk=Text(part)) for n, part in enumerate(REPLY[:position])]
+    told = [
+        Moment(float(n), "chunk", chunk=TextChunk(part)) for n, part in enumerate(REPLY[:position])
+    ]
     return replay(Trace(StreamConfig(), (*told, *ending)))
 
 
@@ -31,7 +33,7 @@ def moments(position: int, *ending: Moment) -> Replayed:
 ENDINGS: dict[str, tuple[Callable[[float], list[Moment]], str, str | None, str]] = {
     "provider_ended": (lambda t: [Moment(t, "end")], "completed", None, ""),
     "done, then ended": (
-        lambda t: [Moment(t, "chunk", chunk=Done("stop")), Moment(t, "end")], "completed", None, ""),
+        lambda t: [Moment(t, "chunk", chunk=DoneChunk("stop")), Moment(t, "end")], "completed", None, ""),
     "function_called": (
         lambda t: [Moment(t, "chunk", chunk=FunctionCall((CALL, CALL)))], "function_call", None, ""),
     "provider_failed": (lambda t: [Moment(t, "chunk", chunk=ERROR)], "error", None, ""),
@@ -93,11 +95,11 @@ def test_whatever_comes_after_the_outcome_is_late(name: str) -> None:
     make = ENDINGS[name][0]
     first = moments(3, *make(3.0))
     late = [
-        Moment(999.0, "chunk", chunk=Text("late <think>text</think>")), Moment(999.0, "end"),
+        Moment(999.0, "chunk", chunk=TextChunk("late <think>text</think>")), Moment(999.0, "end"),
         Moment(999.0, "stop"), Moment(999.0, "kill"), Moment(999.0, "follow_up"),
         Moment(999.0, "delivery_lost"), Moment(999.0, "chunk", chunk=ERROR),
         Moment(999.0, "chunk", chunk=FunctionCall((CALL,))),
-        Moment(999.0, "chunk", chunk=Done("stop")),
+        Moment(999.0, "chunk", chunk=DoneChunk("stop")),
     ]  # fmt: skip
     second = moments(3, *make(3.0), *late)
     assert second.result.status == first.result.status
@@ -109,7 +111,7 @@ def test_whatever_comes_after_the_outcome_is_late(name: str) -> None:
 
 def test_silence_is_exact() -> None:
     def chunks(*times: float) -> Replayed:
-        told = tuple(Moment(t, "chunk", chunk=Text("a ")) for t in times)
+        told = tuple(Moment(t, "chunk", chunk=TextChunk("a ")) for t in times)
         return replay(Trace(StreamConfig(), (*told, Moment(times[-1], "end"))))
 
     assert chunks(120.0).result.status == "completed"  # exactly at the deadline is in time
@@ -122,14 +124,17 @@ def test_silence_is_exact() -> None:
 
 
 def test_an_empty_chunk_keeps_a_stream_alive() -> None:
-    told = tuple(Moment(t, "chunk", chunk=Text("")) for t in (0.0, 100.0, 200.0))
+    told = tuple(Moment(t, "chunk", chunk=TextChunk("")) for t in (0.0, 100.0, 200.0))
     done = replay(Trace(StreamConfig(), (*told, Moment(300.0, "end"))))
     assert done.result.status == "empty_response"
     assert done.result.states == ("opening", "streaming", "completing", "empty_response")
 
 
 def test_clocks_also_run_after_done() -> None:
-    told = (Moment(0.0, "chunk", chunk=Text("a")), Moment(1.0, "chunk", chunk=Done("stop")))
+    told = (
+        Moment(0.0, "chunk", chunk=TextChunk("a")),
+        Moment(1.0, "chunk", chunk=DoneChunk("stop")),
+    )
     assert replay(Trace(StreamConfig(), told)).result.status == "timeout"
 
 
@@ -175,7 +180,7 @@ STATUS: dict[str, tuple[str, str | None]] = {
 def closing(by: str = "completing") -> Stream:
     """A stream whose end is decided while its second message waits for the first."""
     stream = Stream()
-    stream.chunk(Text("One.\n\nTwo."))
+    stream.chunk(TextChunk("One.\n\nTwo."))
     stream.delivered(len(stream.actions.outbox.take(1)))
     DECIDE[by](stream)
     assert stream.state == by
@@ -240,7 +245,7 @@ def test_a_message_that_comes_back_unsent_was_taken_back() -> None:
 
 def test_a_reply_of_which_nothing_was_shown_before_a_stop_is_not_empty() -> None:
     stream = Stream()
-    stream.chunk(Text("One."))
+    stream.chunk(TextChunk("One."))
     stream.end()
     stream.kill()
     stream.flushed()
@@ -249,7 +254,7 @@ def test_a_reply_of_which_nothing_was_shown_before_a_stop_is_not_empty() -> None
 
 def test_blanks_that_are_taken_back_change_nothing() -> None:
     stream = Stream()
-    stream.chunk(Text("  \n"))
+    stream.chunk(TextChunk("  \n"))
     stream.end()
     stream.stop("7")
     stream.flushed()
@@ -307,18 +312,18 @@ def test_p09_every_row_of_the_chart_is_taken_by_a_real_run(
     for text in ("<think>a<think>b</think></think>", "<details>a<details>b</details></details>",
                  "```\n" + "x\n" * 9_000, "a</think>b\n\nc</think>d", "a</details>", "</think>a",
                  "<details>a", "```\na"):  # fmt: skip
-        replay(Trace(StreamConfig(), (Moment(0, "chunk", chunk=Text(text)), Moment(0, "end"))))
-    first_done = (Moment(0, "chunk", chunk=Done("stop")), Moment(0, "end"))
+        replay(Trace(StreamConfig(), (Moment(0, "chunk", chunk=TextChunk(text)), Moment(0, "end"))))
+    first_done = (Moment(0, "chunk", chunk=DoneChunk("stop")), Moment(0, "end"))
     replay(Trace(StreamConfig(), first_done))
     guarded = StreamConfig(speaker_names=("Bob",), send_message_limit=1)
-    replay(Trace(guarded, (Moment(0, "chunk", chunk=Text("a\nBob: b")), Moment(0, "end"))))
-    replay(Trace(guarded, (Moment(0, "chunk", chunk=Text("a\n\nb\n\nc")), Moment(0, "end"))))
+    replay(Trace(guarded, (Moment(0, "chunk", chunk=TextChunk("a\nBob: b")), Moment(0, "end"))))
+    replay(Trace(guarded, (Moment(0, "chunk", chunk=TextChunk("a\n\nb\n\nc")), Moment(0, "end"))))
     for by in DECIDE:
         for taker in TAKE_BACK:
             test_whatever_takes_unsent_text_back_decides_the_outcome(by, taker)
         stream = closing(by)
         stream.delivery_lost()
-        stream.chunk(Text("late"))
+        stream.chunk(TextChunk("late"))
     figure(f"transition coverage by real runs: {coverage}")
     assert coverage.missing == []
 
@@ -337,7 +342,7 @@ LATE: dict[str, tuple[Callable[[Stream], object], dict[str, object], str]] = {
     "a follow-up": (Stream.follow_up, {}, "late"),
     "a message that was lost": (Stream.delivery_lost, {}, "late"),
     "the limit": (Stream.limit_reached, {}, "limit"),
-    "the guard": (lambda stream: stream.chunk(Text("Hi.\nBob: I")), {"speaker_names": ["Bob"]},
+    "the guard": (lambda stream: stream.chunk(TextChunk("Hi.\nBob: I")), {"speaker_names": ["Bob"]},
                   "speaker_guard"),
 }  # fmt: skip
 
@@ -351,7 +356,7 @@ def test_half_a_character_that_comes_too_late_is_booked(name: str, flushed_first
     before = sum(stream.actions.ledger.suppressed.values())
     if flushed_first:
         stream.flushed()
-    stream.chunk(Text(HALF))
+    stream.chunk(TextChunk(HALF))
     if not flushed_first:
         stream.flushed()
     result = stream.result()
@@ -364,7 +369,7 @@ def test_half_a_character_that_comes_too_late_is_booked(name: str, flushed_first
 
 def test_half_a_character_behind_what_the_guard_cut_off_is_booked() -> None:
     stream = Stream(StreamConfig(speaker_names=["Bob"]))
-    stream.chunk(Text("Yes.\nBob: no\ud83d"))
+    stream.chunk(TextChunk("Yes.\nBob: no\ud83d"))
     assert stream.state == "completing"
     stream.flushed()
     assert dict(stream.result().suppressed) == {"speaker_guard": 9, "surrogate": 1}
@@ -374,16 +379,16 @@ def test_the_other_half_may_come_too_late_as_well() -> None:
     stream = Stream()
     stream.end()
     for half in ("\ud83d", "\ude00"):
-        stream.chunk(Text(half))
+        stream.chunk(TextChunk(half))
     stream.flushed()
     assert dict(stream.result().suppressed) == {"late": 1}
 
 
 def test_delivery_that_answers_too_early_decides_nothing() -> None:
     stream = Stream()
-    stream.chunk(Text("Hi <th"))
+    stream.chunk(TextChunk("Hi <th"))
     stream.flushed()
-    stream.chunk(Text("ink>hm</think>"))
+    stream.chunk(TextChunk("ink>hm</think>"))
     stream.end()
     stream.flushed()
     assert stream.result().thought_log == ("hm",)

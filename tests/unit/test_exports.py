@@ -10,7 +10,7 @@ import pytest
 from statemachine.io import load as load_document
 
 from minamo.machine import chart_names, load, read, to_markdown, to_mermaid, to_scxml
-from minamo.machine.compiler import Lowered, declare, lower
+from minamo.machine.compiler import ChartIR, declare, lower
 from minamo.machine.export import entered_by_default, label
 
 TEXT = """\
@@ -111,7 +111,7 @@ def test_the_matrix_runs_out_of_letters_gracefully() -> None:
     assert "- **aa** r26" in page
 
 
-def graph(lowered: Lowered) -> object:
+def graph(lowered: ChartIR) -> object:
     """What SCXML carries: states, rows, guards, targets and outcomes, without actions."""
     return lowered.initial, [
         (

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, is_cut_off
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, is_cut_off
 from minamo.core.result import StreamResult
-from minamo.shell.providers.scripted import Scripted
-from minamo.testing import listen, virtually
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.testing import listen, run_with_virtual_clock
 from recordings import adapter, recording
 
 LENGTH = ["length", "max_tokens", "MAX_TOKENS", "model_context_window_exceeded", "CONTINUATION"]
 
 
-def finished(*chunks: Text | FunctionCall | Error | Done) -> StreamResult:
-    return virtually(lambda: listen(Scripted(chunks))).result
+def finished(*chunks: TextChunk | FunctionCall | ErrorChunk | DoneChunk) -> StreamResult:
+    return run_with_virtual_clock(lambda: listen(ScriptedProvider(chunks))).result
 
 
 @pytest.mark.parametrize("reason", LENGTH)
 def test_a_reply_at_its_length_has_a_prefill(reason: str) -> None:
     assert is_cut_off(reason)
-    result = finished(Text("Done. And then the"), Done(reason))
+    result = finished(TextChunk("Done. And then the"), DoneChunk(reason))
     assert (result.continuation_prefill, result.finish_reason) == ("And then the", reason)
 
 
 @pytest.mark.parametrize("reason", ["stop", "STOP", "end_turn", "", "tool_calls", "SAFETY"])
 def test_a_reply_that_ended_by_itself_has_none(reason: str) -> None:
     assert not is_cut_off(reason)
-    assert finished(Text("Done. And then the"), Done(reason)).continuation_prefill == ""
+    assert finished(TextChunk("Done. And then the"), DoneChunk(reason)).continuation_prefill == ""
 
 
 @pytest.mark.parametrize("name", ["openai-length", "google-length", "anthropic-length"])
@@ -50,5 +50,5 @@ def test_a_function_call_has_the_reason_too(name: str, reason: str) -> None:
     chunks = [chunk for frame in frames for chunk in llm.process_chunk(frame)]
     call = next(chunk for chunk in chunks if isinstance(chunk, FunctionCall))
     # The stream ends with the call; the done chunk after it is late.
-    assert finished(Text("x"), call).finish_reason == call.finish_reason == reason
-    assert finished(Text("x"), FunctionCall((Call("a"),))).finish_reason == ""
+    assert finished(TextChunk("x"), call).finish_reason == call.finish_reason == reason
+    assert finished(TextChunk("x"), FunctionCall((Call("a"),))).finish_reason == ""

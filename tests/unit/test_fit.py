@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from minamo.core.accounting.spans import Dropped, Piece, covers
+from minamo.core.accounting.spans import DroppedSpan, TextSpan, covers
 from minamo.core.fitting.fit import Fitted, fit
 
 SENTENCE = "Lorem ipsum dolor sit amet, consectetur adipiscing elit. "
@@ -57,21 +57,21 @@ def shown(text: str, fitted: Fitted, limit: int = 1950) -> list[str]:
 )
 def test_what_fits_is_left_alone(text: str) -> None:
     fitted = fit(text)
-    assert [message.pieces for message in fitted.messages] == [(Piece(text, 0),)]
+    assert [message.pieces for message in fitted.messages] == [(TextSpan(text, 0),)]
     assert fitted.dropped == ()
 
 
 def test_whitespace_around_a_message_is_a_seam() -> None:
     fitted = fit(" \n hello \n")
     assert fitted.messages[0].text == "hello"
-    assert fitted.dropped == (Dropped(0, 3, "seam"), Dropped(8, 10, "seam"))
+    assert fitted.dropped == (DroppedSpan(0, 3, "seam"), DroppedSpan(8, 10, "seam"))
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t", "\u2028"])
 def test_blank_text_is_no_message(text: str) -> None:
     fitted = fit(text)
     assert fitted.messages == ()
-    assert fitted.dropped == ((Dropped(0, len(text), "blank"),) if text else ())
+    assert fitted.dropped == ((DroppedSpan(0, len(text), "blank"),) if text else ())
 
 
 @pytest.mark.parametrize("text", ["\u200b", "\x00\x00", "\ufeff \u2060", "> \u200b", "|| ||"])
@@ -196,8 +196,8 @@ def test_formatting_is_closed_and_reopened(marker: str) -> None:
 def test_additions_have_reasons() -> None:
     fitted = fit("||" + "word " * 30 + "x||", limit=100)
     first, second = fitted.messages
-    assert first.pieces[-1] == Piece("||", None, "closer")
-    assert second.pieces[0] == Piece("||", None, "reopened")
+    assert first.pieces[-1] == TextSpan("||", None, "closer")
+    assert second.pieces[0] == TextSpan("||", None, "reopened")
 
 
 def test_nested_formatting_is_closed_inside_out() -> None:
@@ -349,7 +349,7 @@ def test_blank_lines_in_code_are_kept() -> None:
 def test_long_and_tilde_fences_become_three_backticks() -> None:
     assert said("~~~py\nx\n~~~") == ["```py\nx\n```"]
     fitted = fit("~~~\nx\n~~~")
-    assert fitted.messages[0].pieces[0] == Piece("```", None, "fence")
+    assert fitted.messages[0].pieces[0] == TextSpan("```", None, "fence")
     assert {drop.reason for drop in fitted.dropped} == {"clean.fence"}
     assert said("````md\n```py\nx\n```\n`````\nend") == [
         "```md\n``\u200b`py\nx\n``\u200b`\n```\nend"

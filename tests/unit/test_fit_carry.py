@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.accounting.spans import Dropped, Piece, covers
+from minamo.core.accounting.spans import DroppedSpan, TextSpan, covers
 from minamo.core.fitting.fences import Fence
-from minamo.core.fitting.fit import NOTHING, Carry, fit
+from minamo.core.fitting.fit import NOTHING, OpenFormatting, fit
 
 
 def told(*texts: str, tables: str = "code", limit: int = 1950) -> list[list[str]]:
@@ -34,13 +34,13 @@ def test_formatting_goes_on_in_the_next_text(marker: str) -> None:
 
 def test_additions_of_a_carry_have_reasons() -> None:
     first = fit("||one", last=False)
-    assert first.carry == Carry(("||",))
-    assert first.messages[0].pieces == (Piece("||one", 0), Piece("||", None, "closer"))
+    assert first.carry == OpenFormatting(("||",))
+    assert first.messages[0].pieces == (TextSpan("||one", 0), TextSpan("||", None, "closer"))
     second = fit("two", carry=first.carry)
     assert second.messages[0].pieces == (
-        Piece("||", None, "reopened"),
-        Piece("two", 0),
-        Piece("||", None, "closer"),
+        TextSpan("||", None, "reopened"),
+        TextSpan("two", 0),
+        TextSpan("||", None, "closer"),
     )
 
 
@@ -83,14 +83,14 @@ def test_of_two_lone_markers_only_one_can_be_meant() -> None:
 
 def test_carried_italics_that_cannot_be_are_given_up() -> None:
     for carried, text in ((("*",), "two * three"), (("||", "**", "*"), "two * three|| x")):
-        fitted = fit(text, carry=Carry(carried))
+        fitted = fit(text, carry=OpenFormatting(carried))
         assert fitted.messages[0].text == carried[0].strip("*") + text
 
 
 def test_a_spoiler_opened_at_the_end_of_a_text_hides_the_next() -> None:
     fitted = fit("look: ||", last=False)
     assert [message.text for message in fitted.messages] == ["look:"]
-    assert fitted.dropped == (Dropped(5, 8, "blank"),)
+    assert fitted.dropped == (DroppedSpan(5, 8, "blank"),)
     assert told("look: ||", "secret|| ok") == [["look:"], ["||secret|| ok"]]
     assert told("||", "secret|| ok") == [[], ["||secret|| ok"]]
 
@@ -109,7 +109,7 @@ def test_a_fence_goes_on_in_the_next_text() -> None:
         ["```py\n    y = 2\n```\nend"],
     ]
     assert told("~~~~\na", "~~~\nb\n~~~~") == [["```\na\n```"], ["```\n~~~\nb\n```"]]
-    assert fit("~~~~ py x\na", last=False).carry == Carry(fence=Fence("py", "~~~~"))
+    assert fit("~~~~ py x\na", last=False).carry == OpenFormatting(fence=Fence("py", "~~~~"))
     assert told("```py\na", "b", "c") == [["```py\na\n```"], ["```py\nb\n```"], ["```py\nc\n```"]]
 
 

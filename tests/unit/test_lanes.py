@@ -6,9 +6,9 @@ import anyio
 
 from laning import send, with_lanes
 from minamo.shell.delivery import queue as dispatching
-from minamo.shell.delivery.interfaces import Manner, Texts
+from minamo.shell.delivery.interfaces import SendOptions, TextQueue
 from minamo.shell.delivery.lanes import Lanes
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.queue import StreamQueue
 from senders import FakeSender, outbox, segment
 
 
@@ -31,7 +31,7 @@ def test_p17_two_streams_in_one_channel_never_interleave() -> None:
     sender = FakeSender()
 
     async def story(lanes: Lanes) -> None:
-        first, second = Texts(["a"]), Texts(["x"])
+        first, second = TextQueue(["a"]), TextQueue(["x"])
         one = lanes.open(1, sender, first, stream_id="one")
         two = lanes.open(1, sender, second, stream_id="two")
         for letter in "bc":
@@ -80,7 +80,7 @@ def test_an_idle_lane_sends_each_segment_and_one_that_is_behind_merges() -> None
 
 
 def test_p16_a_full_lane_makes_the_driver_wait() -> None:
-    sender, source = FakeSender(latency_s=60.0), Texts()
+    sender, source = FakeSender(latency_s=60.0), TextQueue()
     most = 0
 
     async def story(lanes: Lanes) -> None:
@@ -134,7 +134,7 @@ def test_what_is_within_the_limit_is_sent_before_the_limit_is_told() -> None:
     sender, source = FakeSender(), outbox(send_message_limit=2, max_message_length=100)
 
     async def story(lanes: Lanes) -> None:
-        opened: list[Dispatch] = []
+        opened: list[StreamQueue] = []
         one = lanes.open(
             1, sender, source, stream_id="s", limit_reached=lambda: opened[0].withdraw("limit")
         )
@@ -152,8 +152,8 @@ def test_only_the_first_message_replies_and_reprs_hold_no_text() -> None:
     sender = FakeSender()
 
     async def story(lanes: Lanes) -> None:
-        manner = Manner(reply_to=5)
-        one = lanes.open(1, sender, Texts(["hush", "hush"]), stream_id="s", manner=manner)
+        manner = SendOptions(reply_to=5)
+        one = lanes.open(1, sender, TextQueue(["hush", "hush"]), stream_id="s", manner=manner)
         one.deliver()
         shown = [repr(one), repr(lanes), repr(lanes.pacer), repr(one.first)]
         receipts = await one.finish()

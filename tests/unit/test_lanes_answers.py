@@ -7,7 +7,15 @@ import pytest
 
 from laning import answers, send, with_lanes
 from minamo.shell.delivery.delivery import ATTEMPTS_MAX
-from minamo.shell.delivery.interfaces import CLOSED, Answer, Lost, PutOff, Rejected, Texts, Vanished
+from minamo.shell.delivery.interfaces import (
+    CLOSED,
+    Deleted,
+    Rejected,
+    RetryLater,
+    SendOutcome,
+    TextQueue,
+    Unknown,
+)
 from minamo.shell.delivery.lanes import Lanes
 from minamo.shell.delivery.receipts import NONCE_MAX, Receipt, nonce_for
 from senders import FakeSender
@@ -25,22 +33,22 @@ def test_p18_nonces_are_stable_short_and_all_different() -> None:
     ("script", "outcome", "reason", "attempts"),
     [
         ([None], "delivered", "", 1),
-        ([Vanished()], "delivered", "", 1),
+        ([Deleted()], "delivered", "", 1),
         ([Rejected("no_permission")], "refused", "no_permission", 1),
-        ([PutOff("rate_limited", 3), None], "delivered", "", 2),
-        ([PutOff("rate_limited", 3)], "not_sent", "rate_limited", ATTEMPTS_MAX),
-        ([PutOff("rate_limited", 3_600)], "not_sent", "rate_limited", 1),
+        ([RetryLater("rate_limited", 3), None], "delivered", "", 2),
+        ([RetryLater("rate_limited", 3)], "not_sent", "rate_limited", ATTEMPTS_MAX),
+        ([RetryLater("rate_limited", 3_600)], "not_sent", "rate_limited", 1),
         ([CLOSED], "not_sent", "closed", 1),
-        ([Lost("connection"), None], "delivered", "", 2),
-        ([Lost("connection"), Vanished()], "delivered", "", 2),
-        ([Lost("connection"), PutOff("rate_limited", 3), None], "delivered", "", 3),
-        ([Lost("connection"), Rejected("no_permission")], "unknown", "no_permission", 2),
-        ([Lost("connection"), CLOSED], "unknown", "closed", 2),
-        ([Lost("connection")], "unknown", "connection", ATTEMPTS_MAX),
+        ([Unknown("connection"), None], "delivered", "", 2),
+        ([Unknown("connection"), Deleted()], "delivered", "", 2),
+        ([Unknown("connection"), RetryLater("rate_limited", 3), None], "delivered", "", 3),
+        ([Unknown("connection"), Rejected("no_permission")], "unknown", "no_permission", 2),
+        ([Unknown("connection"), CLOSED], "unknown", "closed", 2),
+        ([Unknown("connection")], "unknown", "connection", ATTEMPTS_MAX),
     ],
 )
 def test_every_answer_has_its_outcome(
-    script: list[Answer | None], outcome: str, reason: str, attempts: int
+    script: list[SendOutcome | None], outcome: str, reason: str, attempts: int
 ) -> None:
     sender = answers(*script)
 
@@ -54,7 +62,7 @@ def test_every_answer_has_its_outcome(
 
 
 def test_p19_without_a_nonce_a_lost_answer_is_not_asked_about() -> None:
-    sender = answers(Lost("connection"))
+    sender = answers(Unknown("connection"))
     sender.has_nonce = False
 
     async def story(lanes: Lanes) -> None:
@@ -65,7 +73,7 @@ def test_p19_without_a_nonce_a_lost_answer_is_not_asked_about() -> None:
 
 
 def test_a_nonce_that_may_be_forgotten_is_not_trusted() -> None:
-    sender = answers(Lost("connection"))
+    sender = answers(Unknown("connection"))
     sender.latency_s = 70.0
 
     async def story(lanes: Lanes) -> None:
@@ -76,7 +84,7 @@ def test_a_nonce_that_may_be_forgotten_is_not_trusted() -> None:
 
 
 def test_the_echo_ends_reconciling_at_once() -> None:
-    sender = answers(Lost("connection"))
+    sender = answers(Unknown("connection"))
 
     async def story(lanes: Lanes) -> None:
         async with anyio.create_task_group() as tasks:
@@ -95,7 +103,7 @@ def test_a_stop_takes_back_what_is_not_out(after_s: float) -> None:
     heard: list[Receipt] = []
 
     async def story(lanes: Lanes) -> None:
-        source = Texts(["a", "b", "c", "d", "e", "f", "g"])
+        source = TextQueue(["a", "b", "c", "d", "e", "f", "g"])
         one = lanes.open(1, sender, source, stream_id="s", heard=heard.append)
         one.deliver()
         await anyio.sleep(after_s)
@@ -113,11 +121,11 @@ def test_a_stop_takes_back_what_is_not_out(after_s: float) -> None:
 
 
 def test_what_is_withdrawn_while_out_is_not_tried_again() -> None:
-    for lost in (Lost("connection"), PutOff("rate_limited", 1)):
+    for lost in (Unknown("connection"), RetryLater("rate_limited", 1)):
         sender = answers(lost)
 
         async def story(lanes: Lanes, sender: FakeSender = sender) -> None:
-            one = lanes.open(1, sender, Texts(["a"]), stream_id="s")
+            one = lanes.open(1, sender, TextQueue(["a"]), stream_id="s")
             one.deliver()
             await anyio.sleep(0.05)
             one.withdraw("follow_up")
@@ -128,10 +136,10 @@ def test_what_is_withdrawn_while_out_is_not_tried_again() -> None:
 
 
 def test_a_stop_ends_reconciling() -> None:
-    sender = answers(Lost("connection"))
+    sender = answers(Unknown("connection"))
 
     async def story(lanes: Lanes) -> None:
-        one = lanes.open(1, sender, Texts(["a"]), stream_id="s")
+        one = lanes.open(1, sender, TextQueue(["a"]), stream_id="s")
         one.deliver()
         await anyio.sleep(0.2)
         one.withdraw("stop")

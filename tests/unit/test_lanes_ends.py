@@ -6,12 +6,12 @@ import anyio
 import pytest
 
 from laning import send, with_lanes
-from minamo.shell.delivery.interfaces import Answer, Post, Texts, Took
+from minamo.shell.delivery.interfaces import Accepted, OutgoingMessage, SendOutcome, TextQueue
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.pacing import Pacer
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.delivery.receipts import Receipt
-from senders import FakeSender, virtually
+from senders import FakeSender, run_with_virtual_clock
 
 
 def test_p14_a_caller_cancelled_at_every_moment_leaves_the_lane_working() -> None:
@@ -22,7 +22,7 @@ def test_p14_a_caller_cancelled_at_every_moment_leaves_the_lane_working() -> Non
             sender = FakeSender(latency_s=0.2)
             async with open_lanes(pacer=Pacer()) as lanes:
                 with anyio.move_on_after(step * 0.05):
-                    source = Texts(["x" * 1_990] * 6)
+                    source = TextQueue(["x" * 1_990] * 6)
                     async with lanes.open(1, sender, source, stream_id="s") as one:
                         one.deliver()
                         await one.room()
@@ -34,7 +34,7 @@ def test_p14_a_caller_cancelled_at_every_moment_leaves_the_lane_working() -> Non
                 assert sender.out_max == 1
                 assert (await send(lanes, FakeSender(2), "other"))[0].delivered
 
-    virtually(main)
+    run_with_virtual_clock(main)
 
 
 @pytest.mark.parametrize("drain_s", [0.0, 0.05, 1.0, 3.0, 60.0])
@@ -46,7 +46,7 @@ def test_closing_drains_in_time_and_reports_the_rest(drain_s: float) -> None:
     async def main() -> None:
         nonlocal took
         async with open_lanes() as lanes:
-            source = Texts([str(n) for n in range(10)])
+            source = TextQueue([str(n) for n in range(10)])
             one = lanes.open(1, sender, source, stream_id="s", heard=heard.append)
             one.deliver()
             await anyio.sleep(0.03)
@@ -57,9 +57,9 @@ def test_closing_drains_in_time_and_reports_the_rest(drain_s: float) -> None:
             source.put("late")
             one.deliver()
             assert heard[-1].reason == "closed"
-            assert not lanes.open(1, sender, Texts(), stream_id="t").busy
+            assert not lanes.open(1, sender, TextQueue(), stream_id="t").busy
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert took <= drain_s + 0.01
     assert sum(receipt.characters for receipt in heard[:-1]) == 10
     assert sender.texts == [str(n) for n in range(len(sender.posts))]
@@ -72,12 +72,12 @@ def test_a_call_that_never_ends_does_not_hold_up_closing() -> None:
 
     async def main() -> None:
         async with open_lanes(drain_s=5.0) as lanes:
-            one = lanes.open(1, sender, Texts(["a", "b"]), stream_id="s", heard=told.append)
+            one = lanes.open(1, sender, TextQueue(["a", "b"]), stream_id="s", heard=told.append)
             one.deliver()
             await anyio.sleep(1)
         assert anyio.current_time() < 1e5
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert [one.outcome for one in told] == ["unknown", "not_sent"]
 
 
@@ -87,10 +87,10 @@ def test_a_program_that_is_cancelled_still_drains() -> None:
     async def main() -> None:
         with anyio.move_on_after(0.05):
             async with open_lanes(drain_s=30) as lanes:
-                lanes.open(1, sender, Texts(list("abcdefgh")), stream_id="s").deliver()
+                lanes.open(1, sender, TextQueue(list("abcdefgh")), stream_id="s").deliver()
                 await anyio.sleep_forever()
 
-    virtually(main)
+    run_with_virtual_clock(main)
     assert sender.texts == list("abcdefgh")
 
 
@@ -98,12 +98,12 @@ def test_a_dispatch_is_left_in_order_when_its_block_ends() -> None:
     sender = FakeSender()
 
     async def story(lanes: Lanes) -> None:
-        async with lanes.open(1, sender, Texts(["a"]), stream_id="s") as one:
-            assert isinstance(one, Dispatch)
+        async with lanes.open(1, sender, TextQueue(["a"]), stream_id="s") as one:
+            assert isinstance(one, StreamQueue)
             one.deliver()
         await one.answered()
         assert sender.texts == ["a"]
-        assert one.receipts[0].message_id == Took(1).message_id
+        assert one.receipts[0].message_id == Accepted(1).message_id
 
     with_lanes(story)
 
@@ -112,7 +112,7 @@ def test_a_sender_that_breaks_ends_its_own_lane_only() -> None:
     """A sender must not raise; if one does, no other channel and no later reply may pay for it."""
 
     class Broken(FakeSender):
-        async def create(self, post: Post) -> Answer:
+        async def create(self, post: OutgoingMessage) -> SendOutcome:
             raise TypeError("secret")
 
     async def main() -> None:
@@ -126,4 +126,4 @@ def test_a_sender_that_breaks_ends_its_own_lane_only() -> None:
             assert other.texts == ["elsewhere"]
             assert (await send(lanes, FakeSender(), "later"))[0].delivered
 
-    virtually(main)
+    run_with_virtual_clock(main)

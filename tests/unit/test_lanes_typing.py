@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from laning import with_lanes
-from minamo.shell.delivery.interfaces import Answer, Manner, Rejected, Texts
+from minamo.shell.delivery.interfaces import Rejected, SendOptions, SendOutcome, TextQueue
 from minamo.shell.delivery.lanes import Lanes
 from senders import FakeSender
 
@@ -20,8 +20,8 @@ def test_typing_pauses_grow_with_the_text_and_a_stop_ends_them() -> None:
     sender = FakeSender()
 
     async def story(lanes: Lanes) -> None:
-        manner = Manner(pause_s=pause_for(HumanizerDegree.LOW))
-        source = Texts(["a", "b" * 300, "c" * 300])
+        manner = SendOptions(pause_s=pause_for(HumanizerDegree.LOW))
+        source = TextQueue(["a", "b" * 300, "c" * 300])
         one = lanes.open(1, sender, source, stream_id="s", manner=manner)
         one.deliver()
         await anyio.sleep(1)
@@ -36,7 +36,7 @@ def test_typing_pauses_grow_with_the_text_and_a_stop_ends_them() -> None:
 
 
 def test_typing_is_shown_while_text_is_awaited_and_never_after_the_last_message() -> None:
-    sender, source = FakeSender(latency_s=0.2), Texts()
+    sender, source = FakeSender(latency_s=0.2), TextQueue()
 
     async def story(lanes: Lanes) -> None:
         one = lanes.open(1, sender, source, stream_id="s", typing=True)
@@ -58,14 +58,14 @@ def test_typing_is_shown_while_text_is_awaited_and_never_after_the_last_message(
 
 def test_typing_that_is_refused_is_not_asked_for_again() -> None:
     class Mute(FakeSender):
-        async def typing(self, channel_id: int) -> Answer:
+        async def typing(self, channel_id: int) -> SendOutcome:
             self.typed.append(anyio.current_time())
             return Rejected("no_permission")
 
     sender = Mute()
 
     async def story(lanes: Lanes) -> None:
-        one = lanes.open(1, sender, Texts(), stream_id="s", typing=True)
+        one = lanes.open(1, sender, TextQueue(), stream_id="s", typing=True)
         await anyio.sleep(60)
         assert len(sender.typed) == 1
         assert one.typing is not None
@@ -77,14 +77,14 @@ def test_typing_that_is_refused_is_not_asked_for_again() -> None:
 
 def test_a_call_for_the_indicator_that_hangs_holds_no_message_up_for_long() -> None:
     class Stuck(FakeSender):
-        async def typing(self, channel_id: int) -> Answer:
+        async def typing(self, channel_id: int) -> SendOutcome:
             await anyio.sleep(30)
             return await super().typing(channel_id)
 
     sender = Stuck()
 
     async def story(lanes: Lanes) -> None:
-        one = lanes.open(1, sender, Texts(["a"]), stream_id="s", typing=True)
+        one = lanes.open(1, sender, TextQueue(["a"]), stream_id="s", typing=True)
         one.deliver()
         await one.finish()
 

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 import minamo
-from minamo.testing import Scripted, listen
+from minamo.testing import ScriptedProvider, listen
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_what_a_channel_would_have_been_sent() -> None:
-    heard = await listen(Scripted(["One.\n\n<think>h", "m</think>Two."]))
+    heard = await listen(ScriptedProvider(["One.\n\n<think>h", "m</think>Two."]))
     assert heard.messages == ["One.", "Two."]
     assert heard.result.status == "completed"
     assert heard.result.thought_log == ("hm",)
@@ -29,6 +29,6 @@ async def test_any_text_that_comes_and_a_setting() -> None:
 
 
 async def test_a_failure_is_a_result() -> None:
-    broken = minamo.Error("rate_limit", "too many", retryable=True)
-    heard = await listen(Scripted(["Half", broken]))
+    broken = minamo.ErrorChunk("rate_limit", "too many", retryable=True)
+    heard = await listen(ScriptedProvider(["Half", broken]))
     assert (heard.messages, heard.result.status, heard.result.data) == (["Half"], "error", broken)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minamo.errors import ChartError, Stuck, UnknownEvent
-from minamo.machine import Coverage, Machine, Table, Taken, compile, load, read
+from minamo.machine import Coverage, Machine, Table, TransitionRecord, compile, load, read
 
 CHART = """\
 name: lift
@@ -210,7 +210,7 @@ def test_an_unknown_event_is_an_error_that_names_the_known_ones(machine: Machine
 
 
 def test_observers_see_steps_and_what_was_ignored(machine: Machine, lift: Lift) -> None:
-    seen: list[Taken] = []
+    seen: list[TransitionRecord] = []
     end = machine.subscribe(seen.append)
     lift.is_top = True
     machine.send("down", 1)

@@ -7,16 +7,16 @@ from typing import Any, get_args
 import anyio
 import pytest
 
-from minamo.core.chunks import Error, ErrorKind
+from minamo.core.chunks import ErrorChunk, ErrorKind
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.shell.delivery.error_codes import BY_CODE
-from minamo.shell.delivery.interfaces import NOBODY, Embed, Lost, PutOff, Rejected, Texts
+from minamo.shell.delivery.interfaces import NOBODY, Embed, Rejected, RetryLater, TextQueue, Unknown
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Languages, Wording
 from minamo.shell.notices.notices import NOTICE_S, NoticeSettings, notice_for, quotable, send_notice
 from minamo.shell.notices.phrases import PHRASES
-from senders import FakeSender, virtually
+from senders import FakeSender, run_with_virtual_clock
 
 EN = Wording()
 TROUBLE = Embed(title="Trouble", description="It did not work.")
@@ -24,7 +24,7 @@ TROUBLE = Embed(title="Trouble", description="It did not work.")
 
 def failed(kind: ErrorKind = "api_error", **more: Any) -> StreamResult:
     text = more.pop("text", "")
-    return StreamResult(status="error", data=Error(kind, **more), accumulated_text=text)
+    return StreamResult(status="error", data=ErrorChunk(kind, **more), accumulated_text=text)
 
 
 def lost(*reasons: str) -> StreamResult:
@@ -185,14 +185,14 @@ def test_p20_a_notice_comes_after_the_reply_and_pings_nobody() -> None:
 
     async def story() -> None:
         async with open_lanes() as lanes:
-            reply = lanes.open(1, sender, Texts(list("abcdef")), stream_id="s")
+            reply = lanes.open(1, sender, TextQueue(list("abcdef")), stream_id="s")
             reply.deliver()
             reply.close()
             receipt = await notice(lanes, sender, reply_to=7)
             assert receipt.delivered
             await notice(lanes, sender)
 
-    virtually(story)
+    run_with_virtual_clock(story)
     assert sender.texts == [*"abcdef", "", ""]
     first = sender.posts[6][1]
     assert (first.embed, first.reply_to, first.ping) == (TROUBLE, 7, NOBODY)
@@ -204,8 +204,8 @@ def test_p20_a_notice_comes_after_the_reply_and_pings_nobody() -> None:
     ("answer", "outcome"),
     [
         (Rejected("no_permission"), ("refused", "no_permission")),
-        (PutOff("rate_limited", 3_600), ("not_sent", "rate_limited")),
-        (Lost("connection"), ("unknown", "deadline")),
+        (RetryLater("rate_limited", 3_600), ("not_sent", "rate_limited")),
+        (Unknown("connection"), ("unknown", "deadline")),
     ],
 )
 def test_a_notice_that_fails_is_only_a_receipt(answer: Any, outcome: tuple[str, str]) -> None:
@@ -216,7 +216,7 @@ def test_a_notice_that_fails_is_only_a_receipt(answer: Any, outcome: tuple[str, 
             receipt = await notice(lanes, sender, deadline_s=5)
             assert (receipt.outcome, receipt.reason) == outcome
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_a_notice_does_not_wait_for_ever() -> None:
@@ -227,13 +227,13 @@ def test_a_notice_does_not_wait_for_ever() -> None:
                 (FakeSender(2), "not_sent"),  # the reply before it never ends
             ):
                 if outcome == "not_sent":
-                    lanes.open(2, sender, Texts(), stream_id="t")
+                    lanes.open(2, sender, TextQueue(), stream_id="t")
                 began = anyio.current_time()
                 receipt = await notice(lanes, sender)
                 assert (receipt.outcome, receipt.reason) == (outcome, "deadline")
                 assert anyio.current_time() - began == pytest.approx(NOTICE_S, abs=0.1)
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_a_notice_after_the_end_is_a_receipt_too() -> None:
@@ -244,4 +244,4 @@ def test_a_notice_after_the_end_is_a_receipt_too() -> None:
         lanes._closed = False  # as if somebody kept lanes whose tasks are gone
         assert (await notice(lanes, FakeSender())).reason == "unexpected"
 
-    virtually(story)
+    run_with_virtual_clock(story)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from senders import outbox
@@ -19,7 +19,7 @@ def taken(stream: Stream, most: int | None = 1) -> list[str]:
 def said(*texts: str, **settings: object) -> Stream:
     stream = Stream(StreamConfig(humanize=False, **settings))  # type: ignore[arg-type]
     for text in texts:
-        stream.chunk(Text(text))
+        stream.chunk(TextChunk(text))
     stream.end()
     return stream
 
@@ -121,8 +121,8 @@ def test_what_waits_is_counted_as_it_comes_and_goes() -> None:
 
 def test_a_thought_beside_the_text_is_not_glued_to_one_in_it() -> None:
     stream = Stream(StreamConfig())
-    stream.chunk(Text("<think>in", ("beside",)))
-    stream.chunk(Text("side</think>", ("again",)))
-    stream.chunk(Text("", ("later",)))
+    stream.chunk(TextChunk("<think>in", ("beside",)))
+    stream.chunk(TextChunk("side</think>", ("again",)))
+    stream.chunk(TextChunk("", ("later",)))
     stream.end()
     assert stream.actions.captures.texts("think") == ("beside", "again", "inside", "later")

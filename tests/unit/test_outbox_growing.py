@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.accounting.pending import Look, Stood
-from minamo.core.chunks import Text
+from minamo.core.accounting.pending import RenderedPrefix, Snapshot
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import fit
 from minamo.core.stream import Stream
-from minamo.shell.delivery.edit_in_place import Change, Growing, Pages
+from minamo.shell.delivery.edit_in_place import EditInPlace, PageEdit, PageSet
 from minamo.shell.delivery.interfaces import Kind
 from minamo.shell.delivery.receipts import Outcome, Receipt
 
@@ -22,21 +22,21 @@ CUTS = {"kill": "killed", "follow_up": "follow_up", "delivery_lost": "undelivere
 def reading(*texts: str, **settings: object) -> Stream:
     stream = Stream(StreamConfig(**settings))  # type: ignore[arg-type]
     for text in texts:
-        stream.chunk(Text(text))
+        stream.chunk(TextChunk(text))
     return stream
 
 
-def grown(*texts: str, **settings: object) -> tuple[Stream, Growing]:
+def grown(*texts: str, **settings: object) -> tuple[Stream, EditInPlace]:
     stream = reading(**settings)
     config = stream.actions.config
-    pages = Pages(limit=config.max_message_length, most=config.send_message_limit)
-    growing = Growing(stream, pages)
+    pages = PageSet(limit=config.max_message_length, most=config.send_message_limit)
+    growing = EditInPlace(stream, pages)
     for text in texts:
-        stream.chunk(Text(text))
+        stream.chunk(TextChunk(text))
     return stream, growing
 
 
-def show(growing: Growing) -> list[str]:
+def show(growing: EditInPlace) -> list[str]:
     """Make every call that is due; what the messages read."""
     growing.touch()
     made = []
@@ -47,7 +47,7 @@ def show(growing: Growing) -> list[str]:
     return made
 
 
-def answer(growing: Growing, message_id: int | None, *, kind: Kind = "create") -> None:
+def answer(growing: EditInPlace, message_id: int | None, *, kind: Kind = "create") -> None:
     outcome: Outcome = "refused" if message_id is None else "delivered"
     growing.heard(
         Receipt(
@@ -61,11 +61,11 @@ def books(stream: Stream) -> tuple[str, dict[str, int], dict[str, int]]:
     return stream.actions.outbox.text, dict(ledger.suppressed), dict(+ledger.additions)
 
 
-def look(stream: Stream) -> Look:
+def look(stream: Stream) -> Snapshot:
     return stream.actions.outbox.look(stream.actions.buffer.pending)
 
 
-def cut_off(stream: Stream, growing: Growing, cut: str) -> None:
+def cut_off(stream: Stream, growing: EditInPlace, cut: str) -> None:
     """End it as a dispatch would, but for a call that is out."""
     getattr(stream, cut)()
     growing.withdraw(stream.actions.withdrawn)
@@ -95,7 +95,7 @@ def test_code_that_is_not_complete_is_not_cleaned() -> None:
 def test_what_stands_was_said_and_the_rest_was_not(cut: str) -> None:
     stream, growing = grown(LINK, prefill="Sure: ")
     assert show(growing) == [SEEN]
-    stream.chunk(Text(" and more.\n\nLast <th"))
+    stream.chunk(TextChunk(" and more.\n\nLast <th"))
     cut_off(stream, growing, cut)
     growing.settle()
     text, suppressed, additions = books(stream)
@@ -124,7 +124,7 @@ def test_every_character_is_said_or_suppressed_wherever_the_cut_is(
     stream, growing = grown(LINK, prefill="Sure: ")
     seen = look(stream)
     cut_off(stream, growing, "kill")
-    stream.actions.outbox.settle(Stood(seen, fit(seen.text[:shown]), shown))
+    stream.actions.outbox.settle(RenderedPrefix(seen, fit(seen.text[:shown]), shown))
     assert books(stream) == (text, suppressed, additions)
 
 
@@ -147,10 +147,10 @@ def test_a_page_that_stands_alone_is_all_that_was_said() -> None:
 def test_a_call_that_is_out_at_the_end_is_said_only_if_it_arrives(cut: str, arrives: bool) -> None:
     stream, growing = grown("One")
     assert show(growing) == ["One"]
-    stream.chunk(Text(" two"))
+    stream.chunk(TextChunk(" two"))
     growing.touch()
-    assert growing.take() == [Change("One two", "edit", 1)]
-    stream.chunk(Text(" three"))
+    assert growing.take() == [PageEdit("One two", "edit", 1)]
+    stream.chunk(TextChunk(" three"))
     growing.touch()
     cut_off(stream, growing, cut)
     answer(growing, 1 if arrives else None, kind="edit")
@@ -216,7 +216,7 @@ def test_what_fitting_adds_is_booked_when_the_reply_is_cut_off() -> None:
 def test_at_the_end_all_is_booked_as_it_stands(broken: bool) -> None:
     stream, growing = grown(LINK, prefill="Sure: ")
     show(growing)
-    stream.chunk(Text(" and more."))
+    stream.chunk(TextChunk(" and more."))
     stream.end()
     growing.finish()
     if broken:
@@ -245,9 +245,9 @@ def test_a_reply_that_grows_is_not_humanised() -> None:
 def test_what_turned_out_to_be_a_thought_was_not_said_and_is_removed(cut: str) -> None:
     stream, growing = grown("I wonder")
     assert show(growing) == ["I wonder"]
-    stream.chunk(Text("</think>Yes, it is."))
+    stream.chunk(TextChunk("</think>Yes, it is."))
     cut_off(stream, growing, cut)
-    assert growing.take() == [Change("", "delete", 1)]
+    assert growing.take() == [PageEdit("", "delete", 1)]
     answer(growing, 1, kind="delete")
     growing.settle()
     assert stream.actions.captures.texts("think") == ("I wonder",)
@@ -257,12 +257,12 @@ def test_what_turned_out_to_be_a_thought_was_not_said_and_is_removed(cut: str) -
 def test_a_page_that_is_on_its_way_and_turns_out_to_be_a_thought_is_removed() -> None:
     stream, growing = grown("I wonder")
     growing.touch()
-    assert growing.take() == [Change("I wonder")]
-    stream.chunk(Text("</think>Yes."))
+    assert growing.take() == [PageEdit("I wonder")]
+    stream.chunk(TextChunk("</think>Yes."))
     cut_off(stream, growing, "kill")
     assert not growing.waiting
     answer(growing, 7)
-    assert growing.take() == [Change("", "delete", 7)]
+    assert growing.take() == [PageEdit("", "delete", 7)]
     answer(growing, 7, kind="delete")
     growing.settle()
     assert books(stream) == ("", {"marker": 8, "killed": 4}, {})
@@ -271,7 +271,7 @@ def test_a_page_that_is_on_its_way_and_turns_out_to_be_a_thought_is_removed() ->
 def test_what_took_the_place_of_a_thought_in_time_stays() -> None:
     stream, growing = grown("I wonder")
     assert show(growing) == ["I wonder"]
-    stream.chunk(Text("</think>Yes."))
+    stream.chunk(TextChunk("</think>Yes."))
     assert show(growing) == ["Yes."]
     cut_off(stream, growing, "kill")
     assert not growing.waiting
@@ -292,12 +292,12 @@ def test_a_page_whose_text_turns_out_blank_is_removed_at_the_end(name: str) -> N
     stream, growing = grown(first, **settings)
     assert show(growing) == [first]
     stream.arrived(0)
-    stream.chunk(Text(then))
+    stream.chunk(TextChunk(then))
     growing.touch()
     assert growing.take() == []  # more may come
     stream.end()
     growing.finish()
-    assert growing.take() == [Change("", "delete", 1)]
+    assert growing.take() == [PageEdit("", "delete", 1)]
     answer(growing, 1, kind="delete")
     stream.removed()
     assert not growing.waiting

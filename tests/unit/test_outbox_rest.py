@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minamo.core.accounting.outbox import Outbox
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from senders import outbox, segment
@@ -19,7 +19,7 @@ def waiting(*texts: str, **settings: object) -> Outbox:
     """What waits of a reply that has ended."""
     stream = Stream(StreamConfig(**{"humanize": False, **settings}))  # type: ignore[arg-type]
     for text in texts:
-        stream.chunk(Text(text))
+        stream.chunk(TextChunk(text))
     stream.end()
     return stream.actions.outbox
 

@@ -9,20 +9,20 @@ import anyio
 import pytest
 
 from minamo.errors import BadSetting
-from minamo.shell.delivery.interfaces import Lost, PutOff, Rejected, Took
-from minamo.shell.delivery.pacing import MESSAGES, PACES, PAUSE_MAX_S, Meter, Pace, Pacer
-from senders import virtually
+from minamo.shell.delivery.interfaces import Accepted, Rejected, RetryLater, Unknown
+from minamo.shell.delivery.pacing import MESSAGES, PACES, PAUSE_MAX_S, Pacer, RateLimit, TokenBucket
+from senders import run_with_virtual_clock
 
 
 def test_a_burst_and_then_one_at_a_time() -> None:
-    meter = Meter(Pace(4, 1.05))
+    meter = TokenBucket(RateLimit(4, 1.05))
 
     assert [meter.reserve(0.0) for _ in range(6)] == pytest.approx([0, 0, 0, 0, 1.05, 2.1])
     assert meter.reserve(100.0) == 100.0
 
 
 def test_an_emptied_meter_has_no_burst() -> None:
-    meter = Meter(Pace(4, 1.0))
+    meter = TokenBucket(RateLimit(4, 1.0))
     meter.empty(10.0)
 
     assert [meter.reserve(3.0) for _ in range(3)] == pytest.approx([10.0, 11.0, 12.0])
@@ -36,10 +36,10 @@ def test_no_five_seconds_see_more_than_the_leaky_bucket_allows() -> None:
             async with pacer.turn("create", 1) as turn:
                 now = anyio.current_time()
                 level, last = max(0.0, level - (now - last)) + 1, now
-                turn.hear(Took(1))
+                turn.hear(Accepted(1))
             assert level <= 5
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_the_process_makes_forty_a_second_over_all_channels() -> None:
@@ -51,30 +51,30 @@ def test_the_process_makes_forty_a_second_over_all_channels() -> None:
         async def call(channel: int) -> None:
             async with pacer.turn("create", channel) as turn:
                 times.append(anyio.current_time())
-                turn.hear(Took(1))
+                turn.hear(Accepted(1))
 
         async with anyio.create_task_group() as tasks:
             for channel in range(200):
                 tasks.start_soon(call, channel)
 
-    virtually(story)
+    run_with_virtual_clock(story)
     busiest = max(sum(at <= other < at + 1 for other in times) for at in times)
     assert len(times) == 200
     assert busiest <= 44
 
 
 @pytest.mark.parametrize(
-    ("first", "together"), [(Took(1), True), (Rejected("x"), True), (Lost("x"), False)]
+    ("first", "together"), [(Accepted(1), True), (Rejected("x"), True), (Unknown("x"), False)]
 )
 def test_the_first_call_of_a_route_opens_it_only_when_answered(
-    first: Took | Rejected | Lost, together: bool
+    first: Accepted | Rejected | Unknown, together: bool
 ) -> None:
     began: list[float] = []
 
     async def story() -> None:
         pacer = Pacer()
 
-        async def call(channel: int, answer: Took | Rejected | Lost) -> None:
+        async def call(channel: int, answer: Accepted | Rejected | Unknown) -> None:
             async with pacer.turn("create", channel) as turn:
                 began.append(anyio.current_time())
                 await anyio.sleep(1)
@@ -83,10 +83,10 @@ def test_the_first_call_of_a_route_opens_it_only_when_answered(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call, 1, first)
             await anyio.sleep(0.5)
-            tasks.start_soon(call, 2, Took(2))
-            tasks.start_soon(call, 3, Took(3))
+            tasks.start_soon(call, 2, Accepted(2))
+            tasks.start_soon(call, 3, Accepted(3))
 
-    virtually(story)
+    run_with_virtual_clock(story)
     assert began[1] - began[0] >= 1.0
     assert (began[2] - began[1] < 0.1) is together
 
@@ -94,12 +94,12 @@ def test_the_first_call_of_a_route_opens_it_only_when_answered(
 def test_a_caller_cancelled_at_the_gate_or_in_its_wait_harms_nobody() -> None:
     async def story() -> None:
         for after in (0.0, 0.3, 1.2, 2.5):
-            pacer = Pacer({**PACES, "create": (Pace(1, 1.0),)})
+            pacer = Pacer({**PACES, "create": (RateLimit(1, 1.0),)})
 
             async def call(channel: int, pacer: Pacer = pacer) -> None:
                 async with pacer.turn("create", channel) as turn:
                     await anyio.sleep(0.5)
-                    turn.hear(Took(1))
+                    turn.hear(Accepted(1))
 
             async with anyio.create_task_group() as tasks:
                 for _ in range(5):
@@ -110,7 +110,7 @@ def test_a_caller_cancelled_at_the_gate_or_in_its_wait_harms_nobody() -> None:
                 await call(1)
                 await call(2)
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_a_first_call_that_hangs_does_not_shut_the_route() -> None:
@@ -123,7 +123,7 @@ def test_a_first_call_that_hangs_does_not_shut_the_route() -> None:
             async with pacer.turn("create", channel) as turn:
                 began.append(anyio.current_time())
                 await anyio.sleep(took_s)
-                turn.hear(Took(1))
+                turn.hear(Accepted(1))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call, 1, 1_000)
@@ -131,7 +131,7 @@ def test_a_first_call_that_hangs_does_not_shut_the_route() -> None:
             for channel in range(2, 6):
                 tasks.start_soon(call, channel, 1)
 
-    virtually(story)
+    run_with_virtual_clock(story)
     assert began[1] - began[0] == pytest.approx(5, abs=0.2)
     assert all(at - began[1] == pytest.approx(1, abs=0.2) for at in began[2:])
 
@@ -140,7 +140,7 @@ def test_a_pause_that_discord_asks_for_is_kept() -> None:
     async def story() -> None:
         pacer = Pacer()
         async with pacer.turn("create", 1) as turn:
-            turn.hear(PutOff("rate_limited", 7.0))
+            turn.hear(RetryLater("rate_limited", 7.0))
         began = anyio.current_time()
         async with pacer.turn("create", 1):
             assert anyio.current_time() - began >= 7.0
@@ -148,7 +148,7 @@ def test_a_pause_that_discord_asks_for_is_kept() -> None:
         async with pacer.turn("create", 2):
             assert anyio.current_time() - began < 1.0
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_a_call_that_took_very_long_costs_the_burst() -> None:
@@ -156,14 +156,14 @@ def test_a_call_that_took_very_long_costs_the_burst() -> None:
         pacer = Pacer()
         async with pacer.turn("create", 1) as turn:
             await anyio.sleep(3)
-            turn.hear(Took(1))
+            turn.hear(Accepted(1))
         began = anyio.current_time()
         for _ in range(3):
             async with pacer.turn("create", 1):
                 pass
         assert anyio.current_time() - began >= 2.0
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_a_webhook_keeps_within_its_hidden_minute() -> None:
@@ -174,9 +174,9 @@ def test_a_webhook_keeps_within_its_hidden_minute() -> None:
         for _ in range(60):
             async with pacer.turn("webhook", 1) as turn:
                 times.append(anyio.current_time())
-                turn.hear(Took(1))
+                turn.hear(Accepted(1))
 
-    virtually(story)
+    run_with_virtual_clock(story)
     assert max(sum(at <= other < at + 2 for other in times) for at in times) <= 9
     # A leaky bucket of 30 that loses one every two seconds.
     level, last = 0.0, times[0]
@@ -187,29 +187,29 @@ def test_a_webhook_keeps_within_its_hidden_minute() -> None:
 
 def test_idle_channels_are_forgotten() -> None:
     async def story() -> None:
-        pacer = Pacer(PACES, Pace(1000, 0.001))
+        pacer = Pacer(PACES, RateLimit(1000, 0.001))
         for channel in range(300):
             async with pacer.turn("create", channel) as turn:
-                turn.hear(Took(1))
+                turn.hear(Accepted(1))
         await anyio.sleep(60)
         for _ in range(300):
             async with pacer.turn("create", 1) as turn:
-                turn.hear(Took(1))
+                turn.hear(Accepted(1))
         assert pacer.remembered == 1
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_a_very_long_pause_is_asked_about_again() -> None:
     async def main() -> None:
         pacer = Pacer()
         async with pacer.turn("create", 1) as turn:
-            turn.hear(PutOff("rate_limited", 3_600.0))
+            turn.hear(RetryLater("rate_limited", 3_600.0))
         began = anyio.current_time()
         async with pacer.turn("create", 1):
             assert anyio.current_time() - began == pytest.approx(PAUSE_MAX_S, abs=0.1)
 
-    virtually(main)
+    run_with_virtual_clock(main)
 
 
 @pytest.mark.parametrize("route", PACES)
@@ -222,13 +222,13 @@ def test_a_pacer_without_a_route_is_refused(route: str) -> None:
 @pytest.mark.parametrize("burst", [0, -1, True, 1.5, None, "4"])
 def test_a_burst_that_lets_nothing_through_is_refused(burst: Any) -> None:
     with pytest.raises(BadSetting, match="burst must be a whole number, 1 or more"):
-        Pace(burst, 1.0)
+        RateLimit(burst, 1.0)
 
 
 @pytest.mark.parametrize("every_s", [0, 0.0, -1, math.inf, math.nan, True, None, "1"])
 def test_a_rate_that_is_none_is_refused(every_s: Any) -> None:
     with pytest.raises(BadSetting, match="every_s must be a number of seconds above 0"):
-        Pace(1, every_s)
+        RateLimit(1, every_s)
 
 
 @pytest.mark.parametrize("paces", [(MESSAGES, 5), (None,)])

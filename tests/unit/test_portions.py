@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from minamo.core.accounting.spans import covers
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import NOTHING, fit, fit_front, followed
 from minamo.core.limits import FIT_MAX
 from minamo.core.stream import Stream
-from minamo.shell.delivery.edit_in_place import Pages
+from minamo.shell.delivery.edit_in_place import PageSet
 from minamo.shell.delivery.receipts import Receipt
 
 PROSE = "".join(f"Sentence number {number} has **bold** words.\n\n" for number in range(900))
@@ -43,7 +43,7 @@ def test_portions_hold_the_whole_text(text: str, room: int | None) -> None:
 @pytest.mark.parametrize("text", [PROSE, CODE])
 def test_an_idle_lane_takes_a_long_segment_whole(text: str) -> None:
     stream = Stream(StreamConfig(degree=0))
-    stream.chunk(Text(text))
+    stream.chunk(TextChunk(text))
     stream.end()
     outbox = stream.actions.outbox
     first, messages = outbox.take(1), outbox.take_segment()
@@ -56,14 +56,14 @@ def test_an_idle_lane_takes_a_long_segment_whole(text: str) -> None:
 
 def test_segments_are_fitted_together_as_far_as_that_is_done_at_once() -> None:
     stream = Stream(StreamConfig())
-    stream.chunk(Text(PROSE[: 3 * FIT_MAX]))
+    stream.chunk(TextChunk(PROSE[: 3 * FIT_MAX]))
     outbox = stream.actions.outbox
     waited = outbox.waiting
     outbox.take()
     assert waited - FIT_MAX <= outbox.waiting < waited - FIT_MAX + 1_000
 
 
-def stands(pages: Pages, shown: list[str]) -> None:
+def stands(pages: PageSet, shown: list[str]) -> None:
     """Make every call that is due."""
     while pages.waiting and (due := pages.take()):
         (change,) = due
@@ -88,7 +88,7 @@ def test_what_stands_on_earlier_pages_is_not_fitted_again(
         return fit_front(text, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr("minamo.shell.delivery.edit_in_place.fit_front", counted)
-    pages, shown = Pages(), list[str]()
+    pages, shown = PageSet(), list[str]()
     for end in range(2_000, len(PROSE), 2_000):
         pages.show(PROSE[:end])
         stands(pages, shown)
@@ -105,7 +105,7 @@ def test_what_stands_on_earlier_pages_is_not_fitted_again(
 
 
 def test_a_long_text_that_comes_at_once_is_shown_page_by_page() -> None:
-    pages, shown = Pages(), list[str]()
+    pages, shown = PageSet(), list[str]()
     pages.show(PROSE)
     pages.finish(cut_off=True)
     stands(pages, shown)
@@ -115,7 +115,7 @@ def test_a_long_text_that_comes_at_once_is_shown_page_by_page() -> None:
 
 
 def test_a_spoiler_is_closed_while_a_reply_grows_and_opened_when_it_was_none() -> None:
-    pages, shown = Pages(), list[str]()
+    pages, shown = PageSet(), list[str]()
     pages.show("if a || b")
     stands(pages, shown)
     assert shown == ["if a || b||"]

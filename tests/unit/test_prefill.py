@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.lexing.filters import Filled, Prefill
+from minamo.core.lexing.filters import Prefill, PrefillOutput
 from minamo.core.limits import LEADING_BLANKS_MAX
 
 
@@ -19,7 +19,7 @@ def run(prefill: str, *chunks: str) -> tuple[str, int, str]:
         before += got.before
         dropped += got.dropped
         text += got.text
-    assert fold.release() == Filled()
+    assert fold.release() == PrefillOutput()
     return before, dropped, text
 
 
@@ -60,11 +60,11 @@ def test_a_blank_prefill():
 
 def test_what_is_held():
     fold = Prefill("abc")
-    assert fold.feed("ab") == Filled()
-    assert fold.feed("c") == Filled(dropped=3)
-    assert fold.feed(" " * LEADING_BLANKS_MAX) == Filled()
-    assert fold.feed(" ") == Filled(before="abc", text=" " * (LEADING_BLANKS_MAX + 1))
-    assert fold.feed("abc") == Filled(text="abc")
+    assert fold.feed("ab") == PrefillOutput()
+    assert fold.feed("c") == PrefillOutput(dropped=3)
+    assert fold.feed(" " * LEADING_BLANKS_MAX) == PrefillOutput()
+    assert fold.feed(" ") == PrefillOutput(before="abc", text=" " * (LEADING_BLANKS_MAX + 1))
+    assert fold.feed("abc") == PrefillOutput(text="abc")
 
 
 ATOMS = ["a", "ab", "abc", " ", "\n", "b", "é"]

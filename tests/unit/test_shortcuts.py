@@ -7,13 +7,13 @@ import re
 
 import pytest
 
-from minamo.core.accounting.pending import cleaned
-from minamo.core.accounting.spans import ADDED, through, whole
-from minamo.core.chunks import Text
+from minamo.core.accounting.pending import clean_segment
+from minamo.core.accounting.spans import ADDED, map_spans, unchanged
+from minamo.core.chunks import TextChunk
 from minamo.core.cleaning import clean as clean_rules
 from minamo.core.cleaning.clean import RULES, Setting, _is_clean
 from minamo.core.config import StreamConfig
-from minamo.core.lexing.lexer import Markers
+from minamo.core.lexing.lexer import Lexer
 from minamo.core.lexing.segmenter import Buffer, Run, Segment
 from minamo.core.lexing.sentences import Node
 from minamo.core.stream import Stream
@@ -90,7 +90,7 @@ def read_slowly(stream: Stream, text: str) -> None:
     stream._read()
 
 
-def known(lexer: Markers) -> dict[str, object]:
+def known(lexer: Lexer) -> dict[str, object]:
     """What a lexer remembers; what it has given out is no part of it."""
     found = state(lexer) | {"held": lexer.held, "at": lexer.at}
     ahead = max(lexer._looked - lexer._pos, 0)
@@ -102,7 +102,7 @@ def test_the_lexer_reads_plain_text_as_it_would_bit_by_bit() -> None:
     for _ in range(300):
         short, long = Stream(), Stream()
         for text in written(rng):
-            short.chunk(Text(text))
+            short.chunk(TextChunk(text))
             read_slowly(long, text)
             assert short.state == long.state
             assert known(short.actions.lexer) == known(long.actions.lexer)
@@ -115,8 +115,8 @@ def test_the_lexer_reads_plain_text_as_it_would_bit_by_bit() -> None:
 
 def test_plain_text_of_any_length_is_not_too_much_for_one_step() -> None:
     stream = Stream(StreamConfig(flush_buffer_size=100))
-    stream.chunk(Text("so "))
-    stream.chunk(Text("the water " * 30_000))
+    stream.chunk(TextChunk("so "))
+    stream.chunk(TextChunk("the water " * 30_000))
     stream.end()
     assert stream.actions.handed > STEPS_MAX
 
@@ -138,6 +138,10 @@ def test_no_rule_finds_anything_in_what_is_clean_at_first_sight(name: str) -> No
 
 def test_a_segment_of_its_own_text_keeps_its_trail() -> None:
     segment = Segment("so the water", (Run(0, ADDED), Run(3, 7), Run(3, 9)))
-    one = cleaned(segment, StreamConfig(), first=True)
-    assert one.trail == through(segment.trail, whole(segment.text).pieces) == [(ADDED, 3), (9, 9)]
+    one = clean_segment(segment, StreamConfig(), first=True)
+    assert (
+        one.trail
+        == map_spans(segment.trail, unchanged(segment.text).pieces)
+        == [(ADDED, 3), (9, 9)]
+    )
     assert one.added == [(0, 3, "prefill")]

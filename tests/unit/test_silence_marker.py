@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.silence import Silence
 from minamo.core.stream import Stream
-from minamo.shell.driver import Idle
+from minamo.shell.driver import NullSink
 
 MARK = "<silence/>"
 
@@ -16,9 +16,9 @@ MARK = "<silence/>"
 def streamed(text: str, *, ending: str = "end", **settings: object) -> tuple[Stream, Silence]:
     stream = Stream(StreamConfig(**settings))  # type: ignore[arg-type]
     stream.actions.silence = Silence(MARK)
-    Idle(stream)
+    NullSink(stream)
     for char in text:
-        stream.chunk(Text(char))
+        stream.chunk(TextChunk(char))
     getattr(stream, ending)()
     stream.flushed()
     return stream, stream.actions.silence

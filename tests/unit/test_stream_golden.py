@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from books import audit, fits, run, same
-from minamo.core.chunks import Error, FunctionCall, Text
+from minamo.core.chunks import ErrorChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 
@@ -303,14 +303,14 @@ def test_a_lone_marker_is_no_formatting_of_what_comes_after_it() -> None:
 def test_an_open_spoiler_is_closed_if_the_reply_was_cut_off(ending: str) -> None:
     text = "a | b | c and a || b"
     stream = Stream(StreamConfig(humanize=False))
-    stream.chunk(Text(text))
+    stream.chunk(TextChunk(text))
     match ending:
         case "end":
             stream.end()
         case "stop":
             stream.stop()
         case "error":
-            stream.chunk(Error("api_error"))
+            stream.chunk(ErrorChunk("api_error"))
         case _:
             stream.chunk(FunctionCall("roll", {}))
     (message,) = stream.actions.outbox.take()
@@ -408,13 +408,13 @@ def test_a_limit_reached_while_the_rest_is_flushed_ends_the_reply() -> None:
 
 
 def test_provider_thoughts_are_kept_in_order() -> None:
-    from minamo.core.chunks import Done, Text
+    from minamo.core.chunks import DoneChunk, TextChunk
     from minamo.core.config import StreamConfig
     from minamo.core.trace import Moment, Trace
     from minamo.inspect.replay import replay
 
-    chunks = [Text("", ("I ",)), Text("", ("think",)), Text("so"), Text("", ("again", "more")),
-              Done("stop", thoughts=("!",))]  # fmt: skip
+    chunks = [TextChunk("", ("I ",)), TextChunk("", ("think",)), TextChunk("so"), TextChunk("", ("again", "more")),
+              DoneChunk("stop", thoughts=("!",))]  # fmt: skip
     moments = [Moment(0, "chunk", chunk=chunk) for chunk in chunks] + [Moment(0, "end")]
     done = replay(Trace(StreamConfig(), tuple(moments)))
     assert done.thoughts == ("I think", "again", "more!")

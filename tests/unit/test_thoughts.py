@@ -21,14 +21,14 @@ from minamo.shell.notices.thoughts import (
     DESCRIPTION_MAX,
     MESSAGES_MAX,
     TELL_S,
-    Thoughts,
+    ThoughtDisplay,
     log_embeds,
     plainly,
     spoilers,
     tell_thoughts,
 )
 from minamo.testing.strategies import markdown_texts
-from senders import FakeSender, virtually
+from senders import FakeSender, run_with_virtual_clock
 
 EN = Wording()
 # As Discord reads one: from two bars to the next two, and a backslash takes a bar away.
@@ -39,15 +39,20 @@ MORE = re.compile(r"\n… \((\d+) more characters\)\Z")
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Thoughts("logs"), "one of nowhere, log, spoiler, thread; not to 'logs'"),  # type: ignore[arg-type]
-        (lambda: Thoughts("log"), "need channel_id, a channel's id; it is None"),
-        (lambda: Thoughts("log", channel_id=0), "it is 0"),
-        (lambda: Thoughts("log", channel_id=True), "it is True"),
-        (lambda: Thoughts("log", channel_id="5"), "it is '5'"),  # type: ignore[arg-type]
-        (lambda: Thoughts("thread", channel_id=5), "only thoughts in a log have a channel_id"),
+        (lambda: ThoughtDisplay("logs"), "one of nowhere, log, spoiler, thread; not to 'logs'"),  # type: ignore[arg-type]
+        (lambda: ThoughtDisplay("log"), "need channel_id, a channel's id; it is None"),
+        (lambda: ThoughtDisplay("log", channel_id=0), "it is 0"),
+        (lambda: ThoughtDisplay("log", channel_id=True), "it is True"),
+        (lambda: ThoughtDisplay("log", channel_id="5"), "it is '5'"),  # type: ignore[arg-type]
+        (
+            lambda: ThoughtDisplay("thread", channel_id=5),
+            "only thoughts in a log have a channel_id",
+        ),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_told(make: Callable[[], Thoughts], words: str) -> None:
+def test_a_setting_that_makes_no_sense_is_told(
+    make: Callable[[], ThoughtDisplay], words: str
+) -> None:
     with pytest.raises(BadSetting, match=re.escape(words)):
         make()
 
@@ -159,7 +164,7 @@ def reply(*thoughts: str, shown: bool = True) -> StreamResult:
 
 
 def tell(
-    place: Thoughts, result: StreamResult, sender: FakeSender | None = None, **more: Any
+    place: ThoughtDisplay, result: StreamResult, sender: FakeSender | None = None, **more: Any
 ) -> tuple[tuple[Receipt, ...], dict[int, FakeSender], float]:
     """The receipts, who was asked to speak where, and how long it took."""
     senders: dict[int, FakeSender] = {}
@@ -187,22 +192,22 @@ def tell(
             )
             took = anyio.current_time() - began
 
-    virtually(story)
+    run_with_virtual_clock(story)
     return told, senders, took
 
 
 def test_by_default_thoughts_go_nowhere() -> None:
-    told, senders, _ = tell(Thoughts(), reply("hm"))
+    told, senders, _ = tell(ThoughtDisplay(), reply("hm"))
     assert (told, senders) == ((), {})
 
 
-@pytest.mark.parametrize("place", [Thoughts("spoiler"), Thoughts("log", channel_id=5)])
-def test_without_thoughts_nothing_is_said(place: Thoughts) -> None:
+@pytest.mark.parametrize("place", [ThoughtDisplay("spoiler"), ThoughtDisplay("log", channel_id=5)])
+def test_without_thoughts_nothing_is_said(place: ThoughtDisplay) -> None:
     assert tell(place, reply(" ", ""))[:2] == ((), {})
 
 
 def test_a_log_gets_embeds_in_order_and_pings_nobody() -> None:
-    told, senders, _ = tell(Thoughts("log", channel_id=5), reply("a" * 4_000, "b @everyone"))
+    told, senders, _ = tell(ThoughtDisplay("log", channel_id=5), reply("a" * 4_000, "b @everyone"))
     posts = [post for _, post in senders[5].posts]
     first, last = [post.embed.description for post in posts if post.embed]
     assert first.startswith("aaa")
@@ -213,20 +218,20 @@ def test_a_log_gets_embeds_in_order_and_pings_nobody() -> None:
 
 
 def test_a_spoiler_follows_the_reply() -> None:
-    told, senders, _ = tell(Thoughts("spoiler"), reply("one", "two || three"))
+    told, senders, _ = tell(ThoughtDisplay("spoiler"), reply("one", "two || three"))
     assert senders[1].texts == ["||one\n\ntwo |\u200b| three||"]
     assert senders[1].posts[0][1].ping == NOBODY
     assert told[0].delivered
 
 
 def test_torn_characters_are_mended() -> None:
-    _, senders, _ = tell(Thoughts("spoiler"), reply("\ud83d\ude00 and \ud83d"))
+    _, senders, _ = tell(ThoughtDisplay("spoiler"), reply("\ud83d\ude00 and \ud83d"))
     assert senders[1].texts == ["||😀 and \ufffd||"]
 
 
 def test_a_thread_begins_below_the_last_message() -> None:
     threads = FakeThreads()
-    told, senders, _ = tell(Thoughts("thread"), reply("one", "two"), threads=threads)
+    told, senders, _ = tell(ThoughtDisplay("thread"), reply("one", "two"), threads=threads)
     assert threads.asked == [(12, "Thoughts")]
     assert senders[99].texts == ["one\n\ntwo"]
     assert told[0].delivered
@@ -242,7 +247,7 @@ def test_a_thread_begins_below_the_last_message() -> None:
     ],
 )
 def test_without_a_thread_nothing_is_told(result: Any, threads: Any, reason: str) -> None:
-    told, senders, took = tell(Thoughts("thread"), result, threads=threads)
+    told, senders, took = tell(ThoughtDisplay("thread"), result, threads=threads)
     assert [(one.outcome, one.reason, one.characters) for one in told] == [("not_sent", reason, 2)]
     assert senders == {}
     assert took <= TELL_S
@@ -250,13 +255,13 @@ def test_without_a_thread_nothing_is_told(result: Any, threads: Any, reason: str
 
 def test_a_log_that_is_refused_is_not_tried_ten_times() -> None:
     sender = FakeSender(script=lambda number, post: Rejected("no_permission"))
-    told, _, _ = tell(Thoughts("log", channel_id=5), reply("a " * 9_000), sender)
+    told, _, _ = tell(ThoughtDisplay("log", channel_id=5), reply("a " * 9_000), sender)
     assert [(one.outcome, one.reason) for one in told] == [("refused", "no_permission")]
     assert sender.calls == 1
 
 
-@pytest.mark.parametrize("place", [Thoughts("spoiler"), Thoughts("log", channel_id=5)])
-def test_a_channel_that_hangs_does_not_hold_up_the_caller(place: Thoughts) -> None:
+@pytest.mark.parametrize("place", [ThoughtDisplay("spoiler"), ThoughtDisplay("log", channel_id=5)])
+def test_a_channel_that_hangs_does_not_hold_up_the_caller(place: ThoughtDisplay) -> None:
     told, _, took = tell(place, reply("a " * 9_000), FakeSender(latency_s=1e6), deadline_s=7)
     assert told[-1].lost
     assert took == pytest.approx(7, abs=0.1)
@@ -266,6 +271,6 @@ def test_a_broken_part_is_a_receipt_and_no_exception(caplog: pytest.LogCaptureFi
     def broken(channel_id: int) -> FakeSender:
         raise RuntimeError("secret words")
 
-    told, _, _ = tell(Thoughts("spoiler"), reply("hm"), sender_for=broken)
+    told, _, _ = tell(ThoughtDisplay("spoiler"), reply("hm"), sender_for=broken)
     assert [one.reason for one in told] == ["unexpected"]
     assert "secret" not in caplog.text

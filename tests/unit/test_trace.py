@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minamo.cli.main import main
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.core.trace import SETTINGS, read_trace
 from minamo.errors import BadTrace
 
@@ -46,12 +46,12 @@ def test_every_kind_of_line_is_read() -> None:
         (2.0, "delivery_lost", None), (2.0, "end", None),
     ]  # fmt: skip
     assert [m.chunk for m in trace.moments[:6]] == [
-        Text("Hi", ("x",)),
+        TextChunk("Hi", ("x",)),
         FunctionCall((Call("roll", {"n": 1}, "c1"),)),
         FunctionCall((Call("a"), Call("b"))),
-        Error("rate_limit", "m", retryable=True, retry_after=2),
-        Done("stop", Usage(input_tokens=3), "m"),
-        Done(),
+        ErrorChunk("rate_limit", "m", retryable=True, retry_after=2),
+        DoneChunk("stop", Usage(input_tokens=3), "m"),
+        DoneChunk(),
     ]
 
 

@@ -7,18 +7,18 @@ import json
 import pytest
 
 from books import run
-from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.core.trace import Moment, chunk_record, read_trace, trace_lines, usage_record
 
 
 @pytest.mark.parametrize(
     "chunk",
     [
-        Text("Hi", ("a", "b")), Text(),
+        TextChunk("Hi", ("a", "b")), TextChunk(),
         FunctionCall((Call("roll", {"n": 1}, "c1"), Call("stop"))),
-        Error("rate_limit", "slow down", retryable=True, retry_after=2.5, status=429),
-        Error("api_error"),
-        Done("stop", Usage(1, 2, 3, 4), "m", "p", thoughts=("x",)), Done(),
+        ErrorChunk("rate_limit", "slow down", retryable=True, retry_after=2.5, status=429),
+        ErrorChunk("api_error"),
+        DoneChunk("stop", Usage(1, 2, 3, 4), "m", "p", thoughts=("x",)), DoneChunk(),
     ],
 )  # fmt: skip
 def test_a_chunk_survives(chunk: Chunk) -> None:
@@ -28,9 +28,9 @@ def test_a_chunk_survives(chunk: Chunk) -> None:
 
 def test_a_life_survives() -> None:
     life = (
-        Moment(0.0, "chunk", Text("Hi")),
+        Moment(0.0, "chunk", TextChunk("Hi")),
         Moment(1.5, "stop", requester="7", first=True),
-        Moment(1.5, "chunk", Text("!")),
+        Moment(1.5, "chunk", TextChunk("!")),
         Moment(1.5, "follow_up"),
         Moment(1.5, "kill"),
         Moment(2.0, "delivery_lost"),

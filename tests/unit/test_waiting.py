@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import anyio
 
-from minamo.shell.delivery.queue import Waiting
-from senders import virtually
+from minamo.shell.delivery.queue import Condition
+from senders import run_with_virtual_clock
 
 
 def test_each_is_woken_when_its_own_condition_is_true() -> None:
     level, woken = 0, list[tuple[int, int]]()
-    waiting = Waiting()
+    waiting = Condition()
 
     async def wait(for_level: int) -> None:
         await waiting.until(lambda: level >= for_level)
@@ -26,12 +26,12 @@ def test_each_is_woken_when_its_own_condition_is_true() -> None:
                 level += 1
                 waiting.change()
 
-    virtually(story)
+    run_with_virtual_clock(story)
     assert woken == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
 def test_what_was_true_for_a_moment_only_is_waited_for_again() -> None:
-    flag, waiting, seen = False, Waiting(), list[float]()
+    flag, waiting, seen = False, Condition(), list[float]()
 
     async def wait() -> None:
         await waiting.until(lambda: flag)
@@ -51,15 +51,15 @@ def test_what_was_true_for_a_moment_only_is_waited_for_again() -> None:
             waiting.change()
         assert seen == [began + 2]
 
-    virtually(story)
+    run_with_virtual_clock(story)
 
 
 def test_whoever_is_cancelled_is_forgotten() -> None:
-    waiting = Waiting()
+    waiting = Condition()
 
     async def story() -> None:
         with anyio.move_on_after(1):
             await waiting.until(lambda: False)
         assert waiting._waiters == []
 
-    virtually(story)
+    run_with_virtual_clock(story)

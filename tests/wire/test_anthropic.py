@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from minamo.core.chunks import Done, Error, Usage
-from minamo.wire.conversation import assistant, tool, user
+from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
+from minamo.wire.conversation import assistant, tool_result, user
 from recordings import adapter, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
@@ -34,14 +34,14 @@ def test_plain_text_with_usage() -> None:
     said = replayed("anthropic-text")
 
     assert said.text == "Hello there."
-    assert said.last == Done("end_turn", USAGE, "claude-x")
+    assert said.last == DoneChunk("end_turn", USAGE, "claude-x")
 
 
 def test_fact_08_pings_come_anywhere() -> None:
     said = replayed("anthropic-08-pings")
 
     assert said.text == "Hi"
-    assert said.last == Done("end_turn", USAGE, "claude-x")
+    assert said.last == DoneChunk("end_turn", USAGE, "claude-x")
 
 
 def test_fact_09_server_tools_do_not_leak() -> None:
@@ -62,7 +62,7 @@ def test_fact_10_where_a_calls_input_may_be(name: str, text: str, calls: object)
     said = replayed(f"anthropic-10-{name}")
 
     assert (said.text, said.calls) == (text, calls)
-    assert isinstance(said.last, Done)
+    assert isinstance(said.last, DoneChunk)
     assert said.last.finish_reason == "tool_use"
 
 
@@ -78,15 +78,15 @@ def test_fact_12_a_spliced_message_gives_no_half_call() -> None:
     said = replayed("anthropic-12-spliced")
 
     assert (said.text, said.calls) == ("Hi", [])
-    assert said.last == Error("api_error", "a second reply inside the first", retryable=True)
+    assert said.last == ErrorChunk("api_error", "a second reply inside the first", retryable=True)
 
 
 def test_fact_13_a_refusal_may_be_all_there_is() -> None:
-    assert replayed("anthropic-13-refusal").last == Error(
+    assert replayed("anthropic-13-refusal").last == ErrorChunk(
         "content_blocked", "This could enable harm."
     )
     silent = event(type="message_delta", delta={"stop_reason": "refusal", "stop_details": None})
-    assert read("anthropic", BEGIN + silent).last == Error("content_blocked", "refused")
+    assert read("anthropic", BEGIN + silent).last == ErrorChunk("content_blocked", "refused")
 
 
 def test_thinking_is_kept_for_the_next_request() -> None:
@@ -100,7 +100,7 @@ def test_thinking_is_kept_for_the_next_request() -> None:
     assert said.text == "I roll. "
     assert said.calls == [ROLL, ("flip", {"coins": 2})]
     assert said.raw_calls[0].replay == {"thinking": blocks}
-    assert said.last == Done("tool_use", USAGE, "claude-x", replay={"thinking": blocks})
+    assert said.last == DoneChunk("tool_use", USAGE, "claude-x", replay={"thinking": blocks})
 
 
 def test_thinking_keeps_its_place_among_text() -> None:
@@ -121,7 +121,7 @@ def test_thinking_keeps_its_place_among_text() -> None:
     said = read("anthropic", BEGIN + data + END)
     call = said.raw_calls[0]
     request = adapter("anthropic").chat([user("Go!"), assistant(said.text, calls=[call]),
-                                         tool(call, "4")]).request  # fmt: skip
+                                         tool_result(call, "4")]).request  # fmt: skip
 
     assert said.text == "I look. \nI roll."
     assert json.loads(request.body)["messages"][1]["content"] == [
@@ -136,40 +136,40 @@ def test_thinking_keeps_its_place_among_text() -> None:
 def test_unsigned_or_endless_thinking_is_not_sent_back() -> None:
     unsigned = start(0, type="thinking", thinking="Hm.") + delta(0, type="signature_delta")
     said = read("anthropic", BEGIN + unsigned + END)
-    assert (said.thoughts, said.last) == ("Hm.", Done("end_turn", None, "c"))
+    assert (said.thoughts, said.last) == ("Hm.", DoneChunk("end_turn", None, "c"))
 
     long = delta(0, type="thinking_delta", thinking="x" * 60_000) * 5
     signed = start(0, type="thinking", signature="c2ln") + long
     said = once("anthropic", BEGIN + signed + END)
-    assert said.last == Done("end_turn", None, "c")
+    assert said.last == DoneChunk("end_turn", None, "c")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
-        ("error", "Half a", Error("provider_overloaded", "Overloaded", retryable=True)),
+        ("error", "Half a", ErrorChunk("provider_overloaded", "Overloaded", retryable=True)),
         (
             "cut",
             "Half a",
-            Error("api_error", "the stream ended in the middle of the reply", retryable=True),
+            ErrorChunk("api_error", "the stream ended in the middle of the reply", retryable=True),
         ),
         (
             "broken-arguments",
             "",
-            Error("model_error", "tool arguments are not JSON", retryable=True),
+            ErrorChunk("model_error", "tool arguments are not JSON", retryable=True),
         ),
     ],
 )
-def test_what_goes_wrong(name: str, text: str, error: Error) -> None:
+def test_what_goes_wrong(name: str, text: str, error: ErrorChunk) -> None:
     said = replayed(f"anthropic-{name}")
 
     assert (said.text, said.calls, said.last) == (text, [], error)
 
 
 def test_length_and_a_missing_end_mark_are_fine() -> None:
-    assert replayed("anthropic-length").last == Done("max_tokens", USAGE, "claude-x")
+    assert replayed("anthropic-length").last == DoneChunk("max_tokens", USAGE, "claude-x")
     stop = event(type="message_delta", delta={"stop_reason": "end_turn"})
-    assert read("anthropic", BEGIN + stop).last == Done("end_turn", None, "c")
+    assert read("anthropic", BEGIN + stop).last == DoneChunk("end_turn", None, "c")
 
 
 def test_unknown_events_and_deltas_are_skipped() -> None:
@@ -194,7 +194,7 @@ def test_odd_frames_that_say_nothing() -> None:
     said = read("anthropic", BEGIN + b"".join(odd) + END)
 
     assert (said.text, said.thoughts, said.calls) == ("", "", [])
-    assert isinstance(said.last, Done)
+    assert isinstance(said.last, DoneChunk)
 
 
 def test_a_block_that_nobody_opened_is_what_its_delta_says() -> None:
@@ -217,9 +217,9 @@ def test_a_provider_that_lies(data: bytes, message: str) -> None:
     said = once("anthropic", data + BEGIN + END)
 
     if message:
-        assert said.last == Error("model_error", message)
+        assert said.last == ErrorChunk("model_error", message)
     else:
-        assert isinstance(said.last, Done)
+        assert isinstance(said.last, DoneChunk)
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -232,19 +232,21 @@ def test_endless_arguments_end_at_once(whole: bool) -> None:
         data += delta(0, type="input_json_delta", partial_json=text) * 5
     said = once("anthropic", BEGIN + data)
 
-    assert said.last == Error("model_error", "tool arguments too long", retryable=True)
+    assert said.last == ErrorChunk("model_error", "tool arguments too long", retryable=True)
 
 
 def test_input_that_is_no_object() -> None:
     said = read("anthropic", BEGIN + start(0, type="tool_use", name="a", input=[1]) + END)
 
-    assert said.last == Error("model_error", "tool arguments are not an object", retryable=True)
+    assert said.last == ErrorChunk(
+        "model_error", "tool arguments are not an object", retryable=True
+    )
 
 
 def test_usage_of_the_wrong_type_is_no_error() -> None:
     odd = event(type="message_delta", delta={"stop_reason": "end_turn"}, usage="a lot")
 
-    assert read("anthropic", BEGIN + odd).last == Done("end_turn", None, "c")
+    assert read("anthropic", BEGIN + odd).last == DoneChunk("end_turn", None, "c")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +272,7 @@ def test_a_frame_without_what_its_type_promises_is_an_error(frame: bytes, lacks:
     said = read("anthropic", BEGIN + opened + delta(0, type="text_delta", text="Hi") + frame + END)
 
     assert (said.text, said.calls) == ("Hi", [])
-    assert said.last == Error("model_error", f"a frame that lacks {lacks}", retryable=True)
+    assert said.last == ErrorChunk("model_error", f"a frame that lacks {lacks}", retryable=True)
 
 
 def test_a_type_may_stand_in_the_name_of_the_event_alone() -> None:

@@ -8,10 +8,18 @@ import pytest
 
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
-from minamo.wire.conversation import Image, Message, assistant, paired, system, tool, user
+from minamo.wire.conversation import (
+    ChatMessage,
+    Image,
+    assistant,
+    match_tool_results,
+    system,
+    tool_result,
+    user,
+)
 from minamo.wire.frames import Request
 from minamo.wire.json import measure
-from minamo.wire.options import Options, Tool, checked, encoded, merged
+from minamo.wire.options import RequestOptions, Tool, checked, encoded, merged
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 ROLL = Call("roll", {"sides": 6}, "c1")
@@ -62,8 +70,8 @@ def test_pictures_that_no_provider_takes(source: Any, media_type: str, message: 
         (lambda: assistant(), "text or calls"),
         (lambda: assistant("a", calls=["roll"]), "Call objects"),  # type: ignore[list-item]
         (lambda: system(" "), "needs text"),
-        (lambda: tool("roll", "4"), "answers a Call"),  # type: ignore[arg-type]
-        (lambda: tool(ROLL, None), "must be text"),  # type: ignore[arg-type]
+        (lambda: tool_result("roll", "4"), "answers a Call"),  # type: ignore[arg-type]
+        (lambda: tool_result(ROLL, None), "must be text"),  # type: ignore[arg-type]
     ],
 )
 def test_messages_that_say_nothing(make: Any, message: str) -> None:
@@ -77,21 +85,24 @@ def test_messages_that_say_nothing(make: Any, message: str) -> None:
         ([], "at least one message"),
         ([system("You are a bot.")], "at least one message"),
         (["Hi"], "is a str"),
-        ([user("Roll!"), tool(ROLL, "4")], "which was not called"),
+        ([user("Roll!"), tool_result(ROLL, "4")], "which was not called"),
         ([assistant(calls=[ROLL])], "never answered"),
         ([assistant(calls=[ROLL]), user("And?")], "is no answer"),
-        ([assistant(calls=[ROLL]), tool(ROLL, "4"), tool(ROLL, "5")], "was not called"),
+        (
+            [assistant(calls=[ROLL]), tool_result(ROLL, "4"), tool_result(ROLL, "5")],
+            "was not called",
+        ),
     ],
 )
 def test_conversations_that_no_provider_takes(messages: Any, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
-        paired(messages)
+        match_tool_results(messages)
 
 
 def test_calls_without_ids_are_given_some_that_match() -> None:
     twice = Call("flip")
-    turns = paired([user("Flip!"), assistant(calls=[twice, twice]), tool(twice, "a"),
-                    tool(twice, "b")])  # fmt: skip
+    turns = match_tool_results([user("Flip!"), assistant(calls=[twice, twice]), tool_result(twice, "a"),
+                    tool_result(twice, "b")])  # fmt: skip
 
     assert turns[1].ids == ("call00001", "call00002")
     assert [turn.ids for turn in turns[2:]] == [("call00001",), ("call00002",)]
@@ -168,18 +179,18 @@ def test_options_that_make_no_sense(options: Any, message: str) -> None:
 @pytest.mark.parametrize("given", [None, 5, "text", user("alone")])
 def test_a_conversation_is_a_list(given: Any) -> None:
     with pytest.raises(BadRequest, match=r"list such as \[minamo\.user"):
-        paired(given)
+        match_tool_results(given)
 
 
 def test_a_message_is_made_by_a_function() -> None:
     with pytest.raises(BadRequest, match=r"message 0 is a dict.*minamo\.user"):
-        paired([{"role": "user", "content": "x"}])  # type: ignore[list-item]
+        match_tool_results([{"role": "user", "content": "x"}])  # type: ignore[list-item]
 
 
 def test_options_that_do() -> None:
     found = checked({"stop": "a", "tools": None, "tool_choice": "none", "seed": 0})  # type: ignore[typeddict-item]
 
-    assert found == Options(stop=("a",), tool_choice="none", seed=0)
+    assert found == RequestOptions(stop=("a",), tool_choice="none", seed=0)
     assert checked({"temperature": None}).temperature is None
 
 
@@ -205,12 +216,12 @@ def test_p21_a_repr_shows_neither_words_nor_keys() -> None:
         user(secret, images=[PNG]),
         assistant(secret, calls=[Call("roll", {"a": secret}, replay={"b": secret})]),
         system(secret),
-        tool(ROLL, secret),
-        Message("user", secret),
+        tool_result(ROLL, secret),
+        ChatMessage("user", secret),
         Request("https://example.invalid", {"x-api-key": secret}, secret.encode()),
         Tool("a", "", {"type": "object", "description": secret}),
         Image(f"https://example.invalid/{secret}.png"),
-        Options(extra={"a": secret}),
+        RequestOptions(extra={"a": secret}),
     ]
 
     assert secret not in repr(shown)

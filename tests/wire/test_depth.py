@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.chunks import Done, Error
+from minamo.core.chunks import DoneChunk, ErrorChunk
 from recordings import once
 
 PLACES = {
@@ -50,5 +50,5 @@ def test_p23_nesting_never_breaks_out(dialect: str, place: str, opening: str) ->
         data = f"data: {place.replace('%s', value)}\n\ndata: [DONE]\n\n".encode()
         said = once(dialect, data)
 
-        assert isinstance(said.last, Done | Error)
+        assert isinstance(said.last, DoneChunk | ErrorChunk)
         assert depth < 65 or said.calls in ([], [("a", {})])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Done, Error, FunctionCall
+from minamo.core.chunks import DoneChunk, ErrorChunk, FunctionCall
 from minamo.core.redact import shorten
 from minamo.wire.errors import from_object, from_status, retry_after
 from recordings import KEY, adapter, gathered, once, read
@@ -26,7 +26,7 @@ STATUSES = [
 def test_fact_18_statuses(status: int, kind: str, retryable: bool) -> None:
     found = from_status(status)
 
-    assert found == Error(kind, f"HTTP {status}", retryable, status=status)  # type: ignore[arg-type]
+    assert found == ErrorChunk(kind, f"HTTP {status}", retryable, status=status)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -104,9 +104,9 @@ def test_the_body_may_know_better_than_the_status() -> None:
     flagged = {"code": "invalid_prompt", "message": "No.", "type": "invalid_request_error"}
     for status, body in ((400, azure), (403, router), (400, flagged)):
         found = from_status(status, json.dumps({"error": body}).encode())
-        assert found == Error("content_blocked", "No.", False, status=status)
+        assert found == ErrorChunk("content_blocked", "No.", False, status=status)
     broke = json.dumps({"error": {"code": "insufficient_quota", "message": "Pay."}}).encode()
-    assert from_status(429, broke) == Error("rate_limit", "Pay.", False, status=429)
+    assert from_status(429, broke) == ErrorChunk("rate_limit", "Pay.", False, status=429)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_p21_a_key_in_a_providers_words_is_taken_out(dialect: str) -> None:
     error = {"type": "error", "error": {"type": "x", "message": f"Bad key {KEY}!"}}
     said = read(dialect, b"data: " + json.dumps(error).encode() + b"\n\n")
 
-    assert isinstance(said.last, Error)
+    assert isinstance(said.last, ErrorChunk)
     assert said.last.message == "Bad key [key]!"
 
 
@@ -175,12 +175,12 @@ def test_p21_a_key_that_straddles_the_cut_leaves_nothing(dialect: str) -> None:
             refused = from_status(401, json.dumps(body).encode())
             told.append(gathered(_read_error(dialect, refused)).last)
             for last in told:
-                assert isinstance(last, Error)
+                assert isinstance(last, ErrorChunk)
                 assert "s" not in last.message, last.message
                 assert len(last.message) <= 300
 
 
-def _read_error(dialect: str, error: Error) -> list[Any]:
+def _read_error(dialect: str, error: ErrorChunk) -> list[Any]:
     """What an adapter says of an answer that is no stream."""
     llm = adapter(dialect)
     return [chunk for frame in llm.decoder().feed(error) for chunk in llm.process_chunk(frame)]
@@ -192,14 +192,14 @@ def test_an_error_without_words(dialect: str, told: object) -> None:
     frame = {"type": "error", "error": told}
     said = read(dialect, b"data: " + json.dumps(frame).encode() + b"\n\n")
 
-    assert said.last == Error("api_error", "the provider reported an error")
+    assert said.last == ErrorChunk("api_error", "the provider reported an error")
 
 
 def test_p21_nor_does_a_done_chunk_repeat_it() -> None:
     frame = {"model": KEY, "provider": KEY, "choices": [{"delta": {}, "finish_reason": KEY}]}
     said = read("openai", b"data: " + json.dumps(frame).encode() + b"\n\n")
 
-    assert said.last == Done("[key]", None, "[key]", "[key]")
+    assert said.last == DoneChunk("[key]", None, "[key]", "[key]")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_p21_nor_does_a_done_chunk_repeat_it() -> None:
 def test_answers_that_are_no_stream(dialect: str, answer: bytes, message: str) -> None:
     said = read(dialect, answer)
 
-    assert isinstance(said.last, Error)
+    assert isinstance(said.last, ErrorChunk)
     assert said.last.message == message
 
 
@@ -231,6 +231,6 @@ def test_a_function_call_chunk_carries_the_usage() -> None:
     chunks = check_adapter(adapter("openai"), recording("openai-05-mistral"))
     call, done = chunks[-2:]
     assert isinstance(call, FunctionCall)
-    assert isinstance(done, Done)
+    assert isinstance(done, DoneChunk)
     assert call.usage == done.usage
     assert call.usage is not None

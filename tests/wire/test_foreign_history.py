@@ -10,9 +10,16 @@ import pytest
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Gemini
-from minamo.wire.conversation import Message, assistant, paired, system, tool, user
+from minamo.wire.conversation import (
+    ChatMessage,
+    assistant,
+    match_tool_results,
+    system,
+    tool_result,
+    user,
+)
 from minamo.wire.openai.request import build, ways_for
-from minamo.wire.options import Options, Tool
+from minamo.wire.options import RequestOptions, Tool
 from recordings import KEY, adapter, read
 
 DIALECTS = ("openai", "anthropic", "google")
@@ -21,17 +28,17 @@ KIMI = Call("roll", {"sides": 6}, "functions.roll:0")
 LONG = Call("roll", {}, "call_" + "x" * 60)
 
 
-def round_of(*calls: Call) -> list[Message]:
-    return [assistant(calls=calls), *(tool(call, "4") for call in calls)]
+def round_of(*calls: Call) -> list[ChatMessage]:
+    return [assistant(calls=calls), *(tool_result(call, "4") for call in calls)]
 
 
-def body(dialect: str, messages: list[Message], **options: Any) -> Any:
+def body(dialect: str, messages: list[ChatMessage], **options: Any) -> Any:
     return json.loads(adapter(dialect).chat(messages, **options).request.body)
 
 
-def sent_to(host: str, messages: list[Message], model: str = "m", **options: Any) -> Any:
+def sent_to(host: str, messages: list[ChatMessage], model: str = "m", **options: Any) -> Any:
     ways = ways_for(host, model)
-    return json.loads(build("", {}, model, messages, Options(**options), ways).body)
+    return json.loads(build("", {}, model, messages, RequestOptions(**options), ways).body)
 
 
 def openai_ids(told: Any) -> tuple[list[str], list[str]]:
@@ -52,7 +59,7 @@ def test_an_id_that_does_not_fit_is_replaced_in_call_and_answer() -> None:
 def test_ids_are_unique_in_the_whole_conversation() -> None:
     taken = Call("roll", {}, "call00001")
     history = [user("Roll!"), *round_of(KIMI), *round_of(KIMI, taken), *round_of(taken)]
-    ids = [turn.ids for turn in paired(history)]
+    ids = [turn.ids for turn in match_tool_results(history)]
 
     assert [one for one in ids if len(one) != 1] == [(), ("call00002", "call00001")]
     assert ids[1:3] == [("functions.roll:0",)] * 2
@@ -119,8 +126,8 @@ def test_there_is_no_choice_without_tools(dialect: str) -> None:
 
 def test_empty_answers_of_tools() -> None:
     calls = [Call("a"), Call("b")]
-    history = [user("Go!"), assistant(calls=calls), tool(calls[0], " "),
-               tool(calls[1], "", failed=True)]  # fmt: skip
+    history = [user("Go!"), assistant(calls=calls), tool_result(calls[0], " "),
+               tool_result(calls[1], "", failed=True)]  # fmt: skip
     quiet, failed = body("anthropic", history)["messages"][2]["content"]
 
     assert "content" not in quiet
@@ -180,7 +187,7 @@ def test_sides_that_take_turns() -> None:
     call = Call("roll", {}, "a")
     history = [
         user("Hi", name="Ann"), user("Hello", name="Bo b"), assistant("Hey."),
-        assistant("Both.", calls=[call]), tool(call, "4"), assistant("Four."), user("Look!"),
+        assistant("Both.", calls=[call]), tool_result(call, "4"), assistant("Four."), user("Look!"),
         user("", images=["https://example.invalid/a.png"]), user("There.", images=[]),
     ]  # fmt: skip
     told = sent_to("api.perplexity.ai", history)["messages"]
@@ -198,7 +205,7 @@ def test_sides_that_take_turns() -> None:
 def test_names_in_their_own_field_are_not_joined() -> None:
     ways = ways_for("api.perplexity.ai", "sonar", names=True)
     history = [user("Hi", name="Ann"), user("Hello", name="Bo")]
-    told = json.loads(build("", {}, "sonar", history, Options(), ways).body)["messages"]
+    told = json.loads(build("", {}, "sonar", history, RequestOptions(), ways).body)["messages"]
 
     assert [one["name"] for one in told] == ["Ann", "Bo"]
 

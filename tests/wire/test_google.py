@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from minamo.core.chunks import Done, Error, Usage
+from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
 from minamo.wire.google.reader import PartialArg, place, settled, steps
 from recordings import once, read, replayed
 
@@ -30,14 +30,14 @@ def test_plain_text_with_usage() -> None:
     said = replayed("google-text")
 
     assert said.text == "Hello there."
-    assert said.last == Done("STOP", USAGE, "gemini-x")
+    assert said.last == DoneChunk("STOP", USAGE, "gemini-x")
 
 
 def test_fact_14_the_signature_comes_as_a_final_empty_part() -> None:
     said = replayed("google-14-signature-empty-part")
 
     assert (said.text, said.thoughts) == ("42", "Let me think.")
-    assert isinstance(said.last, Done)
+    assert isinstance(said.last, DoneChunk)
     assert said.last.replay == {"thought_signature": "c2ln"}
 
 
@@ -47,7 +47,7 @@ def test_fact_14_or_on_a_call() -> None:
     assert (said.text, said.calls) == ("I roll. ", [ROLL, ("flip", {"coins": 2})])
     assert [c.replay for c in said.raw_calls] == [{"thought_signature": "c2ln"}, {}]
     assert [c.id for c in said.raw_calls] == ["", "f2"]
-    assert isinstance(said.last, Done)
+    assert isinstance(said.last, DoneChunk)
     assert said.last.finish_reason == "STOP"
 
 
@@ -55,16 +55,16 @@ def test_fact_15_no_index_no_args_no_usage() -> None:
     said = replayed("google-15-bare")
 
     assert said.calls == [("now", {})]
-    assert said.last == Done("STOP")
+    assert said.last == DoneChunk("STOP")
 
 
 def test_fact_15_a_blocked_prompt_may_be_all_there_is() -> None:
-    assert replayed("google-15-blocked-prompt").last == Error(
+    assert replayed("google-15-blocked-prompt").last == ErrorChunk(
         "content_blocked", "PROHIBITED_CONTENT"
     )
     told = {"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "No."}}
     data = b"data: " + json.dumps(told).encode() + b"\n\n"
-    assert read("google", data).last == Error("content_blocked", "No.")
+    assert read("google", data).last == ErrorChunk("content_blocked", "No.")
 
 
 def test_fact_16_arguments_as_json_paths() -> None:
@@ -88,7 +88,7 @@ def test_an_open_call_at_the_length_limit_is_half_a_call() -> None:
     )
     said = read("google", half + frame(finishReason="MAX_TOKENS"))
 
-    assert said.last == Error("model_error", "cut off inside a tool call", retryable=True)
+    assert said.last == ErrorChunk("model_error", "cut off inside a tool call", retryable=True)
 
 
 def test_several_calls_in_one_frame() -> None:
@@ -102,25 +102,25 @@ def test_code_and_pictures_do_not_leak() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
-        ("safety", "Well,", Error("content_blocked", "SAFETY")),
+        ("safety", "Well,", ErrorChunk("content_blocked", "SAFETY")),
         (
             "malformed-call",
             "",
-            Error("model_error", "Malformed function call: print(", retryable=True),
+            ErrorChunk("model_error", "Malformed function call: print(", retryable=True),
         ),
         (
             "error",
             "Half a",
-            Error("provider_overloaded", "The model is overloaded.", retryable=True),
+            ErrorChunk("provider_overloaded", "The model is overloaded.", retryable=True),
         ),
         (
             "cut",
             "Half a",
-            Error("api_error", "the stream ended in the middle of the reply", retryable=True),
+            ErrorChunk("api_error", "the stream ended in the middle of the reply", retryable=True),
         ),
     ],
 )
-def test_what_goes_wrong(name: str, text: str, error: Error) -> None:
+def test_what_goes_wrong(name: str, text: str, error: ErrorChunk) -> None:
     said = replayed(f"google-{name}")
 
     assert (said.text, said.calls, said.last) == (text, [], error)
@@ -128,16 +128,16 @@ def test_what_goes_wrong(name: str, text: str, error: Error) -> None:
 
 def test_an_unsigned_history_is_a_failure_and_no_empty_reply() -> None:
     said = read("google", frame(finishReason="MISSING_THOUGHT_SIGNATURE"))
-    assert said.last == Error("model_error", "MISSING_THOUGHT_SIGNATURE", retryable=True)
+    assert said.last == ErrorChunk("model_error", "MISSING_THOUGHT_SIGNATURE", retryable=True)
 
 
 def test_a_call_at_the_limit_of_one_request_may_be_half_a_call() -> None:
     said = read("google", frame(call(name="a"), finishReason="CONTINUATION"))
-    assert said.last == Error("model_error", "cut off inside a tool call", retryable=True)
+    assert said.last == ErrorChunk("model_error", "cut off inside a tool call", retryable=True)
 
 
 def test_length() -> None:
-    assert replayed("google-length").last == Done("MAX_TOKENS", USAGE, "gemini-x")
+    assert replayed("google-length").last == DoneChunk("MAX_TOKENS", USAGE, "gemini-x")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_provider_that_lies(data: bytes) -> None:
     said = read("google", frame({"text": "So far."}) + data + END)
 
     assert said.text == "So far."
-    assert said.last == Error("model_error", "a frame that is not what it should be")
+    assert said.last == ErrorChunk("model_error", "a frame that is not what it should be")
 
 
 def test_frames_that_say_nothing() -> None:
@@ -160,7 +160,7 @@ def test_frames_that_say_nothing() -> None:
     said = read("google", odd + frame() + frame(call(name="a")) + frame(call()) + END)
 
     assert said.calls == [("a", {})]
-    assert said.last == Done("STOP")
+    assert said.last == DoneChunk("STOP")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_arguments_that_are_none(parts: list[object], message: str) -> None:
     said = once("google", b"".join(frame(part) for part in parts) + END)
 
     assert said.calls == []
-    assert isinstance(said.last, Error)
+    assert isinstance(said.last, ErrorChunk)
     assert said.last.message.endswith(message)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import accepting
 from minamo.core.chunks import Call
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
-from minamo.wire.conversation import Message, assistant, system, tool, user
+from minamo.wire.conversation import ChatMessage, assistant, system, tool_result, user
 from minamo.wire.options import Tool
 from recordings import KEY
 
@@ -64,18 +64,18 @@ replies = st.builds(assistant, texts, replay=replays)
 
 
 @st.composite
-def rounds(draw: Any) -> list[Message]:
+def rounds(draw: Any) -> list[ChatMessage]:
     """The model asks for tools after some text, and each has its answer: they were run, failed,
     or were stopped."""
     asked = draw(st.lists(calls, min_size=1, max_size=3))
-    answers = [tool(call, draw(said), failed=draw(st.booleans())) for call in asked]
+    answers = [tool_result(call, draw(said), failed=draw(st.booleans())) for call in asked]
     return [assistant(draw(said), calls=asked, replay=draw(replays)), *answers]
 
 
 @st.composite
-def histories(draw: Any) -> list[Message]:
+def histories(draw: Any) -> list[ChatMessage]:
     """Turns of people and of the model, whole and cut short, up to where somebody is asked."""
-    pieces: list[list[Message]] = draw(
+    pieces: list[list[ChatMessage]] = draw(
         st.lists(
             st.one_of(st.lists(users, min_size=1, max_size=2), rounds(), replies.map(lambda m: [m]),
                       systems.map(lambda m: [m])),
@@ -89,7 +89,7 @@ def histories(draw: Any) -> list[Message]:
 @pytest.mark.parametrize("service", SERVICES)
 @given(history=histories(), with_tools=st.booleans(), choice=st.sampled_from([None, "none"]))
 def test_every_service_takes_what_a_bot_remembers(
-    service: str, history: list[Message], with_tools: bool, choice: str | None
+    service: str, history: list[ChatMessage], with_tools: bool, choice: str | None
 ) -> None:
     llm, door = SERVICES[service]
     tools = TOOLS if with_tools else []

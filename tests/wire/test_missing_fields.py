@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Chunk, Done, Error
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk
 from minamo.wire.sse import Decoder, Event
 from recordings import NAMES, adapter, gathered, recording
 
@@ -118,7 +118,7 @@ def units(text: str) -> bytes:
     return text.encode("utf-16-le", "surrogatepass")
 
 
-WHOLE = [name for name in NAMES if isinstance(chunks_of(name, events(name))[-1], Done)]
+WHOLE = [name for name in NAMES if isinstance(chunks_of(name, events(name))[-1], DoneChunk)]
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -135,7 +135,7 @@ def test_a_field_that_is_missing_is_not_missed_or_is_one_error(name: str) -> Non
             )
             found = gathered(chunks)
             where = (number, path, found)
-            errors = [chunk for chunk in chunks if isinstance(chunk, Error)]
+            errors = [chunk for chunk in chunks if isinstance(chunk, ErrorChunk)]
             if errors:
                 assert errors == [found.last], where
                 assert units(said.text).startswith(units(found.text)), where
@@ -156,7 +156,7 @@ def test_every_exception_to_it_is_needed() -> None:
                 data = json.dumps(without(frame, path)).encode()
                 rest = [*stream[:number], Event(data, event.name), *stream[number + 1 :]]
                 found = gathered(chunks_of(name, rest))
-                silent = isinstance(found.last, Done)
+                silent = isinstance(found.last, DoneChunk)
                 if silent and (found.text, found.calls) != (said.text, said.calls):
                     for row in OPTIONAL[dialect]:
                         keep = OPTIONAL[dialect]

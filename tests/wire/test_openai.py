@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Done, Error, Usage
+from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
 from recordings import once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
@@ -25,14 +25,14 @@ def test_plain_text_with_usage() -> None:
     said = replayed("openai-text")
 
     assert said.text == "Hello there."
-    assert said.last == Done("stop", Usage(9, 3, 1, 2), "gpt-x")
+    assert said.last == DoneChunk("stop", Usage(9, 3, 1, 2), "gpt-x")
 
 
 def test_fact_01_frames_without_choices_come_first_and_last() -> None:
     said = replayed("openai-01-azure")
 
     assert said.text == "Hi"
-    assert said.last == Done("stop", Usage(5, 1), "gpt-4o-2024")
+    assert said.last == DoneChunk("stop", Usage(5, 1), "gpt-4o-2024")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_fact_01_frames_without_choices_come_first_and_last() -> None:
 def test_fact_02_usage_comes_anywhere(name: str, usage: Usage) -> None:
     said = replayed(name)
 
-    assert isinstance(said.last, Done)
+    assert isinstance(said.last, DoneChunk)
     assert said.last.usage == usage
     assert said.text in ("Hi", "Hi!", "Hello there.")  # the done object repeats nothing
 
@@ -56,7 +56,7 @@ def test_fact_03_explicit_nulls_and_missing_fields() -> None:
     said = replayed("openai-03-nulls")
 
     assert said.text == "Hi"
-    assert said.last == Done("", None, "gpt-x")
+    assert said.last == DoneChunk("", None, "gpt-x")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_fact_04_reasoning_is_kept_for_the_next_request() -> None:
     plain, detailed = (
         replayed(f"openai-04-{name}").last for name in ("reasoning", "reasoning-details")
     )
-    assert isinstance(plain, Done)
-    assert isinstance(detailed, Done)
+    assert isinstance(plain, DoneChunk)
+    assert isinstance(detailed, DoneChunk)
 
     assert plain.replay == {"reasoning": "Let me think."}
     kinds = [detail["type"] for detail in detailed.replay["reasoning_details"]]
@@ -94,7 +94,7 @@ def test_reasoning_too_long_to_send_back_is_dropped_whole(field: str) -> None:
     said = once("openai", frame(delta) * 5 + END)
 
     assert len(said.thoughts) == 300_000
-    assert said.last == Done("stop")
+    assert said.last == DoneChunk("stop")
 
 
 @pytest.mark.parametrize(
@@ -141,17 +141,17 @@ def test_fact_06_text_reasoning_and_a_call_share_a_reply() -> None:
 
 
 def test_fact_07_openrouter_comments_and_the_serving_provider() -> None:
-    assert replayed("openai-07-openrouter").last == Done("stop", None, "gpt-x", "Fireworks")
+    assert replayed("openai-07-openrouter").last == DoneChunk("stop", None, "gpt-x", "Fireworks")
 
 
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("openrouter-error", Error("api_error", "Provider disconnected", retryable=True)),
-        ("vllm-error", Error("model_error", "The model ran out of memory", retryable=True)),
+        ("openrouter-error", ErrorChunk("api_error", "Provider disconnected", retryable=True)),
+        ("vllm-error", ErrorChunk("model_error", "The model ran out of memory", retryable=True)),
     ],
 )
-def test_fact_07_errors_inside_a_stream(name: str, error: Error) -> None:
+def test_fact_07_errors_inside_a_stream(name: str, error: ErrorChunk) -> None:
     said = replayed(f"openai-07-{name}")
 
     assert said.text == "Half a"
@@ -172,7 +172,7 @@ def test_what_goes_wrong(name: str, text: str, kind: str, message: str) -> None:
     said = replayed(f"openai-{name}")
 
     assert said.text == text
-    assert isinstance(said.last, Error)
+    assert isinstance(said.last, ErrorChunk)
     assert (said.last.kind, said.last.message) == (kind, message)
     assert said.last.retryable is (kind != "content_blocked")
     assert said.calls == []
@@ -185,20 +185,20 @@ def test_what_goes_wrong(name: str, text: str, kind: str, message: str) -> None:
 def test_finish_reasons_that_are_failures(reason: str, kind: str) -> None:
     said = read("openai", frame({"content": "a"}, finish_reason=reason) + b"data: [DONE]\n\n")
 
-    assert isinstance(said.last, Error)
+    assert isinstance(said.last, ErrorChunk)
     assert said.last.kind == kind
 
 
 def test_length_and_a_missing_end_mark_are_fine() -> None:
-    assert replayed("openai-length").last == Done("length", None, "gpt-x")
-    assert replayed("openai-no-done").last == Done("stop", None, "gpt-x")
+    assert replayed("openai-length").last == DoneChunk("length", None, "gpt-x")
+    assert replayed("openai-no-done").last == DoneChunk("stop", None, "gpt-x")
 
 
 def test_a_call_cut_off_before_its_arguments_is_no_call() -> None:
     delta = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "roll"}}]}
     said = read("openai", frame(delta) + frame({}, finish_reason="length"))
 
-    assert said.last == Error("model_error", "cut off inside a tool call", retryable=True)
+    assert said.last == ErrorChunk("model_error", "cut off inside a tool call", retryable=True)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_provider_that_lies(data: bytes) -> None:
     )
 
     assert said.text == "So far."
-    assert said.last == Error("model_error", "a frame that is not what it should be")
+    assert said.last == ErrorChunk("model_error", "a frame that is not what it should be")
 
 
 def test_side_dishes_of_the_wrong_type_are_no_error() -> None:
@@ -227,7 +227,7 @@ def test_side_dishes_of_the_wrong_type_are_no_error() -> None:
     said = read("openai", b"data: " + json.dumps(data).encode() + b"\n\n" + END)
 
     assert said.text == "Hi"
-    assert said.last == Done("stop")
+    assert said.last == DoneChunk("stop")
 
 
 def test_other_choices_are_not_ours() -> None:
@@ -269,7 +269,7 @@ def test_content_parts_that_are_not_text() -> None:
 def test_calls_that_are_none(delta: object, message: str) -> None:
     said = read("openai", frame({"tool_calls": delta}) + END)
 
-    assert said.last == Error("model_error", message, retryable=True)
+    assert said.last == ErrorChunk("model_error", message, retryable=True)
 
 
 @pytest.mark.parametrize("as_object", [False, True])
@@ -278,7 +278,7 @@ def test_endless_arguments_end_at_once(as_object: bool) -> None:
     piece = {"index": 0, "function": {"name": "a", "arguments": {"a": text} if as_object else text}}
     said = once("openai", frame({"tool_calls": [piece]}) * 50)
 
-    assert said.last == Error("model_error", "tool arguments too long", retryable=True)
+    assert said.last == ErrorChunk("model_error", "tool arguments too long", retryable=True)
 
 
 def test_an_emoji_in_arguments_split_between_pieces() -> None:
@@ -330,18 +330,18 @@ def test_null_means_no_arguments() -> None:
 def test_an_event_called_error_is_one() -> None:
     said = read("openai", frame({"content": "Hi"}) + b'event: error\ndata: {"message": "bad"}\n\n')
 
-    assert (said.text, said.last) == ("Hi", Error("api_error", "bad"))
+    assert (said.text, said.last) == ("Hi", ErrorChunk("api_error", "bad"))
 
 
 def test_fact_02_perplexity_ends_with_a_done_frame_and_no_end_mark() -> None:
     said = replayed("openai-02-perplexity")
     assert (said.text, said.thoughts) == ("Rain today.[1]", "")
-    assert said.last == Done("stop", Usage(4, 3), "sonar")
+    assert said.last == DoneChunk("stop", Usage(4, 3), "sonar")
 
     said = replayed("openai-02-perplexity-concise")
     assert said.text == "Rain today."
     assert said.thoughts == "Searching the web.\nReading.\n"
-    assert said.last == Done("length", Usage(6, 9), "sonar-pro")
+    assert said.last == DoneChunk("length", Usage(6, 9), "sonar-pro")
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_a_done_frame_that_is_all_there_is(choice: Any, text: str) -> None:
     said = read("openai", f"data: {body}\n\n".encode())
 
     assert said.text == text
-    assert said.last == Done("stop" if choice else "", None, "m")
+    assert said.last == DoneChunk("stop" if choice else "", None, "m")
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ def test_a_frame_without_what_its_type_promises_is_an_error(broken: Any, message
     said = read("openai", frame({"content": "Hi"}) + f"data: {body}\n\n".encode() + END)
 
     assert (said.text, said.calls) == ("Hi", [])
-    assert said.last == Error("model_error", message, retryable=True)
+    assert said.last == ErrorChunk("model_error", message, retryable=True)
 
 
 @pytest.mark.parametrize(
@@ -396,4 +396,4 @@ def test_frames_of_servers_that_have_nothing_to_say(fine: Any) -> None:
     said = read("openai", frame({"content": "Hi"}) + f"data: {json.dumps(fine)}\n\n".encode() + END)
 
     assert said.text == "Hi"
-    assert isinstance(said.last, Done)
+    assert isinstance(said.last, DoneChunk)

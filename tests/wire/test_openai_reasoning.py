@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from minamo.core.chunks import Call, Done
-from minamo.wire.conversation import assistant, tool, user
+from minamo.core.chunks import Call, DoneChunk
+from minamo.wire.conversation import assistant, tool_result, user
 from recordings import adapter, read
 
 END = b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n'
@@ -58,7 +58,7 @@ def test_reasoning_goes_back_in_a_round_of_tools_to_its_end() -> None:
     call = Call("roll", {}, "a", replay)
     history = [
         user("Hi"), assistant("Hello.", replay=replay), user("Roll!"), assistant(calls=[call]),
-        tool(call, "4"), assistant("A four.", replay=replay), user("Thanks."),
+        tool_result(call, "4"), assistant("A four.", replay=replay), user("Thanks."),
         assistant("Welcome.", replay=replay), user("Bye"),
     ]  # fmt: skip
     told = json.loads(adapter("openai").chat(history).request.body)["messages"]
@@ -70,11 +70,11 @@ def test_reasoning_goes_back_by_the_name_it_came_with() -> None:
     for field in ("reasoning", "reasoning_content"):
         said = read("openai", frame({field: "Dice."}) + frame({"tool_calls": [CALL]}) + END)
         call = said.raw_calls[0]
-        history = [user("Roll!"), assistant(calls=[call]), tool(call, "4")]
+        history = [user("Roll!"), assistant(calls=[call]), tool_result(call, "4")]
         called = json.loads(adapter("openai").chat(history).request.body)["messages"][1]
 
         assert {key: called[key] for key in called if "reasoning" in key} == {field: "Dice."}
-        assert isinstance(said.last, Done)
+        assert isinstance(said.last, DoneChunk)
 
 
 def test_an_error_inside_a_choice_is_told() -> None:

@@ -14,8 +14,8 @@ from minamo.core.config import StreamConfig
 from minamo.core.trace import read_trace
 from minamo.inspect.replay import replay
 from minamo.shell.providers.retry import fallback
-from minamo.shell.providers.scripted import Scripted
-from minamo.testing import check_adapter, listen, virtually
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.testing import check_adapter, listen, run_with_virtual_clock
 from minamo.wire.assembler import MINIMUM, WINDOW, OverlapRemoval
 from recordings import adapter, gathered
 
@@ -78,8 +78,8 @@ def test_the_switch_of_a_stream_does_in_life_what_it_does_in_a_replay() -> None:
         for piece in PIECES:
             yield piece
 
-    for source in (Scripted(PIECES), plain(), fallback(Scripted(PIECES))):
-        heard = virtually(lambda source=source: listen(source, config))  # type: ignore[misc]
+    for source in (ScriptedProvider(PIECES), plain(), fallback(ScriptedProvider(PIECES))):
+        heard = run_with_virtual_clock(lambda source=source: listen(source, config))  # type: ignore[misc]
         assert heard.messages == list(replayed.messages) == ["Hello wonderful world again, ok"]
         assert heard.result.suppressed == replayed.result.suppressed
     lost = sum(map(len, PIECES)) - len("Hello wonderful world again, ok")
@@ -110,7 +110,7 @@ def test_it_is_removed_once_whoever_removes_it(of_adapter: bool, of_stream: bool
     data = f"data: {part % (said[0], '')}\n\ndata: {part % (said[1], stop)}\n\n".encode()
     llm = adapter("google", overlap_removal=of_adapter)
     config = StreamConfig(overlap_removal=of_stream, degree=0)
-    heard = virtually(lambda: listen(Conversation(llm, data), config))
+    heard = run_with_virtual_clock(lambda: listen(Conversation(llm, data), config))
 
     removed = 10 if of_adapter or of_stream else 0
     assert heard.messages == [said[0] + said[1][removed:]]

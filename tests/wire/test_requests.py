@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import Call
-from minamo.wire.conversation import Image, Message, assistant, system, tool, user
+from minamo.wire.conversation import ChatMessage, Image, assistant, system, tool_result, user
 from minamo.wire.options import Tool
 from recordings import KEY, adapter, replayed
 
@@ -19,7 +19,9 @@ TOOLS = [Tool("roll", "Roll a die", SCHEMA), Tool("now", "The time")]
 URL = "https://example.invalid/cat.png"
 
 
-def conversation(calls: tuple[Call, ...], replay: dict[str, Any] | None = None) -> list[Message]:
+def conversation(
+    calls: tuple[Call, ...], replay: dict[str, Any] | None = None
+) -> list[ChatMessage]:
     """Ten messages with everything that a conversation may hold."""
     return [
         system("You are a bot."),
@@ -29,13 +31,13 @@ def conversation(calls: tuple[Call, ...], replay: dict[str, Any] | None = None) 
         assistant("A cat."),
         user("Roll!", name="Bo b"),
         assistant("I roll. ", calls=calls),
-        *(tool(call, f"{i}", failed=i == 1) for i, call in enumerate(calls)),
+        *(tool_result(call, f"{i}", failed=i == 1) for i, call in enumerate(calls)),
         system("Be brief."),
         user("", images=[Image(PNG)]),
     ]
 
 
-def body(dialect: str, messages: list[Message], make: dict[str, Any] | None = None,
+def body(dialect: str, messages: list[ChatMessage], make: dict[str, Any] | None = None,
          **options: Any) -> Any:  # fmt: skip
     request = adapter(dialect, **(make or {})).chat(messages, **options).request
     assert KEY not in request.url
@@ -83,7 +85,7 @@ def test_openai_ways() -> None:
     told = body(
         "openai",
         [user("a", name="Ann"), user("b", name="Bo b"), assistant(calls=[call], name="Bot"),
-         tool(call, "4")],
+         tool_result(call, "4")],
         {"names": True, "include_usage": False, "max_tokens_field": "max_completion_tokens"},
         max_tokens=5, tools=TOOLS, tool_choice="required", extra={"reasoning": {"effort": "low"}},
     )  # fmt: skip
@@ -186,7 +188,7 @@ def test_google_defaults() -> None:
     call = Call("now")
     told = body(
         "google",
-        [user("Hi"), assistant(calls=[call]), tool(call, "12:00")],
+        [user("Hi"), assistant(calls=[call]), tool_result(call, "12:00")],
         tools=TOOLS,
         tool_choice="auto",
     )

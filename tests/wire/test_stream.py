@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.testing import check_adapter
-from minamo.wire.conversation import assistant, tool, user
+from minamo.wire.conversation import assistant, tool_result, user
 from minamo.wire.frames import Frame
 from minamo.wire.limits import WireLimits
 from recordings import adapter, gathered, read, recording
@@ -29,12 +29,12 @@ def test_p23_a_broken_limit_is_one_error_after_the_text(what: str) -> None:
     said = read("openai", data, limits=limits)
 
     assert said.text == "Hi"
-    assert said.last == Error("api_error", f"the stream broke a limit: {what} too long")
+    assert said.last == ErrorChunk("api_error", f"the stream broke a limit: {what} too long")
 
 
 def test_hanging_up_after_a_complete_reply_is_no_failure() -> None:
-    lost = Error("timeout", "the provider fell silent", retryable=True)
-    for finish, last in ((b',"finish_reason":"stop"', Done("stop")), (b"", lost)):
+    lost = ErrorChunk("timeout", "the provider fell silent", retryable=True)
+    for finish, last in ((b',"finish_reason":"stop"', DoneChunk("stop")), (b"", lost)):
         llm = adapter("openai")
         decoder = llm.decoder()
         frames = [*decoder.feed(FRAME % finish), *decoder.feed(lost), *decoder.end()]
@@ -55,7 +55,9 @@ def test_frames_are_stamped_and_show_nothing() -> None:
 
 def test_a_call_without_text_before_it() -> None:
     call = Call("now")
-    request = adapter("anthropic").chat([user("a"), assistant(calls=[call]), tool(call, "b")])
+    request = adapter("anthropic").chat(
+        [user("a"), assistant(calls=[call]), tool_result(call, "b")]
+    )
 
     assert b'"tool_use"' in request.request.body
 
@@ -78,7 +80,7 @@ class Lines:
 
     def process_chunk(self, frame: Frame) -> list[Chunk]:
         if frame.data is not None:
-            return [Text(frame.data.decode("latin-1"))]
+            return [TextChunk(frame.data.decode("latin-1"))]
         if isinstance(self.chunks, Exception):
             raise self.chunks
         return list(self.chunks)
@@ -88,20 +90,26 @@ class Lines:
     ("chunks", "message"),
     [
         ([], "must end in Done or Error, not in nothing"),
-        ([Text("a")], "must end in Done or Error, not in Text"),
-        ([Error("timeout"), Done()], "chunk 0 is an error, but Done"),
-        ([FunctionCall((Call("a"),)), Text("b"), Done()], "chunk 1 is text after"),
-        ([FunctionCall((Call("a"),)), FunctionCall((Call("a"),)), Done()], "chunk 1 is a second"),
-        ([FunctionCall(()), Done()], "chunk 0 breaks the contract of chunks: .*there are no calls"),
-        ([FunctionCall((Call(""),)), Done()], "a call needs a name"),
-        ([FunctionCall((Call("a", "{"),)), Done()], "arguments must be a mapping of names"),  # type: ignore[arg-type]
+        ([TextChunk("a")], "must end in Done or Error, not in Text"),
+        ([ErrorChunk("timeout"), DoneChunk()], "chunk 0 is an error, but Done"),
+        ([FunctionCall((Call("a"),)), TextChunk("b"), DoneChunk()], "chunk 1 is text after"),
         (
-            [Text("a"), Error("overloaded", "x", True, "30")],
+            [FunctionCall((Call("a"),)), FunctionCall((Call("a"),)), DoneChunk()],
+            "chunk 1 is a second",
+        ),
+        (
+            [FunctionCall(()), DoneChunk()],
+            "chunk 0 breaks the contract of chunks: .*there are no calls",
+        ),
+        ([FunctionCall((Call(""),)), DoneChunk()], "a call needs a name"),
+        ([FunctionCall((Call("a", "{"),)), DoneChunk()], "arguments must be a mapping of names"),  # type: ignore[arg-type]
+        (
+            [TextChunk("a"), ErrorChunk("overloaded", "x", True, "30")],
             "chunk 1 .*kind must be one of api_error",
         ),  # type: ignore[arg-type]
-        ([Error("rate_limit", "x", True, "30")], "retry_after must be seconds.*and is '30'"),  # type: ignore[arg-type]
-        ([Text(None), Done()], "chunk 0 .*content must be text, and is a NoneType"),  # type: ignore[arg-type]
-        ([None, Done()], "this gave None"),
+        ([ErrorChunk("rate_limit", "x", True, "30")], "retry_after must be seconds.*and is '30'"),  # type: ignore[arg-type]
+        ([TextChunk(None), DoneChunk()], "chunk 0 .*content must be text, and is a NoneType"),  # type: ignore[arg-type]
+        ([None, DoneChunk()], "this gave None"),
         (ValueError("oh"), "whole, at the end: ValueError: oh"),
     ],
 )
@@ -111,8 +119,8 @@ def test_check_adapter_finds_broken_laws(chunks: Any, message: str) -> None:
 
 
 def test_check_adapter_finds_chunks_that_depend_on_the_cut() -> None:
-    with pytest.raises(AssertionError, match=r"byte by byte: chunk 0 is Text\(content=<1"):
-        check_adapter(Lines([Done()], cut_matters=True), b"abc")
+    with pytest.raises(AssertionError, match=r"byte by byte: chunk 0 is TextChunk\(content=<1"):
+        check_adapter(Lines([DoneChunk()], cut_matters=True), b"abc")
     with pytest.raises(AssertionError, match="byte by byte: 4 chunks, but 2 when read whole"):
         check_adapter(Counting(), b"abc")
 
@@ -121,12 +129,15 @@ class Counting(Lines):
     """Says the same in every chunk, and too many of them."""
 
     def __init__(self) -> None:
-        super().__init__([Done()], cut_matters=True)
+        super().__init__([DoneChunk()], cut_matters=True)
 
     def process_chunk(self, frame: Frame) -> list[Chunk]:
-        return [Done()]
+        return [DoneChunk()]
 
 
 def test_check_adapter_returns_the_chunks() -> None:
-    assert check_adapter(Lines([Text("a"), Done()]), b"abc") == [Text("a"), Done()]
+    assert check_adapter(Lines([TextChunk("a"), DoneChunk()]), b"abc") == [
+        TextChunk("a"),
+        DoneChunk(),
+    ]
     assert check_adapter(adapter("openai"), recording("openai-text"))[-1].type == "done"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Done, Usage
+from minamo.core.chunks import DoneChunk, Usage
 from minamo.wire.json import total
 from recordings import read
 
@@ -15,7 +15,7 @@ from recordings import read
 def counted(dialect: str, *frames: dict[str, Any]) -> Usage | None:
     data = b"".join(b"data: " + json.dumps(frame).encode() + b"\n\n" for frame in frames)
     last = read(dialect, data).last
-    assert isinstance(last, Done)
+    assert isinstance(last, DoneChunk)
     return last.usage
 
 

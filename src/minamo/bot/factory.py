@@ -10,10 +10,10 @@ from minamo.bot.settings import ProviderSettings, Settings
 from minamo.bot.settings_file import KEY_VARIABLES
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.client import Client
-from minamo.shell.notices.thoughts import Thoughts
+from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.shell.stops.registry import Stops
-from minamo.shell.telemetry.observer import Looker
+from minamo.shell.telemetry.observer import StreamInspector
 from minamo.shell.turns.leases import Lease
 from minamo.shell.validation import is_loopback
 
@@ -111,7 +111,7 @@ def make_client(
     bot: hikari.GatewayBot,
     settings: Settings,
     *,
-    looker: Looker | None = None,
+    looker: StreamInspector | None = None,
     stops: Stops | None = None,
     lease: Lease | None = None,
 ) -> Client:
@@ -123,7 +123,7 @@ def make_client(
         policy=wants.while_busy,  # type: ignore[arg-type]  # checked by the settings
         stops=stops,
         lease=lease,
-        thoughts=Thoughts(wants.thoughts, channel_id=wants.thoughts_channel or None),  # type: ignore[arg-type]
+        thoughts=ThoughtDisplay(wants.thoughts, channel_id=wants.thoughts_channel or None),  # type: ignore[arg-type]
         locale=wants.locale,
         stop_command=wants.stop_command or None,
         rest_url=settings.discord.url or None,

@@ -11,24 +11,24 @@ from typing import Any
 import hikari
 from attrs import define, field, frozen
 
-from minamo.bot.rate_limit import Allowance, Denied, Granted
+from minamo.bot.rate_limit import Allowed, Limited, RateLimiter
 from minamo.bot.settings import PersonaSettings, Settings
 from minamo.core.chunks import Chunk, as_length
 from minamo.errors import ClientClosed
 from minamo.shell.client import Client
-from minamo.shell.delivery.interfaces import Took
-from minamo.shell.discord.calls import Calls, whisper
-from minamo.shell.discord.history import Chain, Memory
+from minamo.shell.delivery.interfaces import Accepted
+from minamo.shell.discord.calls import CallRunner, respond_ephemeral
+from minamo.shell.discord.history import HistoryLimits, ReplyChain
 from minamo.shell.discord.targets import read_target
 from minamo.shell.notices.localization import FALLBACK, Languages, Wording, translations
-from minamo.shell.options import How, Persona
+from minamo.shell.options import Persona, StreamOptions
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn import Chats
+from minamo.shell.turns.turn import ChatProvider
 from minamo.shell.turns.turn_result import TurnResult
-from minamo.wire.conversation import Message, system, user
+from minamo.wire.conversation import ChatMessage, system, user
 
 
-def too_much(verdict: Denied, wording: Wording) -> str:
+def too_much(verdict: Limited, wording: Wording) -> str:
     """To somebody who asked too much."""
     if verdict.wait_s is None:
         return wording.say("still_answering")
@@ -40,8 +40,8 @@ _PAUSE = datetime.timedelta(hours=6)
 
 
 async def direct_conversation(
-    rest: hikari.api.RESTClient, me: int, last: hikari.Message, memory: Memory
-) -> list[Message]:
+    rest: hikari.api.RESTClient, me: int, last: hikari.Message, memory: HistoryLimits
+) -> list[ChatMessage]:
     """The newest messages of a private channel up to *last*, as a provider understands them."""
     before: list[hikari.Message] = []
 
@@ -51,7 +51,7 @@ async def direct_conversation(
 
     if memory.messages_max > 1:
         # What cannot be fetched is not remembered; a conversation can do without.
-        await Calls().make(look())
+        await CallRunner().make(look())
     kept: list[hikari.PartialMessage] = [last]
     left, at = memory.characters_max - len(last.content or ""), last.timestamp
     for one in before:
@@ -60,7 +60,7 @@ async def direct_conversation(
             break
         kept.append(one)
         at = one.timestamp
-    return await Chain(rest, me, memory).read(kept[::-1])
+    return await ReplyChain(rest, me, memory).read(kept[::-1])
 
 
 # Discord takes 6 000; a longer question is better asked with a file or in parts.
@@ -131,10 +131,10 @@ Told = Callable[[TurnResult], object]
 class Counted:
     """A provider whose calls count against what somebody may ask for."""
 
-    _provider: Chats
-    _granted: Granted = field(repr=False)
+    _provider: ChatProvider
+    _granted: Allowed = field(repr=False)
 
-    def chat(self, messages: Sequence[Message], **options: Any) -> AsyncIterable[str | Chunk]:
+    def chat(self, messages: Sequence[ChatMessage], **options: Any) -> AsyncIterable[str | Chunk]:
         """A conversation, ready to be sent."""
         self._granted.call_model()
         return self._provider.chat(messages, **options)
@@ -147,17 +147,17 @@ class Answering:
     bot: hikari.GatewayBot = field(repr=False)
     client: Client
     settings: Settings
-    providers: Sequence[Chats] = field(repr=False)
+    providers: Sequence[ChatProvider] = field(repr=False)
     """Tried in order, until one has begun to answer."""
     tools: Tools = field(factory=Tools)
     told: Told = field(default=lambda _: None, repr=False)
     """Gets the result of every turn."""
-    allowance: Allowance = field(init=False, repr=False)
-    _calls: Calls = field(factory=Calls, init=False, repr=False)
+    allowance: RateLimiter = field(init=False, repr=False)
+    _calls: CallRunner = field(factory=CallRunner, init=False, repr=False)
     _languages: Languages = field(factory=Languages, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.allowance = Allowance(self.settings.limits)
+        self.allowance = RateLimiter(self.settings.limits)
 
     def listen(self) -> None:
         """Begin to hear."""
@@ -172,7 +172,7 @@ class Answering:
                 self.bot.rest, self.settings.bot.ask_command, names, self._languages.wording
             )
         )
-        if not isinstance(answer, Took):
+        if not isinstance(answer, Accepted):
             _LOG.warning("the command to ask with is not registered: %r", answer)
 
     # What is heard.
@@ -183,7 +183,7 @@ class Answering:
         if not self._may_here(event.message.guild_id, event.channel_id):
             return
         with self.allowance.asked(int(event.author_id)) as verdict:
-            if isinstance(verdict, Denied):
+            if isinstance(verdict, Limited):
                 if not verdict.told:
                     refusal = too_much(verdict, self._wording())
                     await self._calls.make(_respond(event.message, refusal))
@@ -202,16 +202,16 @@ class Answering:
             return
         ask, wording = read_ask(one), self._wording(str(one.locale))
         if not self._may_here(one.guild_id, one.channel_id):
-            await self._calls.make(whisper(one, wording.say("not_here")))
+            await self._calls.make(respond_ephemeral(one, wording.say("not_here")))
             return
         with self.allowance.asked(int(one.user.id)) as verdict:
-            if isinstance(verdict, Denied):
+            if isinstance(verdict, Limited):
                 # Somebody who used a command is always answered; it is only for their eyes.
-                await self._calls.make(whisper(one, too_much(verdict, wording)))
+                await self._calls.make(respond_ephemeral(one, too_much(verdict, wording)))
                 return
             await self._on_ask(one, ask, verdict)
 
-    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask, granted: Granted) -> None:
+    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask, granted: Allowed) -> None:
         persona = self._persona_named(ask.persona) or self._persona_in(one.channel_id)
         if one.guild_id is None:
             persona = None  # there are no webhooks in direct messages
@@ -246,20 +246,22 @@ class Answering:
 
     # What is answered.
 
-    async def _conversation(self, event: hikari.MessageCreateEvent) -> list[Message] | None:
-        memory = Memory(messages_max=self.settings.bot.memory_messages)
+    async def _conversation(self, event: hikari.MessageCreateEvent) -> list[ChatMessage] | None:
+        memory = HistoryLimits(messages_max=self.settings.bot.memory_messages)
         me, message = self.bot.get_me(), event.message
         if message.guild_id is None and message.message_reference is None and me is not None:
             return await direct_conversation(self.bot.rest, int(me.id), message, memory)
-        said: list[Message] | None = await self._quietly(self.client.conversation(event, memory))
+        said: list[ChatMessage] | None = await self._quietly(
+            self.client.conversation(event, memory)
+        )
         return said
 
     async def _answer(
         self,
         target: Any,
-        said: Sequence[Message],
+        said: Sequence[ChatMessage],
         persona: PersonaSettings | None,
-        granted: Granted,
+        granted: Allowed,
     ) -> None:
         prompt = (persona and persona.prompt) or self.settings.bot.system_prompt
         messages = [system(prompt), *said] if prompt.strip() else list(said)
@@ -277,9 +279,9 @@ class Answering:
         if result is not None:
             self.told(result)
 
-    def _how(self, persona: PersonaSettings | None) -> How:
+    def _how(self, persona: PersonaSettings | None) -> StreamOptions:
         wants = self.settings.bot
-        how = How(
+        how = StreamOptions(
             edit=wants.mode == "edit",
             button=wants.stop_button,
             link_previews=wants.link_previews,

@@ -12,8 +12,8 @@ from attrs import frozen
 
 from minamo.bot.factory import home_of
 from minamo.bot.settings import ProviderSettings
-from minamo.core.chunks import Error
-from minamo.shell.providers.http import Deadlines, Http
+from minamo.core.chunks import ErrorChunk
+from minamo.shell.providers.http import Http, Timeouts
 from minamo.wire.frames import Request
 
 # Whoever waits for a bot to start waits no longer than this for a provider.
@@ -39,14 +39,14 @@ async def probe(one: ProviderSettings, within_s: float = PROBE_S) -> Probed:
     """Ask the provider of *one* for its models."""
     base = home_of(one).rstrip("/")
     name = f"{one.kind} ({base.split('://', 1)[-1].split('/', 1)[0]})"
-    http = Http(base, Deadlines(connect_s=within_s, first_byte_s=within_s, read_s=within_s))
-    answer: bytes | Error = Error("timeout")
+    http = Http(base, Timeouts(connect_s=within_s, first_byte_s=within_s, read_s=within_s))
+    answer: bytes | ErrorChunk = ErrorChunk("timeout")
     try:
         with anyio.move_on_after(within_s):
             answer = await _read(http, _request(one, base))
     finally:
         await http.aclose()
-    if isinstance(answer, Error):
+    if isinstance(answer, ErrorChunk):
         return _failed(answer, name)
     models = _models(answer)
     if models and one.model and not _known(one.model, models):
@@ -69,11 +69,11 @@ def _request(one: ProviderSettings, base: str) -> Request:
     return Request(f"{at}/models?limit=1000", headers, method="GET")
 
 
-async def _read(http: Http, request: Request) -> bytes | Error:
+async def _read(http: Http, request: Request) -> bytes | ErrorChunk:
     body = b""
     async with aclosing(http.send(request)) as answer:
         async for data in answer:
-            if isinstance(data, Error):
+            if isinstance(data, ErrorChunk):
                 return data
             body += data
             if len(body) > _LIST_BYTES_MAX:
@@ -81,7 +81,7 @@ async def _read(http: Http, request: Request) -> bytes | Error:
     return body
 
 
-def _failed(error: Error, name: str) -> Probed:
+def _failed(error: ErrorChunk, name: str) -> Probed:
     if error.status in (401, 403) or _is_bad_key(error):
         return Probed("refused", f"{name} does not accept the key: check it and set it again")
     if error.status is None:
@@ -91,7 +91,7 @@ def _failed(error: Error, name: str) -> Probed:
     return Probed("unclear", f"{name} answers, but does not list its models ({error.status})")
 
 
-def _is_bad_key(error: Error) -> bool:
+def _is_bad_key(error: ErrorChunk) -> bool:
     # Gemini says 400 for a key that it does not know.
     return error.status == 400 and "api key" in error.message.lower()
 

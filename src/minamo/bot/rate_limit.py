@@ -21,7 +21,7 @@ PEOPLE_MAX = 10_000
 
 
 @define
-class Granted:
+class Allowed:
     """Go ahead."""
 
     _count: Callable[[], object] = field(default=lambda: None, repr=False, eq=False)
@@ -35,7 +35,7 @@ class Granted:
 
 
 @frozen
-class Denied:
+class Limited:
     """Not now."""
 
     wait_s: float | None
@@ -53,7 +53,7 @@ class _Person:
 
 
 @define(eq=False)
-class Allowance:
+class RateLimiter:
     """Keeps count.  Nothing here waits."""
 
     _limits: LimitSettings
@@ -64,7 +64,7 @@ class Allowance:
         return len(self._people)
 
     @contextmanager
-    def asked(self, user_id: int) -> Iterator[Granted | Denied]:
+    def asked(self, user_id: int) -> Iterator[Allowed | Limited]:
         """Somebody asks; if it is granted it counts as running until the block is left."""
         now = self._clock()
         person = self._person(user_id, now)
@@ -75,7 +75,7 @@ class Allowance:
         person.asked.append(now)
         person.running += 1
         try:
-            yield Granted(lambda: person.asked.append(self._clock()))
+            yield Allowed(lambda: person.asked.append(self._clock()))
         finally:
             person.running -= 1
 
@@ -90,7 +90,7 @@ class Allowance:
             self._people.popitem(last=False)
         return person
 
-    def _refusal(self, person: _Person, now: float) -> Denied | None:
+    def _refusal(self, person: _Person, now: float) -> Limited | None:
         limits = self._limits
         wait_s: float | None
         if limits.replies_per_minute and len(person.asked) >= limits.replies_per_minute:
@@ -102,4 +102,4 @@ class Allowance:
         told = now - person.told_at < _WINDOW_S
         if not told:
             person.told_at = now
-        return Denied(wait_s, told)
+        return Limited(wait_s, told)

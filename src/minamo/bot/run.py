@@ -24,7 +24,7 @@ from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
 from minamo.shell.stops.registry import Stops
 from minamo.shell.turns.leases import Lease
-from minamo.shell.turns.turn import Chats
+from minamo.shell.turns.turn import ChatProvider
 
 # Replies that are being written get the client's own time to end; this is for what may hang
 # behind it.
@@ -163,7 +163,7 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
         stops, lease = _shared(settings)
         hub = Hub(recording=True) if settings.page.on else None
         client = make_client(bot, settings, looker=hub, stops=stops, lease=lease)
-        voices = cast("list[Chats]", providers)
+        voices = cast("list[ChatProvider]", providers)
         Answering(bot, client, settings, voices, tools).listen()
         ending = await stack.enter_async_context(signals())
         if hub is not None:

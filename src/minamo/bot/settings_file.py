@@ -29,7 +29,6 @@ from minamo.bot.settings import (
 )
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
-from minamo.shell.options import stream_config
 
 _TABLE = re.compile(r"\s*(\[{1,2})\s*([A-Za-z0-9_\-.\"' ]+?)\s*\]{1,2}\s*(#.*)?$")
 _KEY = re.compile(r"\s*([A-Za-z0-9_\-]+|\"[^\"]*\"|'[^']*')\s*=")
@@ -39,7 +38,7 @@ At = tuple[str | int, ...]
 
 
 @define
-class Lines:
+class TomlPositions:
     """The places of one text."""
 
     text: str = field(repr=False)
@@ -115,7 +114,7 @@ def read_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     """The settings of *path*, if there is one, and of the environment."""
     environ = os.environ if environ is None else environ
     text = "" if path is None else _text(path)
-    found = _File("" if path is None else str(path), Lines(text)).read(text, environ)
+    found = _File("" if path is None else str(path), TomlPositions(text)).read(text, environ)
     return _from_environment(found, environ)
 
 
@@ -137,7 +136,7 @@ def _text(path: Path) -> str:
 @frozen
 class _File:
     path: str
-    lines: Lines
+    lines: TomlPositions
 
     def read(self, text: str, environ: Mapping[str, str]) -> Settings:
         try:
@@ -169,7 +168,7 @@ class _File:
     def _stream(self, given: object, environ: Mapping[str, str]) -> StreamConfig:
         # Once by itself, so that what is wrong with the file is said of the file.
         self._table(("stream",), StreamConfig, _keys(StreamConfig), given)
-        return stream_config(environ, **given)  # type: ignore[arg-type]
+        return StreamConfig.from_env(environ, **given)  # type: ignore[arg-type]
 
     def _table(
         self,

@@ -16,7 +16,7 @@ from minamo.errors import BadRequest
 
 if TYPE_CHECKING:
     from minamo.core.stream import Stream
-    from minamo.shell.stops.requests import Wishes
+    from minamo.shell.stops.requests import StopSignal
 
 _KINDS = ("openai", "gemini", "anthropic")
 _FINE = ("completed", "function_call")
@@ -112,25 +112,25 @@ def _adapter(options: argparse.Namespace) -> Any:
 async def _ask(options: argparse.Namespace, adapter: Any, stream: Stream, out: _Printer) -> None:
     import anyio
 
-    from minamo.shell.driver import Driver, Idle
+    from minamo.shell.driver import Driver, NullSink
 
     driver = Driver(stream, watch=[out.happened])
     async with adapter, anyio.create_task_group() as tasks:
         tasks.start_soon(_interrupts, driver.wishes)
-        await driver.run(adapter.ask(options.prompt), Idle(stream, out.shown))
+        await driver.run(adapter.ask(options.prompt), NullSink(stream, out.shown))
         tasks.cancel_scope.cancel()
     out.finish()
 
 
-async def _interrupts(wishes: Wishes) -> None:
+async def _interrupts(wishes: StopSignal) -> None:
     """Ctrl-C is a stop: what was said stays."""
     import anyio
 
-    from minamo.shell.stops.requests import Wish
+    from minamo.shell.stops.requests import StopRequest
 
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         async for _ in signals:
-            wishes.put(Wish(requester="terminal"))
+            wishes.put(StopRequest(requester="terminal"))
 
 
 class _Printer:

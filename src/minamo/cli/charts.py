@@ -11,7 +11,7 @@ from minamo.machine.export import to_markdown, to_mermaid, to_scxml
 from minamo.machine.model import Chart
 from minamo.machine.reader import chart_names, home, load
 from minamo.machine.svg.render import to_svg
-from minamo.machine.verify import verify
+from minamo.machine.verifier import verify
 
 _FORMATS = ("mermaid", "md", "svg", "scxml")
 _EPILOG = """\

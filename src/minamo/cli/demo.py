@@ -67,14 +67,14 @@ def _run(options: argparse.Namespace) -> int:
 
 
 async def _show(text: str, out: _Printer) -> TurnResult | None:
-    from minamo.bot.demo.console import Onlooker, summary
+    from minamo.bot.demo.console import ConsoleView, summary
     from minamo.bot.demo.demo import demo_world
     from minamo.inspect.hub import Hub
 
     ended: asyncio.Queue[TurnResult] = asyncio.Queue()
     hub = Hub(recording=True)
     async with demo_world(hub=hub, told=ended.put_nowait) as world:
-        onlooker = Onlooker(hub, str(world.twin.bot.id), out.happened)
+        onlooker = ConsoleView(hub, str(world.twin.bot.id), out.happened)
         onlooker.begin()
         stops = _Stops(world)
         try:

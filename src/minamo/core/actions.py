@@ -11,10 +11,10 @@ from attrs import evolve, frozen
 from minamo.core.accounting.outbox import Outbox
 from minamo.core.accounting.spans import ADDED, Ledger
 from minamo.core.captures import Captures
-from minamo.core.chunks import Call, Done, Usage
+from minamo.core.chunks import Call, DoneChunk, Usage
 from minamo.core.config import StreamConfig
-from minamo.core.lexing.filters import Front
-from minamo.core.lexing.lexer import Markers, Token
+from minamo.core.lexing.filters import InputFilters
+from minamo.core.lexing.lexer import Lexer, Token
 from minamo.core.lexing.segmenter import Buffer
 from minamo.core.lexing.silence import Silence
 from minamo.core.result import StopReason
@@ -35,7 +35,7 @@ class Effect(Enum):
 
 
 @frozen(slots=True)
-class Ending:
+class EndEvent:
     """What comes with an event that ends a stream."""
 
     stop_reason: StopReason | None = None
@@ -56,8 +56,8 @@ class StreamActions:
     def __init__(self, config: StreamConfig) -> None:
         self.config = config
         self.ledger = Ledger()
-        self.lexer = Markers()
-        self.front = Front(config, self.ledger)
+        self.lexer = Lexer()
+        self.front = InputFilters(config, self.ledger)
         self.silence: Silence | None = None  # set by the caller that knows of a marker
         self.captures = Captures(self.ledger)
         self.outbox = Outbox(config, self.ledger)
@@ -68,9 +68,9 @@ class StreamActions:
         self.idle_lane: Callable[[], object] | None = None  # takes each segment at once
         self.handed = 0  # segments that have left the buffer
         self.shown = 0  # messages that Discord has
-        self.ending = Ending()
-        self.done = Done()
-        self.recall = Ending()  # what took text back last
+        self.ending = EndEvent()
+        self.done = DoneChunk()
+        self.recall = EndEvent()  # what took text back last
         self.ending_already = False  # something has happened that ends it; the rest is read
         self.withdrawn = ""  # the reason under which unsent text was last taken back
 
@@ -97,7 +97,7 @@ class StreamActions:
     def fence_open(self, _: object) -> bool:
         return self.buffer.in_code
 
-    def for_follow_up(self, ending: Ending) -> bool:
+    def for_follow_up(self, ending: EndEvent) -> bool:
         return ending.stop_reason == "follow_up"
 
     def nothing_shown(self, _: object) -> bool:
@@ -128,7 +128,7 @@ class StreamActions:
             self.buffer.add(part, stood)
         if self.front.tripped and not self.ending_already:
             assert self.machine is not None
-            self.machine.send("guard_tripped", Ending("speaker_guard"))
+            self.machine.send("guard_tripped", EndEvent("speaker_guard"))
 
     def take_code(self, token: Token) -> None:
         if self._is_behind_guard(token):
@@ -225,7 +225,7 @@ class StreamActions:
                     trail.append((start, size))
                 at += size
         self.captures.keep("think", "".join(parts), trail)
-        self.front = Front(self.config, self.ledger)
+        self.front = InputFilters(self.config, self.ledger)
         self.buffer = self._new_buffer()
         self.outbox.retract()  # what stands in a reply that grows was none of what comes now
 
@@ -271,7 +271,7 @@ class StreamActions:
         self.buffer.ready.extend(self.buffer.rest(cut_off=cut_off))
         self._hand_all()
 
-    def discard_rest(self, ending: Ending) -> None:
+    def discard_rest(self, ending: EndEvent) -> None:
         reason = ending.suppress
         start, held = self.lexer.drop()
         self.ledger.suppress(start, len(held), reason)
@@ -288,15 +288,15 @@ class StreamActions:
                     self.ledger.suppress(stood, size, reason)
         self._take_back(ending)
 
-    def withdraw(self, ending: Ending) -> None:
+    def withdraw(self, ending: EndEvent) -> None:
         self.recall = ending
         if self._take_back(ending):
             self.report_recall()
 
-    def abandon(self, ending: Ending) -> None:
+    def abandon(self, ending: EndEvent) -> None:
         self._take_back(ending)
 
-    def _take_back(self, ending: Ending) -> bool:
+    def _take_back(self, ending: EndEvent) -> bool:
         """Suppress what delivery has not begun to send; return whether there was any text."""
         self.withdrawn = ending.suppress
         self.effects.append(Effect.WITHDRAW)
@@ -312,13 +312,13 @@ class StreamActions:
 
     # The outcome.
 
-    def note_finish(self, done: Done) -> None:
+    def note_finish(self, done: DoneChunk) -> None:
         self.done = done
 
-    def note_ending(self, ending: Ending) -> None:
+    def note_ending(self, ending: EndEvent) -> None:
         self.ending = ending
 
-    def note_recall(self, ending: Ending) -> None:
+    def note_recall(self, ending: EndEvent) -> None:
         self.ending = evolve(ending, usage=self.ending.usage)
 
     def record_late(self, payload: object) -> None:

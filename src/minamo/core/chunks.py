@@ -76,7 +76,7 @@ class Usage:
 
 
 @frozen(slots=True)
-class Text:
+class TextChunk:
     """Some text; empty if the chunk only brings thoughts or keeps the stream alive."""
 
     content: str = field(default="", repr=as_length)
@@ -100,7 +100,7 @@ class FunctionCall:
 
 
 @frozen(slots=True)
-class Error:
+class ErrorChunk:
     """Something went wrong on the provider's side or on the way to it."""
 
     kind: ErrorKind
@@ -116,7 +116,7 @@ class Error:
 
 
 @frozen(slots=True)
-class Done:
+class DoneChunk:
     """The provider says it finished; more may follow all the same."""
 
     finish_reason: str = ""
@@ -131,4 +131,4 @@ class Done:
     type: ClassVar[Literal["done"]] = "done"
 
 
-Chunk = Text | FunctionCall | Error | Done
+Chunk = TextChunk | FunctionCall | ErrorChunk | DoneChunk

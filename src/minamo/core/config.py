@@ -85,6 +85,21 @@ def _ids(value: object) -> Any:
 _MS = whole(1, limits.MS_MAX)
 
 
+#: The names in the environment, and the settings they are for.
+ENVIRONMENT: Mapping[str, str] = {
+    "INACTIVITY_TIMEOUT_MS": "inactivity_timeout_ms",
+    "FIRST_TOKEN_TIMEOUT_MS": "first_token_timeout_ms",
+    "STREAM_DEADLINE_MS": "stream_deadline_ms",
+    "STREAM_SDK_CALL_TIMEOUT_MS": "sdk_call_timeout_ms",
+    "DRAIN_TIMEOUT_MS": "drain_timeout_ms",
+    "HUMANIZER_DEGREE": "degree",
+    "MAX_MESSAGE_LENGTH": "max_message_length",
+    "FLUSH_BUFFER_SIZE": "flush_buffer_size",
+    "FLUSH_BUFFER_SIZE_CODE_BLOCK": "flush_buffer_size_code_block",
+    "SEND_MESSAGE_LIMIT": "send_message_limit",
+}
+
+
 @frozen(kw_only=True)
 class StreamConfig:
     """Every number and switch of a stream.  Times are in milliseconds."""
@@ -120,3 +135,38 @@ class StreamConfig:
     """Whether a name of `speaker_names` ends the reply on its very first line, too."""
     mentions: Mapping[str, str] = field(factory=dict, converter=_ids, validator=_mentions)
     prefill: str = field(default="", validator=_text)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> StreamConfig:
+        """Make a config of what is *given*, else of the environment, else of the defaults.
+
+        `ENVIRONMENT` has the names of the variables.  Without *environ* it is the process's own:
+        the only place in the core that looks there, and only when it is called.
+        """
+        if environ is None:
+            import os
+
+            environ = os.environ
+        for name, setting in ENVIRONMENT.items():
+            text = environ.get(name, "").strip()
+            if text and setting not in given:
+                given[setting] = _number(name, text)
+                _check_variable(name, setting, given[setting])
+        return cls(**given)
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise BadSetting(
+            f"the environment variable {name} must be a whole number; it is {shown(text)}"
+        ) from None
+
+
+def _check_variable(name: str, setting: str, value: int) -> None:
+    """Name the variable that is wrong, not only the setting."""
+    try:
+        StreamConfig(**{setting: value})  # type: ignore[arg-type]  # all of them are numbers
+    except BadSetting as error:
+        raise BadSetting(f"the environment variable {name}: {error}") from None

@@ -17,11 +17,11 @@ from minamo.core.chunks import (
     RETRY_AFTER_MAX_S,
     Call,
     Chunk,
-    Done,
-    Error,
+    DoneChunk,
+    ErrorChunk,
     ErrorKind,
     FunctionCall,
-    Text,
+    TextChunk,
     Usage,
 )
 from minamo.core.redact import shorten
@@ -42,34 +42,34 @@ def as_chunk(said: object) -> tuple[Chunk, str]:
     kind = type(said)
     try:
         # Nearly all chunks are of this form, and pass as they are.
-        if kind is Text and type(said.content) is str and said.overlap is None:  # type: ignore[attr-defined]
+        if kind is TextChunk and type(said.content) is str and said.overlap is None:  # type: ignore[attr-defined]
             thoughts = said.thoughts  # type: ignore[attr-defined]
             if thoughts is _NONE or (type(thoughts) is tuple and {*map(type, thoughts)} == _TEXTS):
                 return said, ""  # type: ignore[return-value]
         if isinstance(said, str):
-            return Text(_exact(said)), ""
+            return TextChunk(_exact(said)), ""
         problem = find_problem(said)
-        if isinstance(said, Error):
+        if isinstance(said, ErrorChunk):
             return _mended(said), problem
         if not problem:
             return _rebuilt(said), ""
     except Exception as error:  # noqa: BLE001 - an attribute of other people's class may raise
         problem = f"a {_name(said)} whose fields raise {_name(error)}"
-    return Error("api_error", f"the provider failed: {problem}"), problem
+    return ErrorChunk("api_error", f"the provider failed: {problem}"), problem
 
 
 def find_problem(said: Any) -> str:
     """Return what breaks the contract in *said*, in one line; empty if nothing does."""
     match said:
-        case Text():
+        case TextChunk():
             what = _text("content", said)
             if said.overlap is not None and not is_whole(said.overlap, 0):
                 what = what or _wrong("overlap", "a number of characters", said.overlap)
         case FunctionCall():
             what = _calls(said.calls) or _usage(said.usage) or _text("finish_reason", said)
-        case Error():
+        case ErrorChunk():
             what = _error(said)
-        case Done():
+        case DoneChunk():
             what = _usage(said.usage) or _mapping("replay", said.replay)
             for name in ("finish_reason", "model", "provider"):
                 what = what or _text(name, said)
@@ -128,7 +128,7 @@ def _calls(value: Any) -> str:
     return ""
 
 
-def _error(error: Error) -> str:
+def _error(error: ErrorChunk) -> str:
     if _kind(error.kind) is None:
         return f"kind must be one of {', '.join(_KINDS)}, and is {shown(error.kind)}"
     wrong = _text("message", error)
@@ -155,10 +155,10 @@ def _status(value: Any) -> int | None:
     return int(value) if is_whole(value, 100, 599) else None
 
 
-def _mended(error: Error) -> Error:
+def _mended(error: ErrorChunk) -> ErrorChunk:
     """Return an error chunk with every field that makes sense, and defaults for the others."""
     message = "" if _text("message", error) else _exact(error.message)
-    return Error(
+    return ErrorChunk(
         _kind(error.kind) or "api_error",
         shorten(message, MESSAGE_CHARS_MAX),
         error.retryable is True,
@@ -171,9 +171,9 @@ def _mended(error: Error) -> Error:
 def _rebuilt(said: Any) -> Chunk:
     """Return a valid chunk, perhaps of a subclass or with fields of one, as one of ours."""
     thoughts = tuple(map(_exact, said.thoughts))
-    if isinstance(said, Text):
+    if isinstance(said, TextChunk):
         overlap = said.overlap
-        return Text(
+        return TextChunk(
             _exact(said.content), thoughts, overlap=None if overlap is None else int(overlap)
         )
     usage = said.usage
@@ -184,7 +184,7 @@ def _rebuilt(said: Any) -> Chunk:
     if isinstance(said, FunctionCall):
         return FunctionCall(tuple(map(_call, said.calls)), thoughts, usage, reason)
     names = (_word(said.model), _word(said.provider))
-    return Done(reason, usage, *names, thoughts=thoughts, replay=dict(said.replay))
+    return DoneChunk(reason, usage, *names, thoughts=thoughts, replay=dict(said.replay))
 
 
 def _call(call: Call) -> Call:

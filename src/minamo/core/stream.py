@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from minamo.core.accounting.outbox import WITHDRAWN
-from minamo.core.accounting.pending import Stood
-from minamo.core.actions import Effect, Ending, StreamActions
-from minamo.core.chunks import Chunk, Error, FunctionCall, Text, is_cut_off
+from minamo.core.accounting.pending import RenderedPrefix
+from minamo.core.actions import Effect, EndEvent, StreamActions
+from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk, is_cut_off
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.intake import RULE, Intake
 from minamo.core.lexing.lexer import MARKERS, Token
@@ -68,50 +68,50 @@ class Stream:
         self.chunks += 1
         if chunk.thoughts:
             self.actions.captures.provider(chunk.thoughts)
-        if isinstance(chunk, Text):
+        if isinstance(chunk, TextChunk):
             if chunk.overlap:
                 # Counted, but at no place of the stream: the stream never saw it.
                 self.actions.ledger.suppressed["overlap"] += chunk.overlap
             self._text(chunk.content)
         elif isinstance(chunk, FunctionCall):
             data = chunk.calls[0] if chunk.calls else None
-            ending = Ending(None, data, chunk.calls, chunk.usage, chunk.finish_reason)
+            ending = EndEvent(None, data, chunk.calls, chunk.usage, chunk.finish_reason)
             self._end("function_called", ending)
-        elif isinstance(chunk, Error):
-            self._end("provider_failed", Ending(data=chunk))
+        elif isinstance(chunk, ErrorChunk):
+            self._end("provider_failed", EndEvent(data=chunk))
         else:
             self.machine.send("provider_finished", chunk)
 
     def end(self) -> None:
         """The provider has no more chunks."""
-        self._end("provider_ended", Ending())
+        self._end("provider_ended", EndEvent())
 
-    def fail(self, error: Error) -> None:
+    def fail(self, error: ErrorChunk) -> None:
         """Reading from the provider failed."""
-        self._end("provider_failed", Ending(data=error))
+        self._end("provider_failed", EndEvent(data=error))
 
     def silent(self, reason: StopReason = "inactivity") -> None:
         """No chunk came in time."""
-        self._end("went_silent", Ending(reason))
+        self._end("went_silent", EndEvent(reason))
 
     def overran(self) -> None:
         """The stream took too long as a whole."""
-        self._end("overran", Ending("deadline"))
+        self._end("overran", EndEvent("deadline"))
 
     # What people want.
 
     def stop(self, requester: str | None = None) -> None:
         """Somebody wants the reply to end here; without a requester it is the system."""
         reason: StopReason = "system_request" if requester is None else "user_request"
-        self._end("stop_requested", Ending(reason, suppress="stop"))
+        self._end("stop_requested", EndEvent(reason, suppress="stop"))
 
     def follow_up(self) -> None:
         """A newer message takes this one's place."""
-        self._discard("follow_up_requested", Ending("follow_up", suppress="follow_up"))
+        self._discard("follow_up_requested", EndEvent("follow_up", suppress="follow_up"))
 
     def kill(self) -> None:
         """End at once."""
-        self._discard("killed", Ending("killed", suppress="killed"))
+        self._discard("killed", EndEvent("killed", suppress="killed"))
 
     # What delivery says.
 
@@ -136,18 +136,18 @@ class Stream:
         if reason in WITHDRAWN:
             self.actions.report_recall()
 
-    def settle_in_place(self, stood: Stood | None, tried: Stood | None) -> None:
+    def settle_in_place(self, stood: RenderedPrefix | None, tried: RenderedPrefix | None) -> None:
         """Book a reply that grew in place, when nothing more of it will be sent."""
         if self.actions.outbox.settle(stood, tried):
             self.actions.report_recall()
 
     def delivery_lost(self) -> None:
         """A message was refused, or nobody knows what became of it."""
-        self._discard("delivery_lost", Ending("delivery_lost", suppress="undelivered"))
+        self._discard("delivery_lost", EndEvent("delivery_lost", suppress="undelivered"))
 
     def limit_reached(self) -> None:
         """The reply has used up its messages."""
-        self._discard("limit_reached", Ending("send_message_limit", suppress="limit"))
+        self._discard("limit_reached", EndEvent("send_message_limit", suppress="limit"))
 
     def flushed(self) -> None:
         """Delivery has answered for everything."""
@@ -230,12 +230,12 @@ class Stream:
             self.actions.lexer.again(text, start)
             self._read(last=True)
 
-    def _end(self, event: str, ending: Ending) -> None:
+    def _end(self, event: str, ending: EndEvent) -> None:
         self._read_held()
         self._read_mistaken()
         self.machine.send(event, ending)
 
-    def _discard(self, event: str, ending: Ending) -> None:
+    def _discard(self, event: str, ending: EndEvent) -> None:
         """What was held goes with the rest, undecided; this may come while text is being read."""
         if not self.decided:
             self.actions.lexer.add(self._intake.release())

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import asdict, fields, frozen
 
 from minamo.core.checks import shown
-from minamo.core.chunks import Call, Chunk, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting, BadTrace
 
@@ -40,14 +40,14 @@ def _moment_record(moment: Moment) -> dict[str, Any]:
 def chunk_record(chunk: Chunk) -> dict[str, Any]:
     """What stands behind ``"chunk":`` in a trace; reading it back gives an equal chunk."""
     record: dict[str, Any] = {"type": chunk.type}
-    if isinstance(chunk, Text):
+    if isinstance(chunk, TextChunk):
         record["content"] = chunk.content
     elif isinstance(chunk, FunctionCall):
         record["calls"] = [
             _filled({"name": call.name, "arguments": dict(call.arguments), "id": call.id})
             for call in chunk.calls
         ]
-    elif isinstance(chunk, Error):
+    elif isinstance(chunk, ErrorChunk):
         record |= {"kind": chunk.kind, "message": chunk.message, "retryable": chunk.retryable}
         record |= _filled({"retry_after": chunk.retry_after, "status": chunk.status})
     else:
@@ -237,12 +237,12 @@ def _chunk(value: object) -> Chunk:
         raise BadTrace("thoughts must be a list of texts")
     said = tuple(thoughts)
     if kind == "text":
-        return Text(_typed(record, "content", str, ""), said)
+        return TextChunk(_typed(record, "content", str, ""), said)
     if kind == "function_call":
         return FunctionCall(_calls(record), said)
     if kind == "error":
         return _error(record, said)
-    return Done(
+    return DoneChunk(
         finish_reason=_typed(record, "finish_reason", str, ""),
         usage=_usage(record.get("usage")),
         model=_typed(record, "model", str, ""),
@@ -251,12 +251,12 @@ def _chunk(value: object) -> Chunk:
     )
 
 
-def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> Error:
+def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> ErrorChunk:
     kind = record.get("kind")
     if kind not in _ERROR_KINDS:
         known = ", ".join(_ERROR_KINDS)
         raise BadTrace(f"an error's kind must be one of {known}; it is {shown(kind)}")
-    return Error(
+    return ErrorChunk(
         kind=kind,
         message=_typed(record, "message", str, ""),
         retryable=_typed(record, "retryable", bool, False),

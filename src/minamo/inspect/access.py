@@ -51,7 +51,7 @@ ICON = "/favicon.ico"
 
 
 @define(eq=False)
-class Doors:
+class AccessControl:
     """The locks of one page."""
 
     key: str = field(repr=False)
@@ -87,12 +87,12 @@ class Doors:
     def refusal(self, request: web.Request) -> web.StreamResponse | None:
         """Why *request* is not let in, or the cookie for its key; None if it may pass."""
         if not _is_text(request):
-            return told(400, "the headers of that request are not UTF-8 text")
+            return json_error(400, "the headers of that request are not UTF-8 text")
         name = _host_name(request.headers.get("Host", ""))
         if name is None or not (_is_address(name) or name == "localhost" or name in self.names):
-            return told(403, "this page is not served under that name")
+            return json_error(403, "this page is not served under that name")
         if request.method != "GET" and not _same_origin(request):
-            return told(403, "only the page itself may ask for that")
+            return json_error(403, "only the page itself may ask for that")
         if request.path == "/" and "key" in request.query:
             return self._exchange(request)
         if request.path != ICON and not self._is_session(request.cookies.get(self.cookie, "")):
@@ -118,7 +118,7 @@ class Doors:
         return _same(given, self._session(given.partition(".")[0]))
 
 
-def told(status: int, words: str) -> web.Response:
+def json_error(status: int, words: str) -> web.Response:
     """An answer that only says something."""
     return web.json_response({"error": words}, status=status)
 
@@ -126,7 +126,7 @@ def told(status: int, words: str) -> web.Response:
 def _shut(request: web.Request) -> web.Response:
     """The same for a program and for somebody who typed the address."""
     if "text/html" not in request.headers.get("Accept", ""):
-        return told(403, _SHUT)
+        return json_error(403, _SHUT)
     return web.Response(text=f"{_HEAD}<p>{_SHUT}</p></html>", status=403, content_type="text/html")
 
 
@@ -134,7 +134,7 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except web.HTTPException as error:
-        return told(error.status, error.reason)
+        return json_error(error.status, error.reason)
 
 
 def _same(given: str, meant: str) -> bool:

@@ -13,8 +13,8 @@ from typing import Literal, TypeVar
 
 from attrs import frozen
 
-from minamo.core.accounting.pending import Batch
-from minamo.core.accounting.spans import ADDED, Dropped, Trail
+from minamo.core.accounting.pending import FittedBatch
+from minamo.core.accounting.spans import ADDED, DroppedSpan, Trail
 from minamo.core.captures import Block
 from minamo.core.limits import SPANS_MAX
 from minamo.inspect.tracks import Read, Tracks
@@ -84,7 +84,7 @@ Kind = Literal["message", "thought", "details", "suppressed", "kept", "held", "u
 
 
 @frozen(slots=True)
-class Place:
+class Location:
     """Where a run of characters is."""
 
     kind: Kind
@@ -99,12 +99,12 @@ class Place:
 
 
 @frozen(slots=True)
-class Fate:
+class CharacterFate:
     """What became of the characters `start` up to `end`: one place, one chunk, one state."""
 
     start: int
     end: int
-    place: Place
+    place: Location
     chunk: int
     """Which chunk brought them, from 0."""
     state: str
@@ -112,7 +112,7 @@ class Fate:
 
 
 @frozen(slots=True)
-class Shown:
+class MessageRun:
     """A run of one message's characters: where they stood, or why they were added."""
 
     offset: int
@@ -123,21 +123,21 @@ class Shown:
 
 
 @frozen(slots=True)
-class Books:
+class AuditSnapshot:
     """A copy of all that `fates` needs, so that another thread may read it."""
 
     text: str
     reads: tuple[Read, ...]
     ends: tuple[int, ...]
-    batches: tuple[Batch, ...]
+    batches: tuple[FittedBatch, ...]
     blocks: tuple[Block, ...]
-    spans: tuple[Dropped, ...]
+    spans: tuple[DroppedSpan, ...]
     ended: bool
     keeps_all: bool
     """Nothing is shown at all: `suppress_text_output`."""
 
     @classmethod
-    def of(cls, tracks: Tracks) -> Books:
+    def of(cls, tracks: Tracks) -> AuditSnapshot:
         """The books of a stream as they are now."""
         actions = tracks.stream.actions
         return cls(
@@ -152,27 +152,27 @@ class Books:
         )
 
 
-def messages(batches: Iterable[Batch]) -> list[list[Shown]]:
+def messages(batches: Iterable[FittedBatch]) -> list[list[MessageRun]]:
     """For every message that was given out, where its characters came from."""
-    out: list[list[Shown]] = []
+    out: list[list[MessageRun]] = []
     for batch in batches:
         stood = _Stood(batch.trail)
         for message in batch.fitted.messages[: batch.sent]:
-            runs: list[Shown] = []
+            runs: list[MessageRun] = []
             at = 0
             for piece in message.pieces:
                 if piece.start is None:
-                    runs.append(Shown(at, len(piece.text), ADDED, piece.reason))
+                    runs.append(MessageRun(at, len(piece.text), ADDED, piece.reason))
                     at += len(piece.text)
                     continue
                 for start, size in stood.cut(piece.start, len(piece.text)):
-                    runs.append(Shown(at, size, start, "reworded" if start == ADDED else ""))
+                    runs.append(MessageRun(at, size, start, "reworded" if start == ADDED else ""))
                     at += size
             out.append(runs)
     return out
 
 
-def fates(books: Books) -> list[Fate]:
+def fates(books: AuditSnapshot) -> list[CharacterFate]:
     """What became of every character, in order and without a gap."""
     size = len(books.text)
     # A message that was given out and then lost is booked as suppressed too, and that is later.
@@ -181,7 +181,7 @@ def fates(books: Books) -> list[Fate]:
     reads = _filled([(r.start, r.end, r.state) for r in books.reads], size, "")
     chunks = _filled(list(_chunks(books.ends)), size, max(len(books.ends) - 1, 0))
     rest = _rest(books)
-    out: list[Fate] = []
+    out: list[CharacterFate] = []
     at = i = j = k = m = 0
     while at < size:
         low, until, place = booked[i]
@@ -189,52 +189,52 @@ def fates(books: Books) -> list[Fate]:
         end = min(until, shown, reads[k][1], chunks[m][1])
         if place is None:
             low, place = (at, rest) if message is None else (start, message)
-        out.append(Fate(at, end, _moved(place, at - low), chunks[m][2], reads[k][2]))
+        out.append(CharacterFate(at, end, _moved(place, at - low), chunks[m][2], reads[k][2]))
         i, j = i + (end == until), j + (end == shown)
         k, m = k + (end == reads[k][1]), m + (end == chunks[m][1])
         at = end
     return _joined(out)
 
 
-def _joined(runs: Iterable[Fate]) -> list[Fate]:
+def _joined(runs: Iterable[CharacterFate]) -> list[CharacterFate]:
     """Neighbours that tell the same as one."""
-    out: list[Fate] = []
+    out: list[CharacterFate] = []
     for one in runs:
         last = out[-1] if out else one
         same = out and (last.chunk, last.state) == (one.chunk, one.state)
         if same and _moved(last.place, one.start - last.start) == one.place:
-            out[-1] = Fate(last.start, one.end, last.place, last.chunk, last.state)
+            out[-1] = CharacterFate(last.start, one.end, last.place, last.chunk, last.state)
             continue
         out.append(one)
     return out
 
 
-def _start(run: tuple[int, int, Place | None]) -> int:
+def _start(run: tuple[int, int, Location | None]) -> int:
     return run[0]
 
 
-def _moved(place: Place, by: int) -> Place:
+def _moved(place: Location, by: int) -> Location:
     if by == 0 or place.kind in ("suppressed", "kept", "held", "unlisted"):
         return place
-    return Place(place.kind, place.index, place.offset + by, place.reason)
+    return Location(place.kind, place.index, place.offset + by, place.reason)
 
 
-def _rest(books: Books) -> Place:
+def _rest(books: AuditSnapshot) -> Location:
     if not books.ended:
-        return Place("held")
+        return Location("held")
     if books.keeps_all:
-        return Place("kept", reason="suppress_text_output")
-    return Place("unlisted", reason="spans" if len(books.spans) >= SPANS_MAX else "unknown")
+        return Location("kept", reason="suppress_text_output")
+    return Location("unlisted", reason="spans" if len(books.spans) >= SPANS_MAX else "unknown")
 
 
-def _given(books: Books) -> Iterator[tuple[int, int, Place | None]]:
+def _given(books: AuditSnapshot) -> Iterator[tuple[int, int, Location | None]]:
     for index, runs in enumerate(messages(books.batches)):
         for run in runs:
             if run.start != ADDED:
-                yield run.start, run.start + run.size, Place("message", index, run.offset)
+                yield run.start, run.start + run.size, Location("message", index, run.offset)
 
 
-def _booked(books: Books) -> Iterator[tuple[int, int, Place | None]]:
+def _booked(books: AuditSnapshot) -> Iterator[tuple[int, int, Location | None]]:
     counts = {"think": 0, "details": 0}
     for block in books.blocks:
         index = counts[block.kind]
@@ -242,10 +242,10 @@ def _booked(books: Books) -> Iterator[tuple[int, int, Place | None]]:
         kind: Kind = "thought" if block.kind == "think" else "details"
         at = 0
         for start, size in block.trail:
-            yield start, start + size, Place(kind, index, at)
+            yield start, start + size, Location(kind, index, at)
             at += size
     for span in books.spans:
-        yield span.start, span.end, Place("suppressed", reason=span.reason)
+        yield span.start, span.end, Location("suppressed", reason=span.reason)
 
 
 def _chunks(ends: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -18,7 +18,7 @@ from attrs import define, field
 from minamo.core.stream import Stream
 from minamo.inspect.feed import Feed
 from minamo.inspect.recorder import Recorder
-from minamo.machine import Taken
+from minamo.machine import TransitionRecord
 from minamo.machine.machine import Observer
 
 # Streams that can still be looked at; each may hold a megabyte of text.
@@ -83,7 +83,9 @@ class Hub:
     """Streams that are forgotten, because there were too many."""
     _recorders: OrderedDict[str, Recorder] = field(factory=OrderedDict, init=False, repr=False)
     _pages: list[Page] = field(factory=list, init=False, repr=False)
-    _lit: dict[str, tuple[str | None, Taken]] = field(factory=dict, init=False, repr=False)
+    _lit: dict[str, tuple[str | None, TransitionRecord]] = field(
+        factory=dict, init=False, repr=False
+    )
     _numbers: count[int] = field(factory=lambda: count(1), init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -119,7 +121,7 @@ class Hub:
         """Something to subscribe to the machines of *chart*, so that the page lights its state."""
         channel = None if channel_id is None else str(channel_id)
 
-        def taken(one: Taken) -> None:
+        def taken(one: TransitionRecord) -> None:
             if one.row is None:
                 return
             # Also while nobody looks: who comes later must not find a state that is long left.
@@ -175,7 +177,7 @@ class Hub:
         }
 
 
-def _light(chart: str, channel: str | None, one: Taken) -> Json:
+def _light(chart: str, channel: str | None, one: TransitionRecord) -> Json:
     row = None if one.row is None else one.row.index
     told: Json = {"chart": chart, "channel": channel, "event": one.event}
     return told | {"source": one.source, "target": one.target, "row": row}

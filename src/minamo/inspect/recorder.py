@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, field, fields
 
-from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.core.trace import SETTINGS, chunk_record
@@ -188,7 +188,9 @@ class Recorder:
                 self._close()
             return
         told: Json = {"kind": "event", "event": event}
-        if event == "chunk" and isinstance(payload, Text | FunctionCall | Error | Done):
+        if event == "chunk" and isinstance(
+            payload, TextChunk | FunctionCall | ErrorChunk | DoneChunk
+        ):
             self.heard_at = self._now
             self.first_at = self._now if self.first_at is None else self.first_at
             told |= {"type": payload.type, "text": excerpt(payload), "size": _size(payload)}
@@ -299,4 +301,4 @@ class Recorder:
 
 
 def _size(chunk: Chunk) -> int:
-    return len(chunk.content) if isinstance(chunk, Text) else 0
+    return len(chunk.content) if isinstance(chunk, TextChunk) else 0

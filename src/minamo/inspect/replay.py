@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
-from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.pending import FittedBatch
 from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk
 from minamo.core.result import StreamResult
@@ -25,7 +25,7 @@ class Replayed:
     messages: tuple[str, ...]
     thoughts: tuple[str, ...]
     details: tuple[str, ...]
-    batches: tuple[Batch, ...]
+    batches: tuple[FittedBatch, ...]
     """For following characters; see `minamo.core.accounting.spans`."""
     stream: Stream
 
@@ -52,7 +52,7 @@ def summary(stream: Stream, messages: Sequence[str]) -> dict[str, Any]:
     }
 
 
-class Onlooker(Protocol):
+class StepObserver(Protocol):
     """Somebody who wants to see each step of a replay; see `minamo.inspect.replay`."""
 
     def began(self, stream: Stream) -> object:
@@ -65,7 +65,7 @@ class Onlooker(Protocol):
         """*event* has happened, with everything that followed from it at once."""
 
 
-def replay(trace: Trace, onlooker: Onlooker | None = None) -> Replayed:
+def replay(trace: Trace, onlooker: StepObserver | None = None) -> Replayed:
     """Run *trace* to its outcome; without an end, the provider went silent."""
     run = _Run(trace, onlooker)
     for moment in trace.moments:
@@ -85,12 +85,12 @@ def replay(trace: Trace, onlooker: Onlooker | None = None) -> Replayed:
 
 
 class _Run:
-    def __init__(self, trace: Trace, onlooker: Onlooker | None = None) -> None:
+    def __init__(self, trace: Trace, onlooker: StepObserver | None = None) -> None:
         self.stream = Stream(trace.config)
         self.onlooker = onlooker
         self.config = trace.config
         self.messages: list[str] = []
-        self.batches: list[Batch] = []
+        self.batches: list[FittedBatch] = []
         self.heard = 0.0  # when the last chunk came
         self.patience = trace.config.first_token_timeout_ms / 1000
         self.limited = False

@@ -11,9 +11,9 @@ from typing import Any
 from aiohttp import web
 
 from minamo.errors import BadTrace, MinamoError
-from minamo.inspect.access import HEADERS, ICON, Doors, is_unicode, told
+from minamo.inspect.access import HEADERS, ICON, AccessControl, is_unicode, json_error
 from minamo.inspect.assets import PageFile, chart_list, chart_style, chart_svg, page_files
-from minamo.inspect.explain import Books
+from minamo.inspect.explain import AuditSnapshot
 from minamo.inspect.hub import Hub, Page
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.views import Actions, look_at_lines, of_books, words
@@ -33,7 +33,7 @@ Recorded = Callable[[web.Request, Recorder], Awaitable[web.Response]]
 class Site:
     """One page and what is behind it."""
 
-    def __init__(self, hub: Hub, doors: Doors, actions: Actions | None) -> None:
+    def __init__(self, hub: Hub, doors: AccessControl, actions: Actions | None) -> None:
         self.hub = hub
         self.doors = doors
         self.actions = actions
@@ -76,7 +76,7 @@ class Site:
     async def file(self, request: web.Request) -> web.Response:
         """A script, a style, a picture."""
         found = self.files.get(request.match_info["name"])
-        return told(404, "there is no such file") if found is None else _file(found)
+        return json_error(404, "there is no such file") if found is None else _file(found)
 
     async def chart_style(self, _: web.Request) -> web.Response:
         """The colours of the charts."""
@@ -88,7 +88,7 @@ class Site:
         name = request.match_info["name"].removesuffix(".svg")
         svg = await asyncio.to_thread(chart_svg, name)
         if svg is None:
-            return told(404, "there is no such chart")
+            return json_error(404, "there is no such chart")
         return web.Response(text=svg, content_type="image/svg+xml")
 
     async def about(self, _: web.Request) -> web.Response:
@@ -109,7 +109,7 @@ class Site:
         woken = asyncio.Event()
         page = self.hub.join(woken.set)
         if page is None:
-            return told(503, "too many pages look at once; close some")
+            return json_error(503, "too many pages look at once; close some")
         response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         try:
             await response.prepare(request)
@@ -147,7 +147,7 @@ class Site:
         async def handler(request: web.Request) -> web.Response:
             recorder = self.hub.find(request.match_info["number"])
             if recorder is None:
-                return told(404, "that stream is forgotten")
+                return json_error(404, "that stream is forgotten")
             return await what(request, recorder)
 
         return handler
@@ -157,7 +157,7 @@ class Site:
         try:
             return await _looked((await request.read()).decode("utf-8-sig"))
         except UnicodeDecodeError:
-            return told(400, "that file is not UTF-8 text, so it is no trace")
+            return json_error(400, "that file is not UTF-8 text, so it is no trace")
 
     # What can be done.
 
@@ -165,9 +165,9 @@ class Site:
         """Write into the channel."""
         text = (await _body(request)).get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > TEXT_MAX:
-            return told(400, f"write 1 to {TEXT_MAX} characters")
+            return json_error(400, f"write 1 to {TEXT_MAX} characters")
         if not is_unicode(text):
-            return told(400, "half a pair of surrogates is no text")
+            return json_error(400, "half a pair of surrogates is no text")
         return await self._act(lambda can: can.say(text))
 
     async def stop(self, _: web.Request) -> web.Response:
@@ -179,16 +179,16 @@ class Site:
         body = await _body(request)
         message, button = str(body.get("message")), str(body.get("button"))
         if not is_unicode(message + button):
-            return told(400, "there is no such button")
+            return json_error(400, "there is no such button")
         return await self._act(lambda can: can.press(message, button))
 
     async def _act(self, what: Callable[[Actions], Awaitable[None]]) -> web.Response:
         if self.actions is None:
-            return told(403, "this page only looks")
+            return json_error(403, "this page only looks")
         try:
             await what(self.actions)
         except MinamoError as error:
-            return told(400, str(error))
+            return json_error(400, str(error))
         return web.json_response({"done": True})
 
 
@@ -209,7 +209,7 @@ async def _look(_: web.Request, recorder: Recorder) -> web.Response:
 
 async def _why(_: web.Request, recorder: Recorder) -> web.Response:
     """Where the characters of a stream really went, also while it runs."""
-    books = Books.of(recorder.tracks)
+    books = AuditSnapshot.of(recorder.tracks)
     # In another thread, as in `_looked`: the bot goes on meanwhile.
     text = await asyncio.to_thread(lambda: json.dumps(of_books(books)))
     return web.Response(text=text, content_type="application/json")
@@ -222,7 +222,7 @@ async def _looked(trace: str, *, unfinished: bool = False) -> web.Response:
     try:
         text = await asyncio.to_thread(work)
     except BadTrace as error:
-        return told(400, str(error))
+        return json_error(400, str(error))
     return web.Response(text=text, content_type="application/json")
 
 

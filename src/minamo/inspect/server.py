@@ -10,7 +10,7 @@ from aiohttp import web
 from attrs import field, frozen
 
 from minamo.errors import BadSetting
-from minamo.inspect.access import Doors
+from minamo.inspect.access import AccessControl
 from minamo.inspect.hub import Hub
 from minamo.inspect.routes import Site
 from minamo.inspect.views import Actions, Prompt
@@ -57,7 +57,7 @@ async def serve(
         BadSetting: the port cannot be used, or the key is too short.
     """
     key = secrets.token_urlsafe(24) if key is None else key
-    doors = Doors(key, frozenset(names))
+    doors = AccessControl(key, frozenset(names))
     site = Site(hub, doors, actions)
     runner = web.AppRunner(site.application(), access_log=None, shutdown_timeout=0.2)
     await runner.setup()

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
-from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.pending import FittedBatch
 from minamo.core.accounting.spans import Ledger
-from minamo.core.chunks import Chunk, Text
+from minamo.core.chunks import Chunk, TextChunk
 from minamo.core.lexing.intake import RULE, Intake
 from minamo.core.lexing.lexer import Token
 from minamo.core.stream import Stream
-from minamo.machine import Taken
+from minamo.machine import TransitionRecord
 
 
 class Embed(Protocol):
@@ -106,7 +106,7 @@ class Tracks:
 
     stream: Stream
     reads: list[Read] = field(factory=list, init=False)
-    batches: list[Batch] = field(factory=list, init=False)
+    batches: list[FittedBatch] = field(factory=list, init=False)
     ends: list[int] = field(factory=list, init=False)
     """For each chunk, how many characters had come when it had."""
     moves: list[Move] = field(factory=list, init=False)
@@ -131,7 +131,7 @@ class Tracks:
         outbox = stream.actions.outbox
         before = outbox.watch
 
-        def batch(one: Batch) -> None:
+        def batch(one: FittedBatch) -> None:
             if before is not None:
                 before(one)
             tracks.forget_from(outbox.count - one.sent)
@@ -165,13 +165,13 @@ class Tracks:
 
     def heard(self, chunk: Chunk) -> None:
         """Note a chunk."""
-        if isinstance(chunk, Text) and chunk.content:
+        if isinstance(chunk, TextChunk) and chunk.content:
             text = self._intake.feed(chunk.content)
             self._parts.append(text)
             self._size += len(text)
         self.ends.append(self._size)
 
-    def _taken(self, taken: Taken) -> None:
+    def _taken(self, taken: TransitionRecord) -> None:
         token = taken.payload
         if isinstance(token, Token) and taken.event:
             self._read(token.start, token.start + len(token.text), taken.source)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
-from minamo.core.accounting.pending import Batch
+from minamo.core.accounting.pending import FittedBatch
 from minamo.core.captures import Block
 from minamo.core.chunks import Chunk
 from minamo.core.trace import Trace, read_trace
@@ -79,14 +79,14 @@ def look_at(trace: Trace, *, unfinished: bool = False) -> Json:
         summary |= {"status": "unfinished", "stop_reason": None}
         summary |= {"messages": shown, "states": states}
     return {
-        **of_books(why.Books.of(tracks)),
+        **of_books(why.AuditSnapshot.of(tracks)),
         "summary": summary,
         "steps": [_step(one) for one in steps],
         "said": said(trace),
     }
 
 
-def of_books(books: why.Books) -> Json:
+def of_books(books: why.AuditSnapshot) -> Json:
     """Where every character is."""
     return {
         "text": books.text,
@@ -117,7 +117,7 @@ def said(trace: Trace) -> list[str]:
     return [excerpt(one.chunk) if one.chunk is not None else "" for one in trace.moments]
 
 
-def _fate(fate: why.Fate) -> list[Any]:
+def _fate(fate: why.CharacterFate) -> list[Any]:
     place = fate.place
     return [
         fate.start, fate.end, fate.chunk, fate.state,
@@ -140,7 +140,7 @@ def _step(step: Step) -> Json:
     }
 
 
-def _messages(batches: Sequence[Batch]) -> list[Json]:
+def _messages(batches: Sequence[FittedBatch]) -> list[Json]:
     texts = [one.text for batch in batches for one in batch.fitted.messages[: batch.sent]]
     return [
         {"text": text, "runs": [[r.offset, r.size, r.start, r.reason] for r in runs]}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minamo.lazy import lazily
+from minamo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from minamo.machine.compiler import Table as Table
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from minamo.machine.export import to_mermaid as to_mermaid
     from minamo.machine.export import to_scxml as to_scxml
     from minamo.machine.machine import Machine as Machine
-    from minamo.machine.machine import Taken as Taken
+    from minamo.machine.machine import TransitionRecord as TransitionRecord
     from minamo.machine.model import Chart as Chart
     from minamo.machine.model import Row as Row
     from minamo.machine.model import State as State
@@ -28,44 +28,44 @@ if TYPE_CHECKING:
     from minamo.machine.reader import load as load
     from minamo.machine.reader import read as read
     from minamo.machine.svg.render import to_svg as to_svg
-    from minamo.machine.verify import Coverage as Coverage
-    from minamo.machine.verify import Finding as Finding
-    from minamo.machine.verify import Hop as Hop
-    from minamo.machine.verify import paths as paths
-    from minamo.machine.verify import verify as verify
+    from minamo.machine.verifier import Coverage as Coverage
+    from minamo.machine.verifier import Finding as Finding
+    from minamo.machine.verifier import Step as Step
+    from minamo.machine.verifier import paths as paths
+    from minamo.machine.verifier import verify as verify
 
 _HOMES = {
     "Chart": "minamo.machine.model",
-    "Coverage": "minamo.machine.verify",
-    "Finding": "minamo.machine.verify",
-    "Hop": "minamo.machine.verify",
+    "Coverage": "minamo.machine.verifier",
+    "Finding": "minamo.machine.verifier",
+    "Step": "minamo.machine.verifier",
     "Machine": "minamo.machine.machine",
     "Row": "minamo.machine.model",
     "State": "minamo.machine.model",
     "Table": "minamo.machine.compiler",
-    "Taken": "minamo.machine.machine",
+    "TransitionRecord": "minamo.machine.machine",
     "chart_names": "minamo.machine.reader",
     "compile": "minamo.machine.compiler",
     "load": "minamo.machine.reader",
-    "paths": "minamo.machine.verify",
+    "paths": "minamo.machine.verifier",
     "read": "minamo.machine.reader",
     "to_markdown": "minamo.machine.export",
     "to_mermaid": "minamo.machine.export",
     "to_scxml": "minamo.machine.export",
     "to_svg": "minamo.machine.svg.render",
-    "verify": "minamo.machine.verify",
+    "verify": "minamo.machine.verifier",
 }
 
 __all__ = [
     "Chart",
     "Coverage",
     "Finding",
-    "Hop",
     "Machine",
     "Row",
     "State",
+    "Step",
     "Table",
-    "Taken",
+    "TransitionRecord",
     "chart_names",
     "compile",
     "load",
@@ -78,4 +78,4 @@ __all__ = [
     "verify",
 ]
 
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = lazy_exports(__name__, _HOMES)

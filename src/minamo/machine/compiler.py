@@ -102,7 +102,7 @@ class Leaf:
 
 
 @frozen(slots=True)
-class Lowered:
+class ChartIR:
     """The whole class: its leaves, and how a machine begins."""
 
     leaves: tuple[Leaf, ...]
@@ -110,11 +110,11 @@ class Lowered:
     enter: tuple[str, ...]
 
 
-def lower(cls: type[StateChart[Any]]) -> Lowered:
+def lower(cls: type[StateChart[Any]]) -> ChartIR:
     """Resolve inheritance, entry and exit for every leaf of *cls*."""
     start = next(state for state in cls.states if state.initial)
     entered = _entered(start, None)
-    return Lowered(
+    return ChartIR(
         leaves=tuple(_leaf(state) for state in _leaves(cls.states)),
         initial=entered[-1].id,
         enter=_named(entered, CallbackGroup.ENTER),
@@ -198,7 +198,7 @@ _ALWAYS = ("transition", "state")
 
 # Not frozen: a frozen attrs class pays for every construction, and a plain slotted one reads
 # fastest in the machine's inner loop.  Nobody writes to it after `compile`.
-class Way:
+class CompiledTransition:
     """One compiled row in one leaf: the unit the machine works with."""
 
     __slots__ = ("after", "before", "guard", "row", "target")
@@ -226,8 +226,8 @@ class Node:
         self.id = leaf.id
         self.final = leaf.final
         self.done = leaf.done
-        self.on: dict[str, tuple[Way, ...]] = {}
-        self.at_once: tuple[Way, ...] = ()
+        self.on: dict[str, tuple[CompiledTransition, ...]] = {}
+        self.at_once: tuple[CompiledTransition, ...] = ()
 
 
 @frozen(slots=True)
@@ -254,7 +254,7 @@ def compile(chart: Chart, actions: type) -> Table:
     return bind(chart, lower(declare(chart)), actions)
 
 
-def bind(chart: Chart, lowered: Lowered, actions: type) -> Table:
+def bind(chart: Chart, lowered: ChartIR, actions: type) -> Table:
     """Resolve the names of *lowered* on the class *actions*."""
     _refuse_spellings(chart, actions)
     methods = {name: _method(chart, actions, "action", name) for name in chart.actions}
@@ -297,10 +297,10 @@ def _way(
     step: Step,
     methods: Mapping[str, Action],
     tests: Mapping[str, guards.Guard],
-) -> Way:
+) -> CompiledTransition:
     guard = guards.build(step.guards[0], tests) if step.guards else None
     row = chart.states[step.source].rows[step.place]
-    return Way(
+    return CompiledTransition(
         guard,
         tuple(methods[name] for name in step.before),
         tuple(methods[name] for name in step.after),

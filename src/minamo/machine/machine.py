@@ -14,7 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from minamo.errors import Stuck, UnknownEvent
-from minamo.machine.compiler import Node, Table, Way
+from minamo.machine.compiler import CompiledTransition, Node, Table
 from minamo.machine.model import Row
 
 # The longest honest chain, entry to rest, is a handful of steps.  A chart that needs more than
@@ -26,7 +26,7 @@ _RESTING, _STEPPING, _UNSETTLED = range(3)
 
 
 @frozen(slots=True)
-class Taken:
+class TransitionRecord:
     """What an observer is told: one row taken, or an event that changed nothing."""
 
     event: str
@@ -38,7 +38,7 @@ class Taken:
     """None when the event was ignored."""
 
 
-Observer = Callable[[Taken], object]
+Observer = Callable[[TransitionRecord], object]
 
 
 class Machine:
@@ -149,7 +149,7 @@ class Machine:
         if self._observers:
             self._tell(event, payload, self._node, None)
 
-    def _take(self, way: Way, event: str, payload: object) -> None:
+    def _take(self, way: CompiledTransition, event: str, payload: object) -> None:
         actions = self.actions
         for act in way.before:
             act(actions, payload)
@@ -187,7 +187,7 @@ class Machine:
             f"last in {self._node.id!r}: two eventless rows lead to each other"
         )
 
-    def _open(self, ways: tuple[Way, ...]) -> Way | None:
+    def _open(self, ways: tuple[CompiledTransition, ...]) -> CompiledTransition | None:
         for way in ways:
             if way.guard is None or way.guard(self.actions, None):
                 return way
@@ -209,6 +209,6 @@ class Machine:
         path.append(leaf)
 
     def _tell(self, event: str, payload: object, source: Node, row: Row | None) -> None:
-        taken = Taken(event, payload, source.id, self._node.id, row)
+        taken = TransitionRecord(event, payload, source.id, self._node.id, row)
         for observer in self._observers:
             observer(taken)

@@ -16,30 +16,30 @@ from minamo.errors import BadRequest, ClientClosed
 from minamo.shell.delivery.lanes import DRAIN_S
 from minamo.shell.delivery.pacing import Pacer
 from minamo.shell.delivery.receipts import Receipt
-from minamo.shell.discord.history import Chain, Memory
-from minamo.shell.discord.reply import Reply
-from minamo.shell.discord.runtime import Host, bot_of, check_running, listeners
-from minamo.shell.discord.stop_controls import StopWays
+from minamo.shell.discord.history import HistoryLimits, ReplyChain
+from minamo.shell.discord.reply import ReplyContext
+from minamo.shell.discord.runtime import RuntimeHost, bot_of, check_running, listeners
+from minamo.shell.discord.stop_controls import StopControls
 from minamo.shell.discord.targets import Places, read_target
-from minamo.shell.driver import Source
+from minamo.shell.driver import ChunkSource
 from minamo.shell.notices.localization import FALLBACK, Languages
 from minamo.shell.notices.notices import NoticeSettings
-from minamo.shell.notices.thoughts import Thoughts
-from minamo.shell.options import How, options, stream_config
+from minamo.shell.notices.thoughts import ThoughtDisplay
+from minamo.shell.options import StreamOptions, options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.replies import Replies
-from minamo.shell.stops.registry import MemoryStops, Person, Reach, Stops
-from minamo.shell.telemetry.logs import StreamLog, hush
-from minamo.shell.telemetry.observer import Looker, inspector
-from minamo.shell.telemetry.telemetry import Several, Telemetry
+from minamo.shell.stops.registry import MemoryStops, Person, RequestOutcome, Stops
+from minamo.shell.telemetry.logs import StreamLog, redact_hikari_logs
+from minamo.shell.telemetry.observer import StreamInspector, inspector
+from minamo.shell.telemetry.telemetry import Telemetry, TelemetryFanOut
 from minamo.shell.turns.channels import QUEUE_MAX, Channels, Policy
 from minamo.shell.turns.leases import Lease
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn import Ask, Chats
+from minamo.shell.turns.turn import Ask, ChatProvider
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.shell.validation import check_command, check_kinds, check_seconds, check_source
-from minamo.wire.conversation import Message
+from minamo.wire.conversation import ChatMessage
 
 _LOG = logging.getLogger("minamo.client")
 
@@ -47,7 +47,7 @@ _LOG = logging.getLogger("minamo.client")
 _NONE = type(None)
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "config": (StreamConfig, _NONE),
-    "thoughts": (Thoughts, _NONE),
+    "thoughts": (ThoughtDisplay, _NONE),
     "notices": (NoticeSettings, _NONE),
     "locale": (str,),
     "queue_max": (int,),
@@ -73,14 +73,14 @@ class Client:
         queue_max: int = QUEUE_MAX,
         stops: Stops | None = None,
         lease: Lease | None = None,
-        thoughts: Thoughts | None = None,
+        thoughts: ThoughtDisplay | None = None,
         notices: NoticeSettings | None = None,
         locale: str = FALLBACK,
         wording: Mapping[str, Mapping[str, str]] | None = None,
         stop_command: str | None = None,
         rest_url: str | None = None,
         telemetry: Sequence[Telemetry] = (),
-        inspect: bool | Looker = False,
+        inspect: bool | StreamInspector = False,
         pacer: Pacer | None = None,
         drain_s: float = DRAIN_S,
     ) -> None:
@@ -99,21 +99,21 @@ class Client:
         )
         check_seconds("drain_s", drain_s)
         check_command(stop_command)
-        hush()  # hikari's own logs show webhooks' tokens
+        redact_hikari_logs()  # hikari's own logs show webhooks' tokens
         self._bot = bot
         self._places = Places(bot)
-        self.config = config or stream_config()
+        self.config = config or StreamConfig.from_env()
         self.stops: Stops = stops or MemoryStops()
-        self._telemetry = Several(StreamLog(), *telemetry)
+        self._telemetry = TelemetryFanOut(StreamLog(), *telemetry)
         self._inspector = inspector(inspect)
         self._looker = self._inspector.looker
         watch = None if self._looker is None else self._looker.observer("channel")
         self._channels = Channels(policy, queue_max, lease=lease, watch=watch)
-        self._thoughts = thoughts or Thoughts()
+        self._thoughts = thoughts or ThoughtDisplay()
         self._notices = notices or NoticeSettings()
         self._locale = locale
         self._languages = Languages(wording or {})
-        self._host = Host(
+        self._host = RuntimeHost(
             bot,
             rest_url=rest_url,
             pacer=pacer,
@@ -128,7 +128,7 @@ class Client:
         self._closed = False
         self._closing: asyncio.Task[list[Receipt]] | None = None
         self._orchestrator: StreamOrchestrator | None = None
-        self._ways = StopWays(bot, self.stops, self._languages.wording, stop_command)
+        self._ways = StopControls(bot, self.stops, self._languages.wording, stop_command)
         if any(isinstance(getattr(one, "__self__", None), Client) for one in listeners(bot)):
             _LOG.warning("this bot has a minamo.Client already; two of them mix their replies")
         if isinstance(bot, hikari.GatewayBotAware):
@@ -145,7 +145,9 @@ class Client:
 
     # Replies.
 
-    async def stream(self, target: Any, source: Source, **how: Unpack[How]) -> StreamResult:
+    async def stream(
+        self, target: Any, source: ChunkSource, **how: Unpack[StreamOptions]
+    ) -> StreamResult:
         """Stream one reply to *target*; how it went.
 
         *target* is a message event, a message, a channel or its id, an interaction, or a context
@@ -159,13 +161,13 @@ class Client:
     async def turn(
         self,
         target: Any,
-        llm: Ask | Chats,
-        messages: Sequence[Message],
+        llm: Ask | ChatProvider,
+        messages: Sequence[ChatMessage],
         *,
         tools: Tools | None = None,
-        fallbacks: Sequence[Ask | Chats] = (),
+        fallbacks: Sequence[Ask | ChatProvider] = (),
         settings: TurnSettings | None = None,
-        **how: Unpack[How],
+        **how: Unpack[StreamOptions],
     ) -> TurnResult:
         """Answer *messages* with tools: stream, run what is asked for, stream again."""
         reply = await self._begin(target, how)
@@ -174,8 +176,10 @@ class Client:
         )
 
     async def conversation(
-        self, message: hikari.Message | hikari.MessageCreateEvent, memory: Memory | None = None
-    ) -> list[Message]:
+        self,
+        message: hikari.Message | hikari.MessageCreateEvent,
+        memory: HistoryLimits | None = None,
+    ) -> list[ChatMessage]:
         """What was said before *message* and in it: the chain of replies, names and pictures."""
         self._check_open()
         check_running(self._bot)
@@ -185,7 +189,7 @@ class Client:
             )
         last = message.message if isinstance(message, hikari.MessageCreateEvent) else message
         me = await self._me()
-        chain = Chain(self._bot.rest, me, memory or Memory())
+        chain = ReplyChain(self._bot.rest, me, memory or HistoryLimits())
         return await chain.read(await chain.walk(last))
 
     # Stops.
@@ -198,7 +202,7 @@ class Client:
         requester: Person | None = None,
         context: Mapping[str, object] | None = None,
         asker: Person | None = None,
-    ) -> Reach:
+    ) -> RequestOutcome:
         """A person wants a reply to end; what was said is still sent.
 
         With an *asker*, only what that person asked for.
@@ -213,25 +217,27 @@ class Client:
 
     async def request_follow_up(
         self, *, channel_id: int | None = None, stream_id: str | None = None
-    ) -> Reach:
+    ) -> RequestOutcome:
         """A newer message makes a reply obsolete."""
         return await self.stops.request_follow_up(channel_id=channel_id, stream_id=stream_id)
 
-    async def kill(self, *, channel_id: int | None = None, stream_id: str | None = None) -> Reach:
+    async def kill(
+        self, *, channel_id: int | None = None, stream_id: str | None = None
+    ) -> RequestOutcome:
         """End a reply at once; what was not sent is dropped, and who waits in line is sent away."""
         here = channel_id is not None and self._channels.kill(channel_id)
         reached = await self.stops.kill(channel_id=channel_id, stream_id=stream_id)
-        return Reach.YES if here else reached
+        return RequestOutcome.YES if here else reached
 
     async def has_stop_request(
         self, *, channel_id: int | None = None, stream_id: str | None = None
-    ) -> Reach:
+    ) -> RequestOutcome:
         """Whether somebody has asked what runs there to end."""
         return await self.stops.has_stop_request(channel_id=channel_id, stream_id=stream_id)
 
     async def clear_stop_request(
         self, *, channel_id: int | None = None, stream_id: str | None = None
-    ) -> Reach:
+    ) -> RequestOutcome:
         """Take back a wish that was not acted on yet, such as a stop while tools finish."""
         return await self.stops.clear_stop_request(channel_id=channel_id, stream_id=stream_id)
 
@@ -307,14 +313,14 @@ class Client:
 
     # Inside.
 
-    async def _begin(self, target: Any, how: How) -> Reply:
+    async def _begin(self, target: Any, how: StreamOptions) -> ReplyContext:
         self._check_open()
         wanted = options(how)
         found = read_target(target, self._known_me())
         check_running(self._bot)
         found = await self._places.locate(found)
         orchestrator = await self.orchestrator()
-        reply = Reply(
+        reply = ReplyContext(
             found,
             wanted,
             wanted.config or self.config,

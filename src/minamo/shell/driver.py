@@ -17,7 +17,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from minamo.core.actions import Effect
-from minamo.core.chunks import Chunk, Error
+from minamo.core.chunks import Chunk, ErrorChunk
 from minamo.core.lexing.silence import Silence
 from minamo.core.result import StopReason
 from minamo.core.stream import Stream
@@ -27,16 +27,16 @@ from minamo.shell.delivery.queue import HELD_MAX
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.providers.endpoint import closing
 from minamo.shell.providers.scripted import as_chunks
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.stops.requests import StopRequest, StopSignal
 from minamo.wire.assembler import ChunkOverlap
 
-Source: TypeAlias = AsyncIterable[str | Chunk]
+ChunkSource: TypeAlias = AsyncIterable[str | Chunk]
 """It may also have ``silence``, a `Silence`: the marker of a reply that is not to be shown."""
-Watch: TypeAlias = Callable[[float, str, object], object]
+Watcher: TypeAlias = Callable[[float, str, object], object]
 """Told of everything that happens: when, what, and with what."""
 
 
-class Outlet(Protocol):
+class Sink(Protocol):
     """Where text goes; a lane's `Dispatch` is one."""
 
     @property
@@ -62,7 +62,7 @@ class Outlet(Protocol):
         """Write the receipts of what is not answered for."""
 
 
-class Idle:
+class NullSink:
     """What an idle lane would do, without Discord."""
 
     __slots__ = ("_shown", "_stream")
@@ -120,17 +120,17 @@ class Driver:
         self,
         stream: Stream,
         *,
-        wishes: Wishes | None = None,
+        wishes: StopSignal | None = None,
         progress: Callable[[], object] | None = None,
         call_timeout_ms: int | None = None,
-        watch: Iterable[Watch] = (),
+        watch: Iterable[Watcher] = (),
     ) -> None:
         self.touched: Callable[[], object] | None = None
         """Called whenever the text may have changed; for a reply that grows in place."""
         self.settling: Callable[[], object] | None = None
         """Called when nothing more will be sent, before that is told; for such a reply too."""
         self.stream = stream
-        self.wishes = wishes or Wishes()
+        self.wishes = wishes or StopSignal()
         self.clocks: Clocks | None = None
         self._config = stream.actions.config
         self._overlap = ChunkOverlap() if self._config.overlap_removal else None
@@ -140,7 +140,7 @@ class Driver:
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
         self._turned_at = 0  # how many characters had been read when others last had a turn
-        self._outlet: Outlet | None = None
+        self._outlet: Sink | None = None
         self._closed = False
         self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
@@ -150,7 +150,7 @@ class Driver:
     def __repr__(self) -> str:
         return f"<Driver of a stream that is {self.stream.state}>"
 
-    async def run(self, source: Source, outlet: Outlet) -> None:
+    async def run(self, source: ChunkSource, outlet: Sink) -> None:
         """Run the stream to its outcome; only a cancellation from outside is raised."""
         self._outlet = outlet
         self._now = loop_clock()
@@ -189,7 +189,7 @@ class Driver:
         self.stream.limit_reached()
         self._perform()
 
-    def _wish(self, wish: Wish) -> None:
+    def _wish(self, wish: StopRequest) -> None:
         self._tell(wish.kind, wish)
         match wish.kind:
             case "user":
@@ -203,7 +203,7 @@ class Driver:
 
     # Reading.
 
-    async def _read(self, source: Source) -> None:
+    async def _read(self, source: ChunkSource) -> None:
         clocks = self.clocks = Clocks(self._config, self._now(), self._call_timeout_ms)
         if self._closed:
             return
@@ -227,20 +227,20 @@ class Driver:
             self.stream.silent(reason)
         self._perform()
 
-    async def _heed(self, source: Source, clocks: Clocks) -> None:
+    async def _heed(self, source: ChunkSource, clocks: Clocks) -> None:
         try:
             await self._hear(source, clocks)
         except anyio.get_cancelled_exc_class():
             if _is_cancelled():
                 raise
-            self.stream.fail(Error("api_error", "the provider failed (CancelledError)"))
+            self.stream.fail(ErrorChunk("api_error", "the provider failed (CancelledError)"))
             self._perform()
         except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
             _LOG.exception("the stream failed", extra={"kind": type(error).__name__})
-            self.stream.fail(Error("api_error", "internal error; the log has it"))
+            self.stream.fail(ErrorChunk("api_error", "internal error; the log has it"))
             self._perform()
 
-    async def _hear(self, source: Source, clocks: Clocks) -> None:
+    async def _hear(self, source: ChunkSource, clocks: Clocks) -> None:
         stream, outlet = self.stream, self._outlet
         assert outlet is not None
         async with closing(as_chunks(source, overlap=self._overlap)) as chunks:
@@ -274,7 +274,7 @@ class Driver:
         self._tell("chunk", chunk)
         self.stream.chunk(chunk)
 
-    async def _wait_for_room(self, outlet: Outlet, clocks: Clocks) -> None:
+    async def _wait_for_room(self, outlet: Sink, clocks: Clocks) -> None:
         clocks.pause(self._now())
         self._tell("full", None)
         await outlet.room()
@@ -283,7 +283,7 @@ class Driver:
 
     # Settling.
 
-    async def _settle(self, outlet: Outlet) -> None:
+    async def _settle(self, outlet: Sink) -> None:
         with self._settling:
             self._settling.deadline = self._settle_by
             await outlet.finish()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from attrs import Attribute, field, fields, frozen
 
-from minamo.core.checks import shown
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 from minamo.shell.callbacks import plain_function
-from minamo.shell.delivery.interfaces import NOBODY, Manner, Ping, Sender
+from minamo.shell.delivery.interfaces import NOBODY, AllowedMentions, Sender, SendOptions
 from minamo.shell.delivery.overflow import Overflow
 from minamo.shell.notices.localization import Languages, Wording
-from minamo.shell.notices.thoughts import Thoughts
-from minamo.shell.stops.requests import Wishes
+from minamo.shell.notices.thoughts import ThoughtDisplay
+from minamo.shell.stops.requests import StopSignal
 from minamo.shell.turns.channels import Policy
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ class StreamContext:
     """Who speaks: the bot, a persona, the answer to an interaction."""
     stream_id: str = field(factory=new_stream_id)
     """What stops are addressed to; never used twice within minutes."""
-    manner: Manner = field(factory=Manner, repr=False)
+    manner: SendOptions = field(factory=SendOptions, repr=False)
     """What it replies to, whom it may ring for, the button, what to do with too long a reply."""
     scene: bool = False
     """One of several replies to one message: none of them shows it, whatever `manner` says."""
@@ -48,7 +46,7 @@ class StreamContext:
     """One message grows in place instead of several being sent."""
     fresh: bool = False
     """At the end of an edited reply send it anew, so that the channel shows unread."""
-    wishes: Wishes = field(factory=Wishes, repr=False)
+    wishes: StopSignal = field(factory=StopSignal, repr=False)
     requester: str | int | None = None
     """The id of the person who asked for the reply; they may stop it."""
     wording: Wording = field(factory=lambda: Languages().wording(), repr=False)
@@ -86,7 +84,7 @@ class Persona:
     avatar_url: str | None = field(default=None, validator=_avatar, repr=False)
 
 
-class How(TypedDict, total=False):
+class StreamOptions(TypedDict, total=False):
     """The options of `Client.stream` and `Client.turn`."""
 
     reply: Reply
@@ -97,12 +95,12 @@ class How(TypedDict, total=False):
     persona: Persona | None
     button: bool
     ephemeral: bool
-    ping: Ping
+    ping: AllowedMentions
     link_previews: bool
     overflow: Overflow | None
     policy: Policy | None
     locale: str | None
-    thoughts: Thoughts | None
+    thoughts: ThoughtDisplay | None
     suppress_user_errors: bool
     on_stream_progress: Callable[[], object] | None
 
@@ -130,7 +128,7 @@ _FLAG = _is(bool)
 
 
 @frozen(kw_only=True)
-class Options:
+class ResolvedOptions:
     """How, checked."""
 
     reply: Reply = field(default="auto", validator=_reply)
@@ -149,14 +147,14 @@ class Options:
     """A Stop button below the reply while it is written."""
     ephemeral: bool = field(default=False, validator=_FLAG)
     """Only who asked sees it; interactions only."""
-    ping: Ping = field(default=NOBODY, validator=_is(Ping))
+    ping: AllowedMentions = field(default=NOBODY, validator=_is(AllowedMentions))
     link_previews: bool = field(default=False, validator=_FLAG)
     """A preview is fetched from whatever address the model wrote; off unless asked for."""
     overflow: Overflow | None = field(default=None, validator=_is(Overflow, type(None)))
     policy: Policy | None = field(default=None, validator=_policy)
     """What happens to a reply that is being written in the channel; None: the client's."""
     locale: str | None = field(default=None, validator=_is(str, type(None)))
-    thoughts: Thoughts | None = field(default=None, validator=_is(Thoughts, type(None)))
+    thoughts: ThoughtDisplay | None = field(default=None, validator=_is(ThoughtDisplay, type(None)))
     suppress_user_errors: bool = field(default=False, validator=_FLAG)
     on_stream_progress: Callable[[], object] | None = field(
         default=None, repr=False, validator=plain_function
@@ -170,52 +168,9 @@ class Options:
             raise BadSetting("scene: a part of a scene never replies; leave out reply=True")
 
 
-def options(how: How) -> Options:
+def options(how: StreamOptions) -> ResolvedOptions:
     """Check *how*; an option that does not exist is named, with those that do."""
-    known = [one.name for one in fields(Options)]
+    known = [one.name for one in fields(ResolvedOptions)]
     if unknown := sorted(set(how) - set(known)):
         raise BadSetting(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
-    return Options(**how)
-
-
-#: The names in the environment, and the settings they are for.
-NAMES: Mapping[str, str] = {
-    "INACTIVITY_TIMEOUT_MS": "inactivity_timeout_ms",
-    "FIRST_TOKEN_TIMEOUT_MS": "first_token_timeout_ms",
-    "STREAM_DEADLINE_MS": "stream_deadline_ms",
-    "STREAM_SDK_CALL_TIMEOUT_MS": "sdk_call_timeout_ms",
-    "DRAIN_TIMEOUT_MS": "drain_timeout_ms",
-    "HUMANIZER_DEGREE": "degree",
-    "MAX_MESSAGE_LENGTH": "max_message_length",
-    "FLUSH_BUFFER_SIZE": "flush_buffer_size",
-    "FLUSH_BUFFER_SIZE_CODE_BLOCK": "flush_buffer_size_code_block",
-    "SEND_MESSAGE_LIMIT": "send_message_limit",
-}
-
-
-def stream_config(environ: Mapping[str, str] | None = None, **given: Any) -> StreamConfig:
-    """The settings of a stream: *given* in code, else from the environment, else the default."""
-    found = os.environ if environ is None else environ
-    for name, setting in NAMES.items():
-        text = found.get(name, "").strip()
-        if text and setting not in given:
-            given[setting] = _number(name, text)
-            _check(name, setting, given[setting])
-    return StreamConfig(**given)
-
-
-def _number(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise BadSetting(
-            f"the environment variable {name} must be a whole number; it is {shown(text)}"
-        ) from None
-
-
-def _check(name: str, setting: str, value: int) -> None:
-    """Say which variable is wrong, not only which setting."""
-    try:
-        StreamConfig(**{setting: value})  # type: ignore[arg-type]  # all of them are numbers
-    except BadSetting as error:
-        raise BadSetting(f"the environment variable {name}: {error}") from None
+    return ResolvedOptions(**how)

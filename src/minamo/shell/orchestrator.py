@@ -9,24 +9,24 @@ from contextlib import ExitStack
 import anyio
 from attrs import evolve, field, frozen
 
-from minamo.core.chunks import MESSAGE_CHARS_MAX, Error
+from minamo.core.chunks import MESSAGE_CHARS_MAX, ErrorChunk
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.errors import BadRequest
 from minamo.shell.callbacks import call, place_of
-from minamo.shell.delivery.edit_in_place import Growing, Pages
+from minamo.shell.delivery.edit_in_place import EditInPlace, PageSet
 from minamo.shell.delivery.lanes import Lanes
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.delivery.typing import pause_for
-from minamo.shell.driver import Driver, Idle, Source, Watch
+from minamo.shell.driver import ChunkSource, Driver, NullSink, Watcher
 from minamo.shell.notices.notices import NoticeSettings, notice_for, send_notice
 from minamo.shell.options import StreamContext
 from minamo.shell.stops.registry import MemoryStops, Stops
 from minamo.shell.telemetry.logs import StreamLog
-from minamo.shell.telemetry.metrics import Meter
-from minamo.shell.telemetry.observer import Looker, harmless_looker
+from minamo.shell.telemetry.metrics import StreamMetrics
+from minamo.shell.telemetry.observer import StreamInspector, harmless_looker
 from minamo.shell.telemetry.telemetry import StreamInfo, Telemetry, provider_name, safely
 
 _LOG = logging.getLogger("minamo.stream")
@@ -40,10 +40,12 @@ class StreamOrchestrator:
     stops: Stops = field(factory=MemoryStops, repr=False, kw_only=True)
     notices: NoticeSettings = field(factory=NoticeSettings, kw_only=True)
     telemetry: Telemetry = field(factory=StreamLog, kw_only=True, converter=safely)
-    looker: Looker | None = field(default=None, kw_only=True, repr=False, converter=harmless_looker)
+    looker: StreamInspector | None = field(
+        default=None, kw_only=True, repr=False, converter=harmless_looker
+    )
 
     async def stream_to_discord(
-        self, provider: Source, config: StreamConfig, context: StreamContext
+        self, provider: ChunkSource, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
         """Carry one reply to its channel; it can be stopped by its id and its channel.
 
@@ -52,7 +54,7 @@ class StreamOrchestrator:
         return await self._reachable(context, lambda: self.stream_plain(provider, config, context))
 
     async def stream_once(
-        self, provider: Source, config: StreamConfig, context: StreamContext
+        self, provider: ChunkSource, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
         """The same under the rolling timeout of a provider's call.
 
@@ -61,13 +63,13 @@ class StreamOrchestrator:
         return await self._reachable(context, lambda: self.stream_pass(provider, config, context))
 
     async def stream_plain(
-        self, provider: Source, config: StreamConfig, context: StreamContext
+        self, provider: ChunkSource, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
         """One reply that is made known to stops by the caller."""
         return await self._carry(provider, config, context, None)
 
     async def stream_pass(
-        self, provider: Source, config: StreamConfig, context: StreamContext
+        self, provider: ChunkSource, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
         """One pass of a turn, which is itself what stops are addressed to.
 
@@ -87,12 +89,12 @@ class StreamOrchestrator:
                 stack.enter_context(known)
             except BadRequest as error:
                 _LOG.warning("a stream was not begun: %s", error)
-                return StreamResult(status="error", data=Error("api_error", str(error)))
+                return StreamResult(status="error", data=ErrorChunk("api_error", str(error)))
             return await stream()
 
     async def _carry(
         self,
-        provider: Source,
+        provider: ChunkSource,
         config: StreamConfig,
         context: StreamContext,
         call_timeout_ms: int | None,
@@ -100,8 +102,8 @@ class StreamOrchestrator:
         stream = Stream(config)
         if context.current_turn_model_parts is not None:
             stream.actions.model_parts = context.current_turn_model_parts
-        meter = Meter(anyio.current_time())
-        watch: list[Watch] = [meter.watch]
+        meter = StreamMetrics(anyio.current_time())
+        watch: list[Watcher] = [meter.watch]
         looker = self.looker
         recorder = None if looker is None else looker.open_stream(context.channel_id, stream)
         if recorder is not None:
@@ -130,24 +132,24 @@ class StreamOrchestrator:
         return result
 
     async def _deliver_safely(
-        self, provider: Source, driver: Driver, context: StreamContext
+        self, provider: ChunkSource, driver: Driver, context: StreamContext
     ) -> tuple[Receipt, ...]:
         try:
             return await self._deliver(provider, driver, context)
         except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
             where = {"kind": type(error).__name__, "place": place_of(error)}
             _LOG.error("a stream could not be delivered", extra=where)
-            driver.stream.fail(Error("api_error", "internal error; the log has it"))
+            driver.stream.fail(ErrorChunk("api_error", "internal error; the log has it"))
             driver.stream.flushed()
             return ()
 
     async def _deliver(
-        self, provider: Source, driver: Driver, context: StreamContext
+        self, provider: ChunkSource, driver: Driver, context: StreamContext
     ) -> tuple[Receipt, ...]:
         stream = driver.stream
         config = stream.actions.config
         if config.suppress_text_output:
-            await driver.run(provider, Idle(stream))
+            await driver.run(provider, NullSink(stream))
             return ()
         growing = _growing(stream, context) if context.edit else None
         manner = evolve(context.manner, reply_to=None) if context.scene else context.manner
@@ -211,15 +213,15 @@ def _said(adapter: object, name: str) -> str:
     return shorten(value, MESSAGE_CHARS_MAX) if isinstance(value, str) else ""
 
 
-def _growing(stream: Stream, context: StreamContext) -> Growing:
+def _growing(stream: Stream, context: StreamContext) -> EditInPlace:
     config = stream.actions.config
-    pages = Pages(
+    pages = PageSet(
         limit=config.max_message_length,
         tables=config.tables,
         fresh=context.fresh,
         most=config.send_message_limit,
     )
-    return Growing(stream, pages)
+    return EditInPlace(stream, pages)
 
 
 def _then(*steps: Callable[[], object]) -> Callable[[], None]:

@@ -15,19 +15,19 @@ from attrs import define
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import call
-from minamo.shell.discord.reply import Reply
-from minamo.shell.driver import Source
+from minamo.shell.discord.reply import ReplyContext
+from minamo.shell.driver import ChunkSource
 from minamo.shell.stops.registry import Stops
-from minamo.shell.stops.requests import Wish, Wishes
-from minamo.shell.telemetry.observer import Looker
+from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.telemetry.observer import StreamInspector
 from minamo.shell.telemetry.telemetry import Telemetry
-from minamo.shell.turns.channels import Channels, Job, Policy, Refused, Ticket
+from minamo.shell.turns.channels import Channels, Job, Policy, QueuedTurn, TurnRefused
 from minamo.shell.turns.tool_context import Progress
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn import Ask, Chats, run_turn
+from minamo.shell.turns.turn import Ask, ChatProvider, run_turn
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
-from minamo.wire.conversation import Message
+from minamo.wire.conversation import ChatMessage
 
 # Why a turn was not begun, as the words for somebody who waits for an answer.
 _APOLOGIES: Mapping[str, str] = {
@@ -62,42 +62,42 @@ class Replies:
     _policy: Policy
     _is_shared: bool
     """What runs in a channel may run in another process."""
-    _looker: Looker | None
+    _looker: StreamInspector | None
     _telemetry: Telemetry
 
-    async def stream(self, reply: Reply, source: Source) -> StreamResult:
+    async def stream(self, reply: ReplyContext, source: ChunkSource) -> StreamResult:
         """Write what one source gives."""
         settled: list[StreamResult] = []
 
-        async def job(ticket: Ticket) -> StreamResult:
+        async def job(ticket: QueuedTurn) -> StreamResult:
             with self._known(reply, ticket.wishes):
                 settled.append(await reply.stream(source, ticket))
             await reply.tell_thoughts(settled[0])
             return settled[0]
 
         outcome = await self._in_turn(reply, job)
-        if isinstance(outcome, Refused) and settled:
+        if isinstance(outcome, TurnRefused) and settled:
             outcome = settled[0]  # only its thoughts were cut off
-        result = await _refused(reply, outcome) if isinstance(outcome, Refused) else outcome
+        result = await _refused(reply, outcome) if isinstance(outcome, TurnRefused) else outcome
         await _release(reply, result.status)
         return result
 
     async def turn(
         self,
-        reply: Reply,
-        llm: Ask | Chats,
-        messages: Sequence[Message],
+        reply: ReplyContext,
+        llm: Ask | ChatProvider,
+        messages: Sequence[ChatMessage],
         *,
         tools: Tools | None,
-        fallbacks: Sequence[Ask | Chats],
+        fallbacks: Sequence[Ask | ChatProvider],
         settings: TurnSettings | None,
     ) -> TurnResult:
         """Write what a provider says to *messages*, with what its tools find out."""
         settled: list[TurnResult] = []
 
-        async def job(ticket: Ticket) -> TurnResult:
+        async def job(ticket: QueuedTurn) -> TurnResult:
             async def one_pass(
-                source: Source, *, first: bool, suppress_user_errors: bool
+                source: ChunkSource, *, first: bool, suppress_user_errors: bool
             ) -> StreamResult:
                 return await reply.stream(
                     source,
@@ -111,7 +111,7 @@ class Replies:
                 if ticket.wishes.strongest is None:  # else nobody wants to hear more
                     reply.show_progress(progress)
 
-            def hear(_: Wish) -> bool:
+            def hear(_: StopRequest) -> bool:
                 reply.withdraw_progress()
                 return False  # the turn itself decides when the wish is acted on
 
@@ -144,9 +144,9 @@ class Replies:
             return result
 
         outcome = await self._in_turn(reply, job)
-        if isinstance(outcome, Refused) and settled:
+        if isinstance(outcome, TurnRefused) and settled:
             outcome = settled[0]  # only what is told beside it was cut off
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, TurnRefused):
             refused = await _refused(reply, outcome)
             await _release(reply, refused.status)
             return TurnResult(
@@ -160,7 +160,7 @@ class Replies:
         await _release(reply, outcome.status if last is None else last.status)
         return outcome
 
-    async def _in_turn(self, reply: Reply, job: Job[T]) -> T | Refused:
+    async def _in_turn(self, reply: ReplyContext, job: Job[T]) -> T | TurnRefused:
         policy = reply.options.policy or self._policy
         if not self._is_shared:
             return await self._channels.run(reply.channel_id, job, policy)
@@ -169,7 +169,7 @@ class Replies:
         known = partial(self._known, reply)
         return await self._channels.run(reply.channel_id, job, policy, known=known)
 
-    def _known(self, reply: Reply, wishes: Wishes) -> AbstractContextManager[None]:
+    def _known(self, reply: ReplyContext, wishes: StopSignal) -> AbstractContextManager[None]:
         """Let stops find *reply* until the block is left."""
         return self._stops.register(
             reply.stream_id, reply.channel_id, wishes, asker=reply.requester
@@ -182,7 +182,7 @@ class Replies:
         return observer  # type: ignore[no-any-return]  # of a looker that keeps its protocol
 
 
-async def _refused(reply: Reply, refused: Refused) -> StreamResult:
+async def _refused(reply: ReplyContext, refused: TurnRefused) -> StreamResult:
     phrase = _APOLOGIES.get(refused.reason)
     if phrase is not None and reply.target.interaction is not None:
         await reply.apologise(phrase)
@@ -190,7 +190,7 @@ async def _refused(reply: Reply, refused: Refused) -> StreamResult:
     return StreamResult(status=status, stop_reason=reason, data=refused)
 
 
-async def _release(reply: Reply, status: Status) -> None:
+async def _release(reply: ReplyContext, status: Status) -> None:
     """Answer whoever still sees the bot "thinking…", which they would for fifteen minutes."""
     phrase = _UNSAID.get(status)
     if phrase is not None and await reply.is_waited_for():

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minamo.lazy import lazily
+from minamo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from minamo.core.trace import Moment as Moment
     from minamo.core.trace import Trace as Trace
-    from minamo.shell.providers.scripted import Scripted as Scripted
+    from minamo.shell.providers.scripted import ScriptedProvider as ScriptedProvider
     from minamo.shell.providers.scripted import as_chunks as as_chunks
-    from minamo.shell.turns.turn import ListeningPass as ListeningPass
+    from minamo.shell.turns.turn import TextPass as TextPass
     from minamo.shell.turns.turn import run_turn as run_turn
     from minamo.testing.adapters import check_adapter as check_adapter
     from minamo.testing.checks import check_stream as check_stream
-    from minamo.testing.listen import Heard as Heard
-    from minamo.testing.listen import listen as listen
-    from minamo.testing.listen import virtually as virtually
+    from minamo.testing.runner import Heard as Heard
+    from minamo.testing.runner import listen as listen
+    from minamo.testing.runner import run_with_virtual_clock as run_with_virtual_clock
     from minamo.testing.strategies import events as events
     from minamo.testing.strategies import markdown_texts as markdown_texts
     from minamo.testing.strategies import results as results
@@ -33,31 +33,31 @@ if TYPE_CHECKING:
 # One by one when they are asked for: Hypothesis and trio come with `hikari-minamo[testing]`, and
 # who only checks an adapter needs neither.
 _HOMES = {
-    "Heard": "minamo.testing.listen",
-    "ListeningPass": "minamo.shell.turns.turn",
+    "Heard": "minamo.testing.runner",
+    "TextPass": "minamo.shell.turns.turn",
     "Moment": "minamo.core.trace",
-    "Scripted": "minamo.shell.providers.scripted",
+    "ScriptedProvider": "minamo.shell.providers.scripted",
     "Trace": "minamo.core.trace",
     "as_chunks": "minamo.shell.providers.scripted",
     "check_adapter": "minamo.testing.adapters",
     "check_stream": "minamo.testing.checks",
     "events": "minamo.testing.strategies",
-    "listen": "minamo.testing.listen",
+    "listen": "minamo.testing.runner",
     "markdown_texts": "minamo.testing.strategies",
     "results": "minamo.testing.strategies",
     "run_turn": "minamo.shell.turns.turn",
     "stand_in": "minamo.testing.stub_actions",
     "texts": "minamo.testing.strategies",
     "traces": "minamo.testing.strategies",
-    "virtually": "minamo.testing.listen",
+    "run_with_virtual_clock": "minamo.testing.runner",
 }
 _EXTRA = frozenset({"hypothesis", "trio"})
 
 __all__ = [
     "Heard",
-    "ListeningPass",
     "Moment",
-    "Scripted",
+    "ScriptedProvider",
+    "TextPass",
     "Trace",
     "as_chunks",
     "check_adapter",
@@ -67,13 +67,13 @@ __all__ = [
     "markdown_texts",
     "results",
     "run_turn",
+    "run_with_virtual_clock",
     "stand_in",
     "texts",
     "traces",
-    "virtually",
 ]
 
-_get = lazily(__name__, _HOMES)
+_get = lazy_exports(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from minamo.core.chunks import Chunk, Done, Error, FunctionCall, Text
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.contract import find_problem
 from minamo.wire.frames import Frame
 
@@ -95,14 +95,14 @@ def _check_laws(chunks: list[Chunk]) -> None:
         problem = find_problem(chunk)
         if problem:
             raise AssertionError(f"chunk {number} breaks the contract of chunks: {problem}")
-    if not chunks or not isinstance(chunks[-1], Done | Error):
+    if not chunks or not isinstance(chunks[-1], DoneChunk | ErrorChunk):
         last = type(chunks[-1]).__name__ if chunks else "nothing"
         raise AssertionError(f"the stream must end in Done or Error, not in {last}")
     called = False
     for number, chunk in enumerate(chunks):
-        if isinstance(chunk, Error) and number + 1 < len(chunks):
+        if isinstance(chunk, ErrorChunk) and number + 1 < len(chunks):
             raise AssertionError(f"chunk {number} is an error, but {chunks[number + 1]!r} follows")
-        if isinstance(chunk, Text) and called and chunk.content:
+        if isinstance(chunk, TextChunk) and called and chunk.content:
             raise AssertionError(f"chunk {number} is text after a function call")
         if isinstance(chunk, FunctionCall):
             if called:

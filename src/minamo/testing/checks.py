@@ -8,13 +8,13 @@ from typing import Any
 
 from attrs import evolve
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.core.limits import STATES_MAX
 from minamo.core.stream import CHART
 from minamo.core.trace import Moment, Trace, trace_lines
 from minamo.inspect.recorder import settings_of
 from minamo.inspect.replay import Replayed, replay
-from minamo.machine.verify import hops
+from minamo.machine.verifier import hops
 from minamo.testing.audit import Broken, audit, fits, same
 
 #: Longer replies are not also read one character at a time.
@@ -56,7 +56,7 @@ def _check_path(done: Replayed) -> None:
 
 
 def _check_chunking(trace: Trace, done: Replayed) -> None:
-    size = sum(len(m.chunk.content) for m in trace.moments if isinstance(m.chunk, Text))
+    size = sum(len(m.chunk.content) for m in trace.moments if isinstance(m.chunk, TextChunk))
     if size <= _SINGLE_MAX:
         single = tuple(one for moment in trace.moments for one in _singly(moment))
         same(done, replay(evolve(trace, moments=single)))
@@ -64,16 +64,16 @@ def _check_chunking(trace: Trace, done: Replayed) -> None:
 
 def _singly(moment: Moment) -> Iterator[Moment]:
     chunk = moment.chunk
-    if not isinstance(chunk, Text) or len(chunk.content) < 2:
+    if not isinstance(chunk, TextChunk) or len(chunk.content) < 2:
         yield moment
         return
     for number, char in enumerate(chunk.content):
-        yield evolve(moment, chunk=Text(char, chunk.thoughts if not number else ()))
+        yield evolve(moment, chunk=TextChunk(char, chunk.thoughts if not number else ()))
 
 
 def _text(trace: Trace) -> str:
     """What was said."""
-    return "".join(m.chunk.content for m in trace.moments if isinstance(m.chunk, Text))
+    return "".join(m.chunk.content for m in trace.moments if isinstance(m.chunk, TextChunk))
 
 
 def _how_to_see(trace: Trace) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 from hypothesis import strategies as st
 
-from minamo.core.chunks import Call, Done, Error, FunctionCall, Text, Usage
+from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.trace import Moment, Trace
@@ -175,8 +175,8 @@ _ENDS: tuple[Moment | None, ...] = (
     None,  # silence
     Moment(0, "chunk", FunctionCall((_CALL,))),
     Moment(0, "chunk", FunctionCall((_CALL, _CALL), ("a thought before the calls",))),
-    Moment(0, "chunk", Error("api_error", "it broke")),
-    Moment(0, "chunk", Error("rate_limit", retryable=True, retry_after=2.0, status=429)),
+    Moment(0, "chunk", ErrorChunk("api_error", "it broke")),
+    Moment(0, "chunk", ErrorChunk("rate_limit", retryable=True, retry_after=2.0, status=429)),
     Moment(0, "stop"),
     Moment(0, "stop", requester="4711"),
     Moment(0, "follow_up"),
@@ -185,9 +185,9 @@ _ENDS: tuple[Moment | None, ...] = (
     Moment(0, "delivery_lost"),
 )
 _SAYS: tuple[Moment, ...] = (
-    Moment(0, "chunk", Done("stop", Usage(3, 4))),
-    Moment(0, "chunk", Done("length")),
-    Moment(0, "chunk", Text("", ("a thought of the provider's own",))),
+    Moment(0, "chunk", DoneChunk("stop", Usage(3, 4))),
+    Moment(0, "chunk", DoneChunk("length")),
+    Moment(0, "chunk", TextChunk("", ("a thought of the provider's own",))),
 )
 _JUST = 0.001  # seconds before a clock runs out, or after
 _CUTS_MAX = 6
@@ -269,7 +269,7 @@ def _said() -> st.SearchStrategy[Happening]:
 def _chunked(text: str, places: list[int]) -> Happening:
     cuts = [0, *sorted(place % (len(text) + 1) for place in places), len(text)]
     parts = [text[a:b] for a, b in itertools.pairwise(cuts)]
-    return lambda now: [Moment(now, "chunk", chunk=Text(part)) for part in parts]
+    return lambda now: [Moment(now, "chunk", chunk=TextChunk(part)) for part in parts]
 
 
 def _happenings(some: tuple[Moment | None, ...]) -> st.SearchStrategy[Happening]:

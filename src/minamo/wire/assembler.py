@@ -15,16 +15,16 @@ from minamo.core.chunks import (
     MESSAGE_CHARS_MAX,
     Call,
     Chunk,
-    Done,
-    Error,
+    DoneChunk,
+    ErrorChunk,
     ErrorKind,
     FunctionCall,
-    Text,
+    TextChunk,
     Usage,
     is_cut_off,
 )
 from minamo.core.redact import shorten
-from minamo.wire.json import measure, strictly
+from minamo.wire.json import loads_strict, measure
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
 from minamo.wire.surrogates import Joiner, joined
 
@@ -75,13 +75,13 @@ class ChunkOverlap:
 
         A second look could take a genuine repeat for an overlap.
         """
-        if not isinstance(chunk, Text) or chunk.overlap is not None:
+        if not isinstance(chunk, TextChunk) or chunk.overlap is not None:
             return chunk
         fresh = self._removal.add(chunk.content)
-        return Text(fresh, chunk.thoughts, overlap=len(chunk.content) - len(fresh))
+        return TextChunk(fresh, chunk.thoughts, overlap=len(chunk.content) - len(fresh))
 
 
-class Draft:
+class PartialToolCall:
     """One call, while its pieces arrive."""
 
     __slots__ = ("arguments", "id", "name", "pieces", "replay")
@@ -95,7 +95,7 @@ class Draft:
         self.replay: dict[str, Any] = {}
 
 
-class Calls:
+class ToolCallAssembler:
     """Every call of one reply, in the order in which they began."""
 
     __slots__ = ("_chars", "_limits", "drafts", "problem")
@@ -103,25 +103,25 @@ class Calls:
     def __init__(self, limits: WireLimits) -> None:
         self._limits = limits
         self._chars = 0
-        self.drafts: list[Draft] = []
+        self.drafts: list[PartialToolCall] = []
         self.problem = ""
         """Why there can be no calls any more, in a few words."""
 
-    def open(self, name: str = "", call_id: str = "") -> Draft:
+    def open(self, name: str = "", call_id: str = "") -> PartialToolCall:
         """Begin a call."""
-        draft = Draft(name, call_id)
+        draft = PartialToolCall(name, call_id)
         if len(self.drafts) == self._limits.calls_max:
             self.problem = "too many tool calls"
         else:
             self.drafts.append(draft)
         return draft
 
-    def grow(self, draft: Draft, piece: str) -> None:
+    def grow(self, draft: PartialToolCall, piece: str) -> None:
         """Add a piece of JSON to a call."""
         if piece and self.count(len(piece)):
             draft.pieces.append(piece)
 
-    def give(self, draft: Draft, arguments: Any) -> None:
+    def give(self, draft: PartialToolCall, arguments: Any) -> None:
         """Arguments that came whole, as a value."""
         if self.count(measure(arguments)[0]):
             draft.arguments = arguments
@@ -146,12 +146,12 @@ class Calls:
         calls = [self._finish(draft) for draft in self.drafts]
         return () if self.problem else tuple(calls)
 
-    def _finish(self, draft: Draft) -> Call:
+    def _finish(self, draft: PartialToolCall) -> Call:
         arguments: Any = draft.arguments
         text = joined("".join(draft.pieces))
         if text.strip():
             try:
-                arguments = strictly(text)
+                arguments = loads_strict(text)
             except ValueError:
                 self.problem = self.problem or "tool arguments are not JSON"
             if arguments is None:  # a server's word for a call without any
@@ -166,10 +166,10 @@ class Calls:
 
 
 # Says that the provider is at work although there is nothing to show; a timer may care.
-_ALIVE = Text()
+_ALIVE = TextChunk()
 
 
-class Reply:
+class ReplyAssembler:
     """Collects what a dialect's reader finds and decides what the stream is told."""
 
     __slots__ = ("_joiner", "_overlap", "_secrets", "_thoughts", "calls", "complete", "ended",
@@ -186,7 +186,7 @@ class Reply:
         self._joiner = Joiner()
         self._thoughts = Joiner()
         self._overlap = OverlapRemoval() if overlap_removal else None
-        self.calls = Calls(limits)
+        self.calls = ToolCallAssembler(limits)
         self.ended = False
         self.complete = False
         """The provider said why it stopped, so nothing is missing even if the end mark is."""
@@ -202,10 +202,10 @@ class Reply:
             text = self._joiner.add(text)
         if text and self._overlap is not None:
             fresh = self._overlap.add(text)
-            return [Text(fresh, self._thought(thought), overlap=len(text) - len(fresh))]
+            return [TextChunk(fresh, self._thought(thought), overlap=len(text) - len(fresh))]
         if not thought:
-            return [Text(text)]
-        return [Text(text, self._thought(thought))]
+            return [TextChunk(text)]
+        return [TextChunk(text, self._thought(thought))]
 
     def _thought(self, piece: str) -> tuple[str, ...]:
         thought = self._thoughts.add(piece) if piece else ""
@@ -239,7 +239,7 @@ class Reply:
                 )
             )
         out.append(
-            Done(
+            DoneChunk(
                 finish_reason,
                 self.usage,
                 self._clean(self.model),
@@ -265,9 +265,9 @@ class Reply:
 
     def fail(self, kind: ErrorKind, message: str, *, retryable: bool = False) -> list[Chunk]:
         """Nothing more will come, and this is why."""
-        return self.refuse(Error(kind, message, retryable))
+        return self.refuse(ErrorChunk(kind, message, retryable))
 
-    def refuse(self, error: Error) -> list[Chunk]:
+    def refuse(self, error: ErrorChunk) -> list[Chunk]:
         """End with an error; the text so far has been said, calls are dropped."""
         out = self._rest()
         self.ended = True
@@ -277,7 +277,7 @@ class Reply:
 
     def _rest(self) -> list[Chunk]:
         text, thought = self._joiner.take(), self._thoughts.take()
-        return [Text(text, (thought,) if thought else ())] if text or thought else []
+        return [TextChunk(text, (thought,) if thought else ())] if text or thought else []
 
     def _with_replay(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
         """What belongs to the whole reply travels with its first call, as the history does."""
@@ -289,7 +289,7 @@ class Reply:
         return shorten(words, MESSAGE_CHARS_MAX, self._secrets)
 
 
-class Gathered:
+class BoundedText:
     """Text kept for the next request: all of it, or none if it grows too long."""
 
     __slots__ = ("_chars", "_parts")

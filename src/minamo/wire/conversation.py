@@ -82,7 +82,7 @@ def _size(value: Any) -> str:
 
 
 @frozen(slots=True)
-class Message:
+class ChatMessage:
     """One turn of a conversation.  Made by `user`, `assistant`, `system` and `tool`."""
 
     role: Role
@@ -110,13 +110,15 @@ def _sound(text: object, what: str) -> str:
     return text
 
 
-def user(text: str = "", *, name: str = "", images: Iterable[Image | bytes | str] = ()) -> Message:
+def user(
+    text: str = "", *, name: str = "", images: Iterable[Image | bytes | str] = ()
+) -> ChatMessage:
     """A person says something, shows pictures, or both."""
     shown = tuple(i if isinstance(i, Image) else Image(i) for i in images)
     text = _sound(text, "a user's message")
     if not text.strip() and not shown:
         raise BadRequest("a user's message needs text or an image")
-    return Message("user", text, " ".join(_sound(name, "a name").split()), shown)
+    return ChatMessage("user", text, " ".join(_sound(name, "a name").split()), shown)
 
 
 def assistant(
@@ -125,40 +127,42 @@ def assistant(
     calls: Sequence[Call] = (),
     name: str = "",
     replay: Mapping[str, Any] | None = None,
-) -> Message:
+) -> ChatMessage:
     """The model said *text* and then asked for *calls*."""
     text = _sound(text, "an assistant's message")
     if not text.strip() and not calls:
         raise BadRequest("an assistant's message needs text or calls")
     if not all(isinstance(call, Call) for call in calls):
         raise BadRequest("the calls of an assistant's message must be Call objects")
-    return Message("assistant", text, name, calls=tuple(calls), replay=dict(replay or {}))
+    return ChatMessage("assistant", text, name, calls=tuple(calls), replay=dict(replay or {}))
 
 
-def system(text: str) -> Message:
+def system(text: str) -> ChatMessage:
     """What the model is told about itself."""
     text = _sound(text, "a system message")
     if not text.strip():
         raise BadRequest("a system message needs text")
-    return Message("system", text)
+    return ChatMessage("system", text)
 
 
-def tool(call: Call, text: str, *, failed: bool = False) -> Message:
+def tool_result(call: Call, text: str, *, failed: bool = False) -> ChatMessage:
     """The answer to *call*, one of the assistant's message before."""
     if not isinstance(call, Call):
         raise BadRequest("a tool's message answers a Call")
-    return Message("tool", _sound(text, "a tool's answer"), call.name, call=call, failed=failed)
+    return ChatMessage("tool", _sound(text, "a tool's answer"), call.name, call=call, failed=failed)
 
 
 @frozen(slots=True)
-class Turn:
+class MessageWithIds:
     """A message with the ids of its calls: the provider's own, or ours where it gave none."""
 
-    message: Message
+    message: ChatMessage
     ids: tuple[str, ...] = ()
 
 
-def paired(messages: Sequence[Message], fits: re.Pattern[str] = _ANY_ID) -> list[Turn]:
+def match_tool_results(
+    messages: Sequence[ChatMessage], fits: re.Pattern[str] = _ANY_ID
+) -> list[MessageWithIds]:
     """Check that calls and answers match, as every provider demands, and give each an id.
 
     An id is kept if it *fits* the provider and no call before has it: the history may come from
@@ -169,13 +173,13 @@ def paired(messages: Sequence[Message], fits: re.Pattern[str] = _ANY_ID) -> list
         kind = type(given).__name__
         raise BadRequest(f"a conversation is a list such as [minamo.user(…)]; this is a {kind}")
     messages = list(messages)
-    turns: list[Turn] = []
+    turns: list[MessageWithIds] = []
     waiting: list[tuple[Call, str]] = []
     for number, message in enumerate(messages):
-        if not isinstance(message, Message):
+        if not isinstance(message, ChatMessage):
             raise BadRequest(
                 f"message {number} is a {type(message).__name__}, not a Message; "
-                "minamo.user(…), assistant(…), system(…) and tool(…) make them"
+                "minamo.user(…), assistant(…), system(…) and tool_result(…) make them"
             )
     taken: set[str] = set()
     fresh = _fresh({call.id for message in messages for call in message.calls})
@@ -185,7 +189,7 @@ def paired(messages: Sequence[Message], fits: re.Pattern[str] = _ANY_ID) -> list
             if match is None:
                 raise BadRequest(f"message {number} answers {message.name!r}, which was not called")
             waiting.remove(match)
-            turns.append(Turn(message, (match[1],)))
+            turns.append(MessageWithIds(message, (match[1],)))
             continue
         if waiting:
             raise BadRequest(f"{waiting[0][0].name!r} was called, message {number} is no answer")
@@ -193,7 +197,7 @@ def paired(messages: Sequence[Message], fits: re.Pattern[str] = _ANY_ID) -> list
             keeps = call.id not in taken and fits.fullmatch(call.id)
             waiting.append((call, call.id if keeps else next(fresh)))
             taken.add(call.id)
-        turns.append(Turn(message, tuple(call_id for _, call_id in waiting)))
+        turns.append(MessageWithIds(message, tuple(call_id for _, call_id in waiting)))
     if waiting:
         raise BadRequest(f"{waiting[0][0].name!r} was called and never answered")
     if not any(turn.message.role != "system" for turn in turns):
@@ -209,11 +213,11 @@ def _fresh(known: set[str]) -> Iterator[str]:
 Parts = list[dict[str, Any]]
 
 # The model never speaks first: a call at the front is refused.
-_OPENING = Turn(user(FILLER))
+_OPENING = MessageWithIds(user(FILLER))
 
 
-def sided(
-    turns: Iterable[Turn], model: str, field: str, said: Callable[[Turn], Parts]
+def merge_roles(
+    turns: Iterable[MessageWithIds], model: str, field: str, said: Callable[[MessageWithIds], Parts]
 ) -> list[dict[str, Any]]:
     """What each side said in a row as one message; the answers of tools are the user's.
 
@@ -235,6 +239,6 @@ def sided(
     return out
 
 
-def named(message: Message) -> str:
+def with_author_prefix(message: ChatMessage) -> str:
     """What a person said, behind who it was."""
     return f"{message.name}: {message.text}" if message.name else message.text

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from minamo.core.chunks import RETRY_AFTER_MAX_S, Error, ErrorKind
-from minamo.wire.json import TOO_HEAVY, decode, weight
+from minamo.core.chunks import RETRY_AFTER_MAX_S, ErrorChunk, ErrorKind
+from minamo.wire.json import TOO_HEAVY, decode, size_of
 
 _ANY = msgspec.json.Decoder(Any)
 _STATUSES: dict[int, tuple[ErrorKind, bool]] = {
@@ -51,17 +51,21 @@ _WORDS: tuple[tuple[str, ErrorKind, bool], ...] = (
 )
 
 
-def from_status(status: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Error:
+def from_status(
+    status: int, body: bytes = b"", headers: Mapping[str, str] | None = None
+) -> ErrorChunk:
     """An answer that is not a stream."""
     if 300 <= status < 400:
-        return Error("api_error", "the provider redirects elsewhere; not followed", status=status)
+        return ErrorChunk(
+            "api_error", "the provider redirects elsewhere; not followed", status=status
+        )
     kind, retryable = _STATUSES.get(status, ("api_error", status >= 500))
     found = decode(_ANY, body)
     said = from_object(found)
     if said.kind == "content_blocked" or (status == 429 and said.kind == "rate_limit"):
         kind, retryable = said.kind, said.retryable
     after = retry_after(headers or {})
-    return Error(
+    return ErrorChunk(
         kind,
         said.message or f"HTTP {status}",
         retryable,
@@ -70,15 +74,15 @@ def from_status(status: int, body: bytes = b"", headers: Mapping[str, str] | Non
     )
 
 
-def from_object(found: Any) -> Error:
+def from_object(found: Any) -> ErrorChunk:
     """An error object, in whichever of the known shapes; also inside a stream with HTTP 200."""
     if isinstance(found, list) and found:
         found = found[0]  # Gemini without SSE wraps it
     inner = found.get("error", found) if isinstance(found, dict) else found
     if isinstance(inner, str):
-        return Error("api_error", inner.strip())
+        return ErrorChunk("api_error", inner.strip())
     if not isinstance(inner, dict):
-        return Error("api_error")
+        return ErrorChunk("api_error")
     codes = [inner.get(key) for key in ("code", "type", "status")]
     kind, retryable = _judge(codes)
     metadata = inner.get("metadata")
@@ -86,9 +90,9 @@ def from_object(found: Any) -> Error:
         kind, retryable = "content_blocked", False
     message = inner.get("message") or inner.get("detail") or ""
     if not isinstance(message, str):
-        message = msgspec.json.encode(message).decode() if weight(message) < TOO_HEAVY else ""
+        message = msgspec.json.encode(message).decode() if size_of(message) < TOO_HEAVY else ""
     named = next((code for code in codes if isinstance(code, str) and code), "")
-    return Error(kind, (message or named).strip(), retryable, _google_delay(inner))
+    return ErrorChunk(kind, (message or named).strip(), retryable, _google_delay(inner))
 
 
 def _judge(codes: list[Any]) -> tuple[ErrorKind, bool]:

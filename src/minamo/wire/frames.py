@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import msgspec
 from attrs import field, frozen
 
-from minamo.core.chunks import Chunk, Error
-from minamo.wire.assembler import Reply
+from minamo.core.chunks import Chunk, ErrorChunk
+from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import decode
 from minamo.wire.limits import ERROR_BYTES_MAX, WireLimits
@@ -41,7 +41,7 @@ _ANY = msgspec.json.Decoder(Any)
 class Reader(Protocol):
     """The part of a dialect that reads."""
 
-    reply: Reply
+    reply: ReplyAssembler
 
     def feed(self, event: Event) -> list[Chunk]:
         """The chunks of one event."""
@@ -54,7 +54,7 @@ class Ended(msgspec.Struct, frozen=True):
     """The bytes ended."""
 
 
-Item = Event | TooLong | Error | Ended
+Item = Event | TooLong | ErrorChunk | Ended
 """What a frame of our own adapters carries."""
 
 
@@ -72,7 +72,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
         return f"Frame({type(self.data).__name__}, provider={self.provider!r})"
 
 
-class Stream:
+class ResponseDecoder:
     """The pure half of an adapter, for one answer."""
 
     __slots__ = ("_decoder", "_feed", "_head", "_reader", "_reply")
@@ -107,7 +107,7 @@ class Stream:
             return self._feed(item)
         if isinstance(item, TooLong):
             return self._reply.fail("api_error", f"the stream broke a limit: {item.what} too long")
-        if isinstance(item, Error):
+        if isinstance(item, ErrorChunk):
             # Hanging up after a complete reply is bad manners, not a failure.
             return self._reader.end() if self._reply.complete else self._reply.refuse(item)
         return self._foreign() or self._reader.end()

@@ -26,10 +26,10 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T | None:
     try:
         return decoder.decode(data)
     except BROKEN:
-        return patiently(decoder, data)
+        return decode_lenient(decoder, data)
 
 
-def patiently(decoder: msgspec.json.Decoder[T], data: bytes) -> T | None:
+def decode_lenient(decoder: msgspec.json.Decoder[T], data: bytes) -> T | None:
     """Half an emoji as an escape, and bytes that are not UTF-8, are JSON all the same."""
     try:
         plain = json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse)
@@ -43,7 +43,7 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def strictly(text: str) -> Any:
+def loads_strict(text: str) -> Any:
     """A whole JSON value by the letter; ValueError if it is not one."""
     try:
         return msgspec.json.decode(text.encode())
@@ -67,13 +67,13 @@ def measure(value: Any) -> tuple[int, int]:
     return chars, deepest
 
 
-def weight(value: Any) -> int:
+def size_of(value: Any) -> int:
     """How much of a limit a value takes up: what nests too deep takes up all of it."""
     chars, depth = measure(value)
     return chars if depth <= ARGUMENT_DEPTH_MAX else TOO_HEAVY
 
 
-def loosely(kind: type[T], value: Any) -> T | None:
+def convert_optional(kind: type[T], value: Any) -> T | None:
     """A side dish such as usage: worth having if it fits, never worth an error."""
     try:
         return msgspec.convert(value, kind, strict=False)

@@ -93,7 +93,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
 
 
 @frozen(slots=True, kw_only=True)
-class Options:
+class RequestOptions:
     """Everything that may be said about a reply; what is None is left to the provider."""
 
     tools: tuple[Tool, ...] = field(default=(), converter=_listed)
@@ -131,12 +131,12 @@ class Options:
             raise BadRequest("extra must be a mapping")
 
 
-def checked(options: ReplyOptions) -> Options:
+def checked(options: ReplyOptions) -> RequestOptions:
     """The options as a record; a misspelt one is an error, not a silent default."""
     unknown = sorted(set(options) - set(ReplyOptions.__annotations__))
     if unknown:
         raise BadRequest(f"no option {unknown[0]!r}: {', '.join(ReplyOptions.__annotations__)}")
-    return Options(**options)
+    return RequestOptions(**options)
 
 
 def _name(tool: object) -> str:

@@ -15,7 +15,7 @@ Tell = Callable[[Json], object]
 
 
 @define(eq=False)
-class Onlooker:
+class ConsoleView:
     """Looks at one channel, as a page does, and says what is new."""
 
     hub: Hub = field(repr=False)

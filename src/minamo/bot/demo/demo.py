@@ -9,7 +9,7 @@ from typing import Any
 import hikari
 from attrs import define, evolve, field, frozen
 
-from minamo.bot.demo.provider import Showing
+from minamo.bot.demo.provider import DemoProvider
 from minamo.bot.demo.script import PIECES
 from minamo.bot.factory import make_bot, make_client
 from minamo.bot.listener import Answering, Told
@@ -22,7 +22,7 @@ from minamo.inspect.hub import Hub
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.server import Prompt
 from minamo.machine.machine import Observer
-from minamo.shell.turns.turn import Chats
+from minamo.shell.turns.turn import ChatProvider
 from minamo.twin import Twin
 from minamo.twin.refusals import Refused
 from minamo.twin.world import User
@@ -71,7 +71,7 @@ class _Streams:
 
 
 @define(eq=False)
-class World:
+class Demo:
     """A place to try the bot in; what the live page does, it does here."""
 
     twin: Twin
@@ -109,9 +109,9 @@ async def demo_world(
     *,
     hub: Hub | None = None,
     settings: Settings | None = None,
-    provider: Chats | None = None,
+    provider: ChatProvider | None = None,
     told: Told = lambda _: None,
-) -> AsyncIterator[World]:
+) -> AsyncIterator[Demo]:
     """Build it, start the bot, and take it all down again in order."""
     settings = settings or demo_settings()
     async with AsyncExitStack() as stack:
@@ -127,8 +127,8 @@ async def demo_world(
         bot: hikari.GatewayBot = make_bot(own)
         client = make_client(bot, own, looker=None if hub is None else _Streams(hub))
         tools = toolbox(own.bot.tools)
-        answering = Answering(bot, client, own, [provider or Showing()], tools, told)
+        answering = Answering(bot, client, own, [provider or DemoProvider()], tools, told)
         answering.listen()
         await bot.start(check_for_updates=False)
         stack.push_async_callback(bot.close)
-        yield World(twin, answering, person)
+        yield Demo(twin, answering, person)

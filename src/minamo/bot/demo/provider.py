@@ -13,9 +13,9 @@ from typing import Any
 from attrs import field, frozen
 
 from minamo.bot.demo.script import HELLO, LOST, PIECES, ROLLED, TOOL_FAILED, Piece
-from minamo.core.chunks import Done, FunctionCall, Usage
-from minamo.shell.providers.scripted import Line, Scripted
-from minamo.wire.conversation import Message
+from minamo.core.chunks import DoneChunk, FunctionCall, Usage
+from minamo.shell.providers.scripted import Line, ScriptedProvider
+from minamo.wire.conversation import ChatMessage
 from minamo.wire.options import Tool
 
 # What a model needs before its first word.
@@ -25,7 +25,7 @@ _LETTERS = re.compile(r"[a-z]+")
 
 
 @frozen
-class Showing:
+class DemoProvider:
     """A provider such as any other: `chat` gives a reply, as chunks."""
 
     pieces: tuple[Piece, ...] = field(default=PIECES, repr=False)
@@ -33,8 +33,8 @@ class Showing:
     """How slow it speaks; 0 for tests that cannot wait."""
 
     def chat(
-        self, messages: Sequence[Message], *, tools: Iterable[Tool] = (), **_: Any
-    ) -> Scripted:
+        self, messages: Sequence[ChatMessage], *, tools: Iterable[Tool] = (), **_: Any
+    ) -> ScriptedProvider:
         """The reply to the last thing that was said."""
         last = messages[-1]
         if last.role == "tool":
@@ -57,7 +57,7 @@ class Showing:
         order = sorted(heard, key=lambda word: by_word.get(word) is HELLO)
         return next((by_word[word] for word in order if word in by_word), None)
 
-    def _piece(self, piece: Piece, *, calls: bool) -> Scripted:
+    def _piece(self, piece: Piece, *, calls: bool) -> ScriptedProvider:
         lines = list(self._words(piece.text, piece.word_s))
         spent = Usage(input_tokens=12, output_tokens=len(lines))
         if calls:
@@ -65,10 +65,10 @@ class Showing:
         elif piece.error is not None:
             lines.append((0.0, piece.error))
         elif not piece.hangs:
-            lines.append((0.0, Done("stop", usage=spent, model="script")))
-        return Scripted(lines, hangs=piece.hangs)
+            lines.append((0.0, DoneChunk("stop", usage=spent, model="script")))
+        return ScriptedProvider(lines, hangs=piece.hangs)
 
-    def _said(self, text: str) -> Scripted:
+    def _said(self, text: str) -> ScriptedProvider:
         return self._piece(Piece(name="", title="", prompt="", words=(), text=text), calls=False)
 
     def _words(self, text: str, word_s: float) -> Iterator[Line]:
@@ -78,7 +78,7 @@ class Showing:
             wait = word_s
 
 
-def _of_answer(answer: Message) -> str:
+def _of_answer(answer: ChatMessage) -> str:
     if answer.failed:
         return TOOL_FAILED.format(said=answer.text)
     try:

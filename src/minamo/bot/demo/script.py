@@ -6,7 +6,7 @@ import math
 
 from attrs import field, frozen
 
-from minamo.core.chunks import Call, Error
+from minamo.core.chunks import Call, ErrorChunk
 
 # As fast as a model that is in no hurry, so that there is something to see.
 _WORD_S = 0.045
@@ -27,7 +27,7 @@ class Piece:
     word_s: float = _WORD_S
     calls: tuple[Call, ...] = ()
     """Tools that it asks for after its text."""
-    error: Error | None = None
+    error: ErrorChunk | None = None
     """How the provider fails after the text."""
     hangs: bool = False
     """The provider falls silent after the text."""
@@ -190,7 +190,9 @@ ERROR = Piece(
 I will say two sentences, and then my provider will fail. Everything I said until then is \
 delivered, also this half of a
 """,
-    error=Error("provider_overloaded", "the scripted provider was told to fail", retryable=True),
+    error=ErrorChunk(
+        "provider_overloaded", "the scripted provider was told to fail", retryable=True
+    ),
 )
 
 SLOW = Piece(

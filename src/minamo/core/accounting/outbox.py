@@ -11,31 +11,31 @@ from collections.abc import Callable, Sequence
 from attrs import define, field
 
 from minamo.core.accounting.pending import (
-    Batch,
-    Given,
-    Look,
-    Stood,
-    Waiting,
-    behind,
-    cleaned,
-    joined,
-    parts,
+    FittedBatch,
+    PendingSegment,
+    RenderedPrefix,
+    Snapshot,
+    SourceMap,
+    clean_segment,
+    merge_segments,
+    spans_after,
+    split_source_map,
 )
 from minamo.core.accounting.spans import (
     ADDED,
-    Dropped,
+    DroppedSpan,
     Ledger,
-    Origin,
-    Piece,
+    SourceIndex,
+    TextSpan,
     Trail,
-    marked,
-    through,
-    whole,
+    map_insertions,
+    map_spans,
+    unchanged,
 )
 from minamo.core.cleaning.humanize import humanize
 from minamo.core.cleaning.links import Links
 from minamo.core.config import HumanizerDegree, StreamConfig
-from minamo.core.fitting.fit import NOTHING, Carry, Fitted, Message, fit_front
+from minamo.core.fitting.fit import NOTHING, Fitted, Message, OpenFormatting, fit_front
 from minamo.core.lexing.segmenter import Segment
 from minamo.core.limits import FIT_MAX
 
@@ -86,7 +86,7 @@ class Outbox:
 
     config: StreamConfig
     ledger: Ledger
-    watch: Callable[[Batch], object] | None = None
+    watch: Callable[[FittedBatch], object] | None = None
     """Told of every batch; nothing is kept when nobody looks."""
     count: int = 0
     """Messages given out so far."""
@@ -100,10 +100,10 @@ class Outbox:
     """The reply grows in place: all of it waits until `settle` says what of it was shown."""
     beginning: int = field(default=0, init=False)
     """How often what was looked at turned out to be no part of the reply."""
-    _waiting: list[Waiting] = field(factory=list)
+    _waiting: list[PendingSegment] = field(factory=list)
     _said: Said = field(factory=Said)
-    _out: dict[int, Given] = field(factory=dict)
-    _carry: Carry = NOTHING
+    _out: dict[int, SourceMap] = field(factory=dict)
+    _carry: OpenFormatting = NOTHING
     _links: Links = field(default=Links(more=True))
     _rest: Segment | None = None
     """What `take_rest` gave last."""
@@ -117,7 +117,7 @@ class Outbox:
 
     def put(self, segment: Segment) -> None:
         """Take a segment; it is cleaned at once and fitted when it is its turn."""
-        one = cleaned(segment, self.config, first=not self.spoke, links=self._links)
+        one = clean_segment(segment, self.config, first=not self.spoke, links=self._links)
         # Whichever segments are put together in a message, no link is made of two of them.
         self._links = self._links.after(one.cleaned.text, segment.fence)
         self._waiting.append(one)
@@ -126,10 +126,10 @@ class Outbox:
         if not self.grows:
             self._drop(segment.trail, one.cleaned.dropped)
 
-    def look(self, pending: Segment) -> Look:
+    def look(self, pending: Segment) -> Snapshot:
         """How what waits reads with *pending* behind it; for a reply that grows in place."""
-        last = cleaned(pending, self.config, first=not self.spoke, links=self._links)
-        return Look((*self._waiting, last), self.beginning)
+        last = clean_segment(pending, self.config, first=not self.spoke, links=self._links)
+        return Snapshot((*self._waiting, last), self.beginning)
 
     def take(self, most: int | None = None, room: int | None = None) -> list[Message]:
         """The messages of what waits, or of the first *most* segments of it.
@@ -160,9 +160,9 @@ class Outbox:
         if start < len(text):
             mid_line = text[start - 1] != "\n"
             marker = fitted.carry.fence.marker if fitted.carry.fence else ""
-            rest = joined(text[start:], marker, last, mid_line=mid_line)
-            pieces = Piece(text[:start], 0), Piece(text[start:], start)
-            batch, left = parts(batch, [(piece,) for piece in pieces])
+            rest = merge_segments(text[start:], marker, last, mid_line=mid_line)
+            pieces = TextSpan(text[:start], 0), TextSpan(text[start:], start)
+            batch, left = split_source_map(batch, [(piece,) for piece in pieces])
             self._put_back(rest, left)
         self._carry = fitted.carry
         return self._account(batch, fitted)
@@ -175,7 +175,7 @@ class Outbox:
             messages += self.take(1)
         return messages
 
-    def _first(self, most: int | None) -> list[Waiting]:
+    def _first(self, most: int | None) -> list[PendingSegment]:
         """Remove the first *most* segments, or as many of them as are fitted at once."""
         count = size = 0
         for one in self._waiting[:most]:
@@ -193,12 +193,12 @@ class Outbox:
         if self.config.suppress_text_output:
             return ""
         if not text.strip():
-            self._drop(batch.trail, [Dropped(0, len(text), "blank")])
+            self._drop(batch.trail, [DroppedSpan(0, len(text), "blank")])
             return ""
         first, last = waiting[0].segment, waiting[-1].segment
-        self._rest = joined(text, first.fence, last, mid_line=first.mid_line)
+        self._rest = merge_segments(text, first.fence, last, mid_line=first.mid_line)
         # The limit may leave nothing of it.
-        sent = self._account(batch, Fitted((Message((Piece(text, 0),)),), ()))
+        sent = self._account(batch, Fitted((Message((TextSpan(text, 0),)),), ()))
         return sent[0].text if sent else ""
 
     def put_rest_back(self) -> None:
@@ -224,7 +224,7 @@ class Outbox:
         """What was looked at is no part of the reply, and nothing of it waits."""
         self.beginning += 1
 
-    def settle(self, stood: Stood | None, tried: Stood | None = None) -> bool:
+    def settle(self, stood: RenderedPrefix | None, tried: RenderedPrefix | None = None) -> bool:
         """Book a reply that grew: what stands, what was tried and did not arrive, and the rest.
 
         Return whether text that would have been shown was taken back.
@@ -240,8 +240,8 @@ class Outbox:
                 self._said.lose(batch.since, batch.until)
         if tried is not None and tried.look.beginning == self.beginning:
             reached = max(size, tried.size)
-        self._suppress(behind(waiting, size, reached), "undelivered")
-        self._suppress(behind(waiting, reached), self._taken_back or "undelivered")
+        self._suppress(spans_after(waiting, size, reached), "undelivered")
+        self._suppress(spans_after(waiting, reached), self._taken_back or "undelivered")
         unsent = "".join([one.segment.text for one in waiting])[reached:]
         return self._taken_back in WITHDRAWN and bool(unsent.strip())
 
@@ -259,20 +259,22 @@ class Outbox:
             if one.back is not None:
                 self._forget(one.back, booked)
             else:
-                self._drop(one.trail, [Dropped(0, len(one.cleaned.text), booked)])
+                self._drop(one.trail, [DroppedSpan(0, len(one.cleaned.text), booked)])
         return any(one.cleaned.text.strip() for one in waiting)
 
-    def _put_back(self, segment: Segment, given: Given) -> None:
+    def _put_back(self, segment: Segment, given: SourceMap) -> None:
         """Have what was taken wait again, in front of everything."""
-        shaped = whole(segment.text)
-        self._waiting.insert(0, Waiting(segment, shaped, given.trail, given.added, given))
+        shaped = unchanged(segment.text)
+        self._waiting.insert(0, PendingSegment(segment, shaped, given.trail, given.added, given))
         self.waiting += len(segment.text)
 
-    def _say(self, waiting: Sequence[Waiting], *, plainly: bool = False) -> tuple[str, Given]:
+    def _say(
+        self, waiting: Sequence[PendingSegment], *, plainly: bool = False
+    ) -> tuple[str, SourceMap]:
         """Say what was taken, humanised unless *plainly*: how it reads now, and what it holds."""
         first, last = (waiting[0].back, waiting[-1].back) if waiting else (None, None)
         since = self._said.size if first is None else first.since
-        batch = Given([], [], [], since)
+        batch = SourceMap([], [], [], since)
         texts: list[str] = []
         size = 0
         for one in waiting:
@@ -280,9 +282,9 @@ class Outbox:
             size += len(texts[-1])
         text = "".join(texts)
         until = self._said.size if last is None else last.until
-        return text, Given(batch.trail, batch.said, batch.added, since, until)
+        return text, SourceMap(batch.trail, batch.said, batch.added, since, until)
 
-    def _shape(self, one: Waiting, batch: Given, at: int, *, plainly: bool) -> str:
+    def _shape(self, one: PendingSegment, batch: SourceMap, at: int, *, plainly: bool) -> str:
         """Say a segment and add it to *batch*, in whose text it stands at *at*."""
         text, back = one.cleaned.text, one.back
         seed = self.config.humanize_seed + self._said.count
@@ -293,8 +295,8 @@ class Outbox:
         if self._humanizes and not plainly and back is None:
             made = humanize(text, seed, fence=one.segment.fence)
             self._drop(trail, made.dropped)
-            trail, said = through(trail, made.pieces), through(said, made.pieces)
-            added, text = marked(added, made.pieces), made.text
+            trail, said = map_spans(trail, made.pieces), map_spans(said, made.pieces)
+            added, text = map_insertions(added, made.pieces), made.text
         batch.trail.extend(trail)
         batch.said.extend(said)
         batch.added.extend([(at + offset, size, reason) for offset, size, reason in added])
@@ -304,9 +306,9 @@ class Outbox:
     def _humanizes(self) -> bool:
         return self.config.degree >= HumanizerDegree.HEAVY and self.config.humanize
 
-    def _account(self, batch: Given, fitted: Fitted) -> list[Message]:
+    def _account(self, batch: SourceMap, fitted: Fitted) -> list[Message]:
         messages = list(fitted.messages)
-        held = parts(batch, [message.pieces for message in messages])
+        held = split_source_map(batch, [message.pieces for message in messages])
         limit = self.config.send_message_limit
         if limit and self.count + len(messages) > limit:
             self.limited = True
@@ -319,18 +321,18 @@ class Outbox:
             self._out[self.count] = given
             self.count += 1
         if self.watch is not None:
-            self.watch(Batch(batch.trail, fitted, len(messages)))
+            self.watch(FittedBatch(batch.trail, fitted, len(messages)))
         return messages
 
-    def _forget(self, given: Given, reason: str) -> None:
+    def _forget(self, given: SourceMap, reason: str) -> None:
         """Take back a message that was not delivered."""
         self._suppress(given.trail, reason)
         self._said.lose(given.since, given.until)
 
-    def _drop(self, trail: Trail, dropped: Sequence[Dropped]) -> None:
+    def _drop(self, trail: Trail, dropped: Sequence[DroppedSpan]) -> None:
         if not dropped:
             return
-        origin = Origin(trail)
+        origin = SourceIndex(trail)
         for lost in dropped:
             self._suppress(origin.cut(lost.start, lost.end - lost.start), lost.reason)
 

@@ -9,16 +9,16 @@ from attrs import evolve, frozen
 from minamo.core.accounting.spans import (
     ADDED,
     Added,
-    Dropped,
-    Marks,
-    Origin,
-    Piece,
-    Shaped,
+    DroppedSpan,
+    InsertionIndex,
+    Rewritten,
+    SourceIndex,
+    TextSpan,
     Trail,
     cut,
-    marked,
-    through,
-    whole,
+    map_insertions,
+    map_spans,
+    unchanged,
 )
 from minamo.core.cleaning.clean import clean
 from minamo.core.cleaning.links import NO_LINKS, Links
@@ -28,19 +28,19 @@ from minamo.core.lexing.segmenter import Run, Segment
 
 
 @frozen(slots=True)
-class Waiting:
+class PendingSegment:
     """A segment, cleaned, with where every character of it stood, or who added it."""
 
     segment: Segment
-    cleaned: Shaped
+    cleaned: Rewritten
     trail: Trail
     added: Added
-    back: Given | None = None
+    back: SourceMap | None = None
     """What it held when it was given out before, if it came back."""
 
 
 @frozen(slots=True)
-class Given:
+class SourceMap:
     """Where the characters of a text came from: of one that is fitted, or of a message."""
 
     trail: Trail
@@ -58,7 +58,7 @@ class Given:
 
 
 @frozen(slots=True)
-class Batch:
+class FittedBatch:
     """What was fitted together and what came of it; for looking at where characters went."""
 
     trail: Trail
@@ -68,9 +68,9 @@ class Batch:
     """How many of the messages were given out; the limit may have cut off the rest."""
 
 
-def cleaned(
+def clean_segment(
     segment: Segment, config: StreamConfig, *, first: bool, links: Links = NO_LINKS
-) -> Waiting:
+) -> PendingSegment:
     """The segment as it is to be fitted; *first*: nothing was said before it."""
     made = clean(
         segment.text,
@@ -85,22 +85,22 @@ def cleaned(
     )
     stood = segment.trail
     if made.untouched:
-        return Waiting(segment, made, stood, prefilled(stood))
-    trail, added = through(stood, made.pieces), marked(prefilled(stood), made.pieces)
-    return Waiting(segment, made, trail, added)
+        return PendingSegment(segment, made, stood, inserted_spans(stood))
+    trail, added = map_spans(stood, made.pieces), map_insertions(inserted_spans(stood), made.pieces)
+    return PendingSegment(segment, made, trail, added)
 
 
-def joined(text: str, fence: str, last: Segment, *, mid_line: bool) -> Segment:
+def merge_segments(text: str, fence: str, last: Segment, *, mid_line: bool) -> Segment:
     """A segment made of others, up to *last*, which know where its characters stood."""
     return evolve(last, text=text, runs=(Run(0, 0),), fence=fence, mid_line=mid_line)
 
 
-def leading(waiting: Iterable[Waiting], characters: int) -> list[Waiting]:
+def take_prefix(waiting: Iterable[PendingSegment], characters: int) -> list[PendingSegment]:
     """The first so many *characters* of what waits.
 
     It is nothing that came back: a reply that grows in place has no rest to put elsewhere.
     """
-    front: list[Waiting] = []
+    front: list[PendingSegment] = []
     for one in waiting:
         if characters <= 0:
             break
@@ -110,16 +110,20 @@ def leading(waiting: Iterable[Waiting], characters: int) -> list[Waiting]:
     return front
 
 
-def _cut(one: Waiting, at: int) -> Waiting:
-    kept = Piece(one.cleaned.text[:at], 0)
-    (held,) = parts(Given(one.trail, [], one.added), [(kept,)])
-    return evolve(one, cleaned=whole(kept.text), trail=held.trail, added=held.added)
+def _cut(one: PendingSegment, at: int) -> PendingSegment:
+    kept = TextSpan(one.cleaned.text[:at], 0)
+    (held,) = split_source_map(SourceMap(one.trail, [], one.added), [(kept,)])
+    return evolve(one, cleaned=unchanged(kept.text), trail=held.trail, added=held.added)
 
 
-def parts(batch: Given, cuts: Sequence[Sequence[Piece]]) -> list[Given]:
+def split_source_map(batch: SourceMap, cuts: Sequence[Sequence[TextSpan]]) -> list[SourceMap]:
     """What each of the messages, or whatever a batch is cut into, holds."""
-    trail, said, marks = Origin(batch.trail), Origin(batch.said), Marks(batch.added)
-    made: list[Given] = []
+    trail, said, marks = (
+        SourceIndex(batch.trail),
+        SourceIndex(batch.said),
+        InsertionIndex(batch.added),
+    )
+    made: list[SourceMap] = []
     since = until = batch.since
     for pieces in cuts:
         stood = said.through(pieces)
@@ -127,12 +131,12 @@ def parts(batch: Given, cuts: Sequence[Sequence[Piece]]) -> list[Given]:
             until = batch.until
         else:
             until = max((at + size for at, size in stood if at != ADDED), default=since)
-        made.append(Given(trail.through(pieces), stood, marks.through(pieces), since, until))
+        made.append(SourceMap(trail.through(pieces), stood, marks.through(pieces), since, until))
         since = until
     return made
 
 
-def prefilled(trail: Trail) -> Added:
+def inserted_spans(trail: Trail) -> Added:
     """What a segment has that the model did not write: it can only be the prefill."""
     runs, at = [], 0
     for start, size in trail:
@@ -143,10 +147,10 @@ def prefilled(trail: Trail) -> Added:
 
 
 @frozen(slots=True)
-class Look:
+class Snapshot:
     """What waited at one moment, and what was not complete then."""
 
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[PendingSegment, ...]
     beginning: int = 0
     """Changes when what was said so far turns out to be no part of the reply."""
 
@@ -157,17 +161,17 @@ class Look:
 
 
 @frozen(slots=True)
-class Stood:
+class RenderedPrefix:
     """The first `end` characters of a look, as the messages of `fitted`."""
 
-    look: Look
+    look: Snapshot
     fitted: Fitted
     end: int
 
     @property
-    def front(self) -> list[Waiting]:
+    def front(self) -> list[PendingSegment]:
         """What stands."""
-        return leading(self.look.waiting, self.end)
+        return take_prefix(self.look.waiting, self.end)
 
     @property
     def size(self) -> int:
@@ -181,7 +185,7 @@ class Stood:
         return size
 
     @property
-    def dropped(self) -> Iterator[tuple[Trail, list[Dropped]]]:
+    def dropped(self) -> Iterator[tuple[Trail, list[DroppedSpan]]]:
         """What cleaning dropped of it, segment by segment."""
         size = self.size
         for one in self.look.waiting:
@@ -189,14 +193,14 @@ class Stood:
             size -= len(one.segment.text)
 
 
-def behind(waiting: Iterable[Waiting], size: int, until: int | None = None) -> Trail:
+def spans_after(waiting: Iterable[PendingSegment], size: int, until: int | None = None) -> Trail:
     """Where that stood which waits behind the first *size* characters, up to *until*."""
     trail = [run for one in waiting for run in one.segment.trail]
     end = sum(length for _, length in trail) if until is None else until
     return cut(trail, size, end - size)
 
 
-def _cut_at(one: Waiting, end: int) -> int:
+def _cut_at(one: PendingSegment, end: int) -> int:
     """How many characters of a segment the first *end* of it come from when it is cleaned."""
     at = found = 0
     for piece in one.cleaned.pieces:

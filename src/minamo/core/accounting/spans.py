@@ -21,7 +21,7 @@ class Ledger:
 
     suppressed: Counter[str] = field(factory=Counter)
     additions: Counter[str] = field(factory=Counter)
-    spans: list[Dropped] = field(factory=list)
+    spans: list[DroppedSpan] = field(factory=list)
     """Where suppressed characters stood in the stream, for those that stood there at all."""
 
     def suppress(self, start: int, size: int, reason: str) -> None:
@@ -29,7 +29,7 @@ class Ledger:
         if size:
             self.suppressed[reason] += size
             if len(self.spans) < SPANS_MAX:
-                self.spans.append(Dropped(start, start + size, reason))
+                self.spans.append(DroppedSpan(start, start + size, reason))
 
     def add(self, added: Added, times: int = 1) -> None:
         """Note characters that the model did not write; -1 *times*, that they are not shown."""
@@ -38,7 +38,7 @@ class Ledger:
 
 
 @frozen(slots=True)
-class Piece:
+class TextSpan:
     """A run of output characters: copied from the input, or added."""
 
     text: str
@@ -47,7 +47,7 @@ class Piece:
 
 
 @frozen(slots=True)
-class Dropped:
+class DroppedSpan:
     """Input characters `start` up to `end` (exclusive) that are in no piece."""
 
     start: int
@@ -56,16 +56,16 @@ class Dropped:
 
 
 @frozen(slots=True)
-class Shaped:
+class Rewritten:
     """A text after one stage: what it says now, and what was left out of it."""
 
-    pieces: tuple[Piece, ...]
-    dropped: tuple[Dropped, ...] = ()
+    pieces: tuple[TextSpan, ...]
+    dropped: tuple[DroppedSpan, ...] = ()
 
     @property
     def text(self) -> str:
         """The output as one string."""
-        return together(self.pieces)
+        return join_text(self.pieces)
 
     @property
     def untouched(self) -> bool:
@@ -73,12 +73,12 @@ class Shaped:
         return not self.dropped and len(self.pieces) == 1 and self.pieces[0].start == 0
 
 
-def together(pieces: Sequence[Piece]) -> str:
+def join_text(pieces: Sequence[TextSpan]) -> str:
     """The text of *pieces*; most texts are one."""
     return pieces[0].text if len(pieces) == 1 else "".join([piece.text for piece in pieces])
 
 
-def covers(source: str, pieces: Iterable[Piece], dropped: Iterable[Dropped]) -> bool:
+def covers(source: str, pieces: Iterable[TextSpan], dropped: Iterable[DroppedSpan]) -> bool:
     """Tell whether pieces and drops account for each character of *source* once, in order."""
     runs = [(p.start, p.start + len(p.text), p.text) for p in pieces if p.start is not None]
     at = -1
@@ -109,19 +109,19 @@ class _Reader:
 
     __slots__ = ("_index", "_pieces", "_used")
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[TextSpan]) -> None:
         self._pieces = pieces
         self._index = 0
         self._used = 0  # characters of the current piece already given out
 
-    def take(self, count: int) -> list[Piece]:
+    def take(self, count: int) -> list[TextSpan]:
         """Return pieces for the next *count* characters."""
-        out: list[Piece] = []
+        out: list[TextSpan] = []
         while count > 0:
             piece = self._pieces[self._index]
             text = piece.text[self._used : self._used + count]
             start = None if piece.start is None else piece.start + self._used
-            out.append(Piece(text, start, piece.reason))
+            out.append(TextSpan(text, start, piece.reason))
             count -= len(text)
             self._used += len(text)
             if self._used == len(piece.text):
@@ -130,41 +130,41 @@ class _Reader:
         return out
 
 
-def whole(text: str) -> Shaped:
+def unchanged(text: str) -> Rewritten:
     """Return *text* as a stage's untouched input."""
-    return Shaped((Piece(text, 0),)) if text else Shaped(())
+    return Rewritten((TextSpan(text, 0),)) if text else Rewritten(())
 
 
-def edit(shaped: Shaped, edits: Iterable[Edit], reason: str) -> Shaped:
+def edit(shaped: Rewritten, edits: Iterable[Edit], reason: str) -> Rewritten:
     """Make *edits*, which must not overlap; their offsets are into ``shaped.text``.
 
     Dropping a character that an earlier edit added leaves no trace: it was never input.
     """
     total = sum(len(piece.text) for piece in shaped.pieces)
     reader = _Reader(shaped.pieces)
-    kept: list[Piece] = []
+    kept: list[TextSpan] = []
     dropped = list(shaped.dropped)
     here = 0
     for change in sorted(edits, key=lambda e: (e.start, e.end)):
         kept += reader.take(change.start - here)
         dropped += [
-            Dropped(lost.start, lost.start + len(lost.text), reason)
+            DroppedSpan(lost.start, lost.start + len(lost.text), reason)
             for lost in reader.take(change.end - change.start)
             if lost.start is not None
         ]
         if change.text:
-            kept.append(Piece(change.text, None, reason))
+            kept.append(TextSpan(change.text, None, reason))
         here = change.end
     kept += reader.take(total - here)
-    return Shaped(tuple(kept), _joined(dropped))
+    return Rewritten(tuple(kept), _joined(dropped))
 
 
-def _joined(dropped: list[Dropped]) -> tuple[Dropped, ...]:
+def _joined(dropped: list[DroppedSpan]) -> tuple[DroppedSpan, ...]:
     """Sort drops and merge neighbours that have the same reason."""
-    out: list[Dropped] = []
+    out: list[DroppedSpan] = []
     for lost in sorted(dropped, key=lambda d: d.start):
         if out and out[-1].end == lost.start and out[-1].reason == lost.reason:
-            out[-1] = Dropped(out[-1].start, lost.end, lost.reason)
+            out[-1] = DroppedSpan(out[-1].start, lost.end, lost.reason)
         else:
             out.append(lost)
     return tuple(out)
@@ -174,7 +174,7 @@ def _joined(dropped: list[Dropped]) -> tuple[Dropped, ...]:
 ADDED = -1
 
 
-class Origins:
+class SpanQueue:
     """A queue of (start, size) runs."""
 
     __slots__ = ("_runs",)
@@ -214,7 +214,7 @@ Added = list[tuple[int, int, str]]
 """What of a text nobody wrote, as (offset, size, reason) runs, in order."""
 
 
-class Origin:
+class SourceIndex:
     """Where each character of a text came from, to be asked many times."""
 
     __slots__ = ("_ends", "_runs")
@@ -237,7 +237,7 @@ class Origin:
             at += 1
         return out
 
-    def through(self, pieces: Iterable[Piece]) -> Trail:
+    def through(self, pieces: Iterable[TextSpan]) -> Trail:
         """The trail of what a stage made of the text."""
         out: Trail = []
         for piece in pieces:
@@ -250,15 +250,15 @@ class Origin:
 
 def cut(trail: Trail, offset: int, size: int) -> Trail:
     """The part of *trail* for *size* characters from *offset* on."""
-    return Origin(trail).cut(offset, size)
+    return SourceIndex(trail).cut(offset, size)
 
 
-def through(trail: Trail, pieces: Iterable[Piece]) -> Trail:
+def map_spans(trail: Trail, pieces: Iterable[TextSpan]) -> Trail:
     """The trail of a stage's output, from the trail of its input and its pieces."""
-    return Origin(trail).through(pieces)
+    return SourceIndex(trail).through(pieces)
 
 
-class Marks:
+class InsertionIndex:
     """What of a text nobody wrote, to be asked many times."""
 
     __slots__ = ("_added", "_ends")
@@ -267,7 +267,7 @@ class Marks:
         self._added = added
         self._ends = [start + size for start, size, _ in added]
 
-    def through(self, pieces: Iterable[Piece]) -> Added:
+    def through(self, pieces: Iterable[TextSpan]) -> Added:
         """The same of what a stage made of the text."""
         out: Added = []
         at = 0
@@ -289,6 +289,6 @@ class Marks:
             out.append((begin + shift, end - begin, reason))
 
 
-def marked(added: Added, pieces: Iterable[Piece]) -> Added:
+def map_insertions(added: Added, pieces: Iterable[TextSpan]) -> Added:
     """What is added in a stage's output, from what was in its input and its pieces."""
-    return Marks(added).through(pieces)
+    return InsertionIndex(added).through(pieces)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from attrs import frozen
 
-from minamo.core.accounting.spans import Edit, Shaped, edit, whole
+from minamo.core.accounting.spans import Edit, Rewritten, edit, unchanged
 from minamo.core.cleaning.characters import all_visible, remove_invisible
 from minamo.core.cleaning.code_spans import Spans, code_spans, empty_fence
 from minamo.core.cleaning.links import NO_LINKS, Links, masked_links
@@ -229,7 +229,7 @@ def clean(
     torn: bool = False,
     links: Links = NO_LINKS,
     uncensor_unicode_space: bool = False,
-) -> Shaped:
+) -> Rewritten:
     """Apply the rules to one segment.
 
     Args:
@@ -249,7 +249,7 @@ def clean(
     if off and (unknown := sorted(off.difference(RULES))):
         raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
     if not (first and bot_name) and not links.label and _is_clean(text):
-        return whole(text)
+        return unchanged(text)
     setting = Setting(
         bot_name=bot_name,
         mentions=mentions,
@@ -259,7 +259,7 @@ def clean(
         links=links,
         keep_zero_width_space=uncensor_unicode_space,
     )
-    shaped = whole(text)
+    shaped = unchanged(text)
     for name, rule in _ORDER:
         if name not in off:
             shaped = _settled(shaped, name, rule, setting)
@@ -271,7 +271,7 @@ def _is_clean(text: str) -> bool:
     return _SUSPECT.search(text) is None and all_visible(text)
 
 
-def _settled(shaped: Shaped, name: str, rule: _Rule, setting: Setting) -> Shaped:
+def _settled(shaped: Rewritten, name: str, rule: _Rule, setting: Setting) -> Rewritten:
     """Apply one rule until it finds nothing more, within reason."""
     for _ in range(CLEAN_PASSES_MAX):
         edits = rule(shaped.text, setting)

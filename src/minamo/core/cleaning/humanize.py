@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 
-from minamo.core.accounting.spans import Edit, Shaped, edit, whole
+from minamo.core.accounting.spans import Edit, Rewritten, edit, unchanged
 from minamo.core.cleaning.clean import URL
 from minamo.core.cleaning.code_spans import Spans, code_spans
 from minamo.core.lexing.sentences import find_ends
@@ -38,12 +38,12 @@ _MIX = 0xBF58476D1CE4E5B9  # splitmix64's first multiplier
 _WORD_MASK = (1 << 64) - 1
 
 
-def humanize(text: str, seed: int, *, fence: str = "") -> Shaped:
+def humanize(text: str, seed: int, *, fence: str = "") -> Rewritten:
     """Return *text* with light slips in its prose, chosen by *seed*.
 
     *fence* is the run that opened the fence in which the text begins, if it does.
     """
-    shaped = whole(text)
+    shaped = unchanged(text)
     base = seed ^ zlib.crc32(text.encode("utf-8", "surrogatepass"))
     edits = _lowered(text, base) + _unstopped(text, base) + _dotted(text, base)
     if not edits:

@@ -14,7 +14,7 @@ import re
 
 from attrs import evolve, frozen
 
-from minamo.core.fitting.draft import BREAK, SPOILER, Draft, mask
+from minamo.core.fitting.draft import BREAK, SPOILER, MessageDraft, mask
 from minamo.core.fitting.fences import (
     LINE_START,
     Fence,
@@ -35,7 +35,7 @@ _INDENT = re.compile(LINE_START + r" {1,3}(?=\|[^|])")
 
 
 @frozen(slots=True)
-class Carry:
+class OpenFormatting:
     """What is open at the end of a text and is opened again at the start of the next."""
 
     formatting: tuple[str, ...] = ()  # openers, the outermost first
@@ -44,10 +44,10 @@ class Carry:
     line_ends: int = 0  # how many line ends came after the last line: two end quote and table
 
 
-NOTHING = Carry()
+NOTHING = OpenFormatting()
 
 
-def past_blank(carry: Carry, text: str) -> Carry:
+def past_blank(carry: OpenFormatting, text: str) -> OpenFormatting:
     """What stays open over a *text* of nothing but whitespace."""
     if carry.fence or not (carry.table or LINE_QUOTE in carry.formatting):
         return carry
@@ -66,7 +66,9 @@ def _in_quote(formatting: tuple[str, ...], line_ends: int, *, marked: bool) -> t
     return formatting
 
 
-def write_front(draft: Draft, carry: Carry) -> tuple[int, tuple[str, ...], Fence | None]:
+def write_front(
+    draft: MessageDraft, carry: OpenFormatting
+) -> tuple[int, tuple[str, ...], Fence | None]:
     """Write the openers carried over; tell where in the source to go on, and inside of what."""
     at, formatting, fence = 0, carry.formatting, carry.fence
     if fence is not None and (until := blank_until(draft.source, fence)):
@@ -87,7 +89,7 @@ def write_front(draft: Draft, carry: Carry) -> tuple[int, tuple[str, ...], Fence
 
 
 def _skip(
-    draft: Draft, at: int, formatting: tuple[str, ...], line_ends: int
+    draft: MessageDraft, at: int, formatting: tuple[str, ...], line_ends: int
 ) -> tuple[int, tuple[str, ...]]:
     """Leave out whitespace in front, and closers that would close nothing."""
     while True:
@@ -165,8 +167,13 @@ LAST = Follows()
 
 
 def compose(
-    text: str, tables: str, carry: Carry, follows: Follows = LAST, *, mid_line: bool = False
-) -> tuple[Draft, Scan, Carry]:
+    text: str,
+    tables: str,
+    carry: OpenFormatting,
+    follows: Follows = LAST,
+    *,
+    mid_line: bool = False,
+) -> tuple[MessageDraft, Scan, OpenFormatting]:
     """Draft *text*; give also what a walk through the draft found, and the new carry."""
     draft, found, rest, failed = _draft(text, tables, carry, follows, mid_line=mid_line)
     if failed:
@@ -181,10 +188,10 @@ def compose(
 
 
 def _draft(
-    text: str, tables: str, carry: Carry, follows: Follows, *, mid_line: bool
-) -> tuple[Draft, Scan, Carry, bool]:
+    text: str, tables: str, carry: OpenFormatting, follows: Follows, *, mid_line: bool
+) -> tuple[MessageDraft, Scan, OpenFormatting, bool]:
     """The same; tell also whether an opener carried over is not read as one."""
-    draft = Draft(text)
+    draft = MessageDraft(text)
     at, formatting, fence = write_front(draft, carry)
     front = draft.length
     if fence is not None:
@@ -198,7 +205,7 @@ def _draft(
     line_ends = 0 if end.mark or end.fence else line_ends_in(text[len(text.rstrip()) :])
     if not draft.length:
         rest = (*formatting, end.mark) if end.mark else formatting
-        return draft, scan(""), Carry(rest, end.fence, end.table, line_ends), False
+        return draft, scan(""), OpenFormatting(rest, end.fence, end.table, line_ends), False
     known = follows.ahead and not (end.fence or end.table)
     ahead = text[end.stop :] + follows.ahead if known else ""
     edge = _Edge(front, follows, ahead, mid_line=line_ends < 2)
@@ -208,7 +215,7 @@ def _draft(
         formatting = (*formatting, end.mark)
     if not end.table and LINE_QUOTE not in formatting:
         line_ends = 0
-    return draft, found, Carry(formatting, end.fence, end.table, line_ends), bool(failed)
+    return draft, found, OpenFormatting(formatting, end.fence, end.table, line_ends), bool(failed)
 
 
 def _next_line(text: str) -> int:
@@ -217,7 +224,9 @@ def _next_line(text: str) -> int:
     return line_end.end() if line_end else len(text)
 
 
-def _write_blocks(draft: Draft, at: int, lines: int, tables: str, head: str, *, last: bool) -> _End:
+def _write_blocks(
+    draft: MessageDraft, at: int, lines: int, tables: str, head: str, *, last: bool
+) -> _End:
     """Write the text from *at* on, *head* being that of a table it may go on with.
 
     Whole lines, which may open a fence or a table, begin at *lines*.
@@ -277,7 +286,7 @@ class _Edge:
     ahead: str  # what is known to follow in the same prose
     mid_line: bool  # the line goes on in the next text
 
-    def close(self, draft: Draft) -> tuple[Scan, tuple[str, ...]]:
+    def close(self, draft: MessageDraft) -> tuple[Scan, tuple[str, ...]]:
         """Add closers for what is open at the end; tell what that is, the outermost first."""
         found = self._read(draft)
         wanted = self._open(draft, found)
@@ -296,7 +305,7 @@ class _Edge:
             wanted = [one for one in wanted if one[1] in QUOTES]
         return closed or found, tuple(marker for _, marker in wanted)
 
-    def _add_closers(self, draft: Draft, wanted: list[tuple[int, str]]) -> Scan | None:
+    def _add_closers(self, draft: MessageDraft, wanted: list[tuple[int, str]]) -> Scan | None:
         """Close what is *wanted* and read the whole; None, and nothing added, if that fails."""
         closer = "".join(marker for _, marker in reversed(wanted) if marker not in QUOTES)
         if not closer:
@@ -311,7 +320,7 @@ class _Edge:
         draft.forget(len(draft.pieces) - pieces)
         return None
 
-    def _open(self, draft: Draft, found: Scan) -> list[tuple[int, str]]:
+    def _open(self, draft: MessageDraft, found: Scan) -> list[tuple[int, str]]:
         """The openers that are to be closed at the end of the draft."""
         wanted = _across(draft, self.ahead)
         taken = {at for start, marker in wanted for at in range(start, start + len(marker))}
@@ -321,12 +330,12 @@ class _Edge:
                 wanted.append((at, marker))
         return sorted(wanted)
 
-    def _read(self, draft: Draft) -> Scan:
+    def _read(self, draft: MessageDraft) -> Scan:
         text = mask(_with_line_feeds(draft.text), draft.blocks)
         return scan(text, mid_line=self.mid_line, front=self.front)
 
 
-def _across(draft: Draft, ahead: str) -> list[tuple[int, str]]:
+def _across(draft: MessageDraft, ahead: str) -> list[tuple[int, str]]:
     """The openers in the draft that *ahead*, the text behind it, closes."""
     fence = next_fence(ahead, 0, len(ahead))
     ahead = ahead[: fence.start()] if fence else ahead

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from attrs import Factory, define, evolve, frozen
 
-from minamo.core.accounting.spans import Dropped, Piece
+from minamo.core.accounting.spans import DroppedSpan, TextSpan
 from minamo.core.limits import BREAKS_MAX, ENCLOSURES_SHARE
 
 SPOILER = "||"
@@ -102,31 +102,31 @@ class Block:
 
 
 @define(slots=True)
-class Draft:
+class MessageDraft:
     """Output text with its provenance.  Positions in it are offsets of the output."""
 
     source: str
-    pieces: list[Piece] = Factory(list)
-    dropped: list[Dropped] = Factory(list)
+    pieces: list[TextSpan] = Factory(list)
+    dropped: list[DroppedSpan] = Factory(list)
     blocks: list[Block] = Factory(list)
     length: int = 0
 
     def copy(self, start: int, end: int) -> None:
         """Show the source from *start* to *end*."""
         if start < end:
-            self.pieces.append(Piece(self.source[start:end], start))
+            self.pieces.append(TextSpan(self.source[start:end], start))
             self.length += end - start
 
     def add(self, text: str, reason: str) -> None:
         """Show *text*, which is not in the source."""
         if text:
-            self.pieces.append(Piece(text, None, reason))
+            self.pieces.append(TextSpan(text, None, reason))
             self.length += len(text)
 
     def drop(self, start: int, end: int, reason: str) -> None:
         """Leave the source from *start* to *end* out."""
         if start < end:
-            self.dropped.append(Dropped(start, end, reason))
+            self.dropped.append(DroppedSpan(start, end, reason))
 
     def retract(self, count: int, reason: str) -> str:
         """Take back the last *count* characters, which were copied, and blanks before them."""

@@ -10,7 +10,7 @@ import re
 
 from attrs import frozen
 
-from minamo.core.fitting.draft import Block, Draft, code_enclosure
+from minamo.core.fitting.draft import Block, MessageDraft, code_enclosure
 
 # A line starts after any of CR, LF, CRLF; `^` with re.MULTILINE knows only LF.
 LINE_START = r"(?<![^\r\n])"
@@ -43,7 +43,7 @@ def opens_fence(text: str, at: int) -> bool:
 
 
 def write_fence(
-    draft: Draft, opening: re.Match[str], end: int, *, last: bool
+    draft: MessageDraft, opening: re.Match[str], end: int, *, last: bool
 ) -> tuple[int, Fence | None]:
     """Write the fence that *opening* begins; tell where it ends and whether it is still open."""
     marker, info = opening[1] or opening[3], opening[2] or opening[4] or ""
@@ -64,7 +64,7 @@ def write_fence(
     return _write_body(draft, start, body, end, fence, closing)
 
 
-def _past_item(draft: Draft, opening: re.Match[str]) -> int:
+def _past_item(draft: MessageDraft, opening: re.Match[str]) -> int:
     """Write the mark of a list item in front of a fence, which is text; tell where to go on."""
     lead = opening.start(1) if opening[1] else opening.start(3)
     if not draft.source[opening.start() : lead].strip():
@@ -79,7 +79,7 @@ def blank_until(text: str, fence: Fence) -> int:
     return closing.end() if closing and not text[: closing.start()].strip() else 0
 
 
-def continue_fence(draft: Draft, fence: Fence) -> tuple[int, Fence | None]:
+def continue_fence(draft: MessageDraft, fence: Fence) -> tuple[int, Fence | None]:
     """Write the part of an already open *fence* that the source begins with."""
     end = len(draft.source)
     start = draft.length
@@ -96,7 +96,7 @@ def _closing(text: str, at: int, end: int, marker: str) -> re.Match[str] | None:
 
 
 def _write_opener(
-    draft: Draft, opening: re.Match[str], begin: int, language: re.Match[str] | None
+    draft: MessageDraft, opening: re.Match[str], begin: int, language: re.Match[str] | None
 ) -> None:
     marker = 1 if opening[1] else 3
     draft.copy(begin, opening.start(marker))
@@ -114,7 +114,7 @@ def _write_opener(
 
 
 def _write_body(
-    draft: Draft, start: int, at: int, end: int, fence: Fence, closing: re.Match[str] | None
+    draft: MessageDraft, start: int, at: int, end: int, fence: Fence, closing: re.Match[str] | None
 ) -> tuple[int, Fence | None]:
     body = draft.length
     until = closing.start(1) if closing else end
@@ -131,7 +131,7 @@ def _write_body(
     return until, None if closing else fence
 
 
-def _write_marker(draft: Draft, start: int, end: int) -> None:
+def _write_marker(draft: MessageDraft, start: int, end: int) -> None:
     if draft.source[start] == "~":
         draft.drop(start, end, "clean.fence")
         draft.add("```", "fence")

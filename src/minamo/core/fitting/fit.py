@@ -11,8 +11,8 @@ import re
 
 from attrs import evolve, frozen
 
-from minamo.core.accounting.spans import Dropped, Piece
-from minamo.core.fitting.compose import NOTHING, Carry, Follows, compose, past_blank
+from minamo.core.accounting.spans import DroppedSpan, TextSpan
+from minamo.core.fitting.compose import NOTHING, Follows, OpenFormatting, compose, past_blank
 from minamo.core.fitting.cut_points import lay_out
 from minamo.core.fitting.split import Message, assemble
 from minamo.core.limits import (
@@ -25,7 +25,7 @@ from minamo.core.limits import (
 )
 
 
-def beginning(text: str, fitted: Fitted, count: int) -> int:
+def offset_after(text: str, fitted: Fitted, count: int) -> int:
     """Where in *text* that begins which is not in the first *count* messages.
 
     A line that none of them shows a part of is left whole, with the marks that fitting drops.
@@ -37,10 +37,10 @@ def beginning(text: str, fitted: Fitted, count: int) -> int:
     return line if line >= max(ends, default=0) else starts[0]
 
 
-def shortened(fitted: Fitted, count: int, start: int) -> Fitted:
+def truncate(fitted: Fitted, count: int, start: int) -> Fitted:
     """The first *count* messages, and what is in none of them before *start*."""
     dropped = (
-        Dropped(one.start, min(one.end, start), one.reason)
+        DroppedSpan(one.start, min(one.end, start), one.reason)
         for one in fitted.dropped
         if one.start < start
     )
@@ -52,17 +52,17 @@ def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
     messages = [
         Message(
             tuple(
-                one if one.start is None else Piece(one.text, one.start + start, one.reason)
+                one if one.start is None else TextSpan(one.text, one.start + start, one.reason)
                 for one in message.pieces
             )
         )
         for message in rest.messages
     ]
-    dropped = [Dropped(one.start + start, one.end + start, one.reason) for one in rest.dropped]
+    dropped = [DroppedSpan(one.start + start, one.end + start, one.reason) for one in rest.dropped]
     return Fitted((*front.messages, *messages), (*front.dropped, *dropped), rest.carry)
 
 
-__all__ = ["NOTHING", "Carry", "Fitted", "Message", "fit"]
+__all__ = ["NOTHING", "Fitted", "Message", "OpenFormatting", "fit"]
 
 _TABLES = ("code", "bullets", "raw")
 # Most of what models write: no character that begins formatting, a quote, a table or a tag, and
@@ -75,8 +75,8 @@ class Fitted:
     """A text as messages; what is in none of them; and what the next text starts inside of."""
 
     messages: tuple[Message, ...]
-    dropped: tuple[Dropped, ...]
-    carry: Carry = NOTHING
+    dropped: tuple[DroppedSpan, ...]
+    carry: OpenFormatting = NOTHING
 
 
 def fit(
@@ -84,7 +84,7 @@ def fit(
     *,
     limit: int = MESSAGE_LENGTH,
     tables: str = "code",
-    carry: Carry = NOTHING,
+    carry: OpenFormatting = NOTHING,
     last: bool = True,
     cut_off: bool = False,
     ahead: str = "",
@@ -103,7 +103,7 @@ def fit(
     if tables not in _TABLES:
         raise ValueError(f"tables must be one of {', '.join(_TABLES)}")
     if not text.strip():
-        blank = (Dropped(0, len(text), "blank"),) if text else ()
+        blank = (DroppedSpan(0, len(text), "blank"),) if text else ()
         return Fitted((), blank, NOTHING if last else past_blank(carry, text))
     free = not (carry.formatting or carry.fence or carry.table)
     if free and len(text) <= limit and _PLAIN.match(text):
@@ -114,7 +114,9 @@ def fit(
     return Fitted(messages, dropped, NOTHING if last else rest)
 
 
-def carry_after(text: str, *, tables: str, carry: Carry, ahead: str, mid_line: bool) -> Carry:
+def carry_after(
+    text: str, *, tables: str, carry: OpenFormatting, ahead: str, mid_line: bool
+) -> OpenFormatting:
     """The carry of a *text* that more follows, which is not blank, without the messages."""
     return compose(text, tables, carry, Follows(last=False, ahead=ahead), mid_line=mid_line)[2]
 
@@ -124,8 +126,8 @@ def _as_it_is(text: str) -> Fitted:
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
     edges = ((0, start), (end, len(text)))
-    dropped = tuple(Dropped(low, high, "seam") for low, high in edges if low < high)
-    return Fitted((Message((Piece(text[start:end], start),)),), dropped)
+    dropped = tuple(DroppedSpan(low, high, "seam") for low, high in edges if low < high)
+    return Fitted((Message((TextSpan(text[start:end], start),)),), dropped)
 
 
 def fit_front(
@@ -134,7 +136,7 @@ def fit_front(
     room: int | None = None,
     limit: int = MESSAGE_LENGTH,
     tables: str = "code",
-    carry: Carry = NOTHING,
+    carry: OpenFormatting = NOTHING,
     last: bool = True,
     cut_off: bool = False,
     ahead: str = "",
@@ -172,7 +174,7 @@ def fit_front(
             break
         size *= 2  # nearly nothing of this is shown
     count = count if room is None else min(count, room)
-    start = beginning(text, fitted, count)
+    start = offset_after(text, fitted, count)
     after = text[start : start + AHEAD_MAX]
     rest = carry_after(text[:start], tables=tables, carry=carry, ahead=after, mid_line=mid_line)
-    return evolve(shortened(fitted, count, start), carry=rest), start
+    return evolve(truncate(fitted, count, start), carry=rest), start

@@ -8,9 +8,9 @@ from itertools import accumulate, pairwise
 
 from attrs import frozen
 
-from minamo.core.accounting.spans import Dropped, Piece, together
+from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text
 from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, Layout
-from minamo.core.fitting.draft import BREAK, Draft, Enclosure
+from minamo.core.fitting.draft import BREAK, Enclosure, MessageDraft
 from minamo.core.limits import UTF16_MAX
 
 _CUT = re.compile(rb"[^\0]")
@@ -128,15 +128,17 @@ _VISIBLE = re.compile(
 class Message:
     """One message for Discord, with the provenance of its text."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextSpan, ...]
 
     @property
     def text(self) -> str:
         """What is sent."""
-        return together(self.pieces)
+        return join_text(self.pieces)
 
 
-def assemble(draft: Draft, layout: Layout) -> tuple[tuple[Message, ...], tuple[Dropped, ...]]:
+def assemble(
+    draft: MessageDraft, layout: Layout
+) -> tuple[tuple[Message, ...], tuple[DroppedSpan, ...]]:
     """Cut *draft* into messages; give them, and what is in none of them."""
     return _Assembler(draft, layout).run()
 
@@ -146,16 +148,16 @@ class _Assembler:
 
     __slots__ = ("_draft", "_dropped", "_layout", "_messages", "_offsets", "_shown")
 
-    def __init__(self, draft: Draft, layout: Layout) -> None:
+    def __init__(self, draft: MessageDraft, layout: Layout) -> None:
         self._draft = draft
         self._layout = layout
         sizes = (len(piece.text) for piece in draft.pieces)
         self._offsets = list(accumulate(sizes, initial=0))
         self._shown = _without_markers(layout)
-        self._dropped: list[Dropped] = list(draft.dropped)
+        self._dropped: list[DroppedSpan] = list(draft.dropped)
         self._messages: list[Message] = []
 
-    def run(self) -> tuple[tuple[Message, ...], tuple[Dropped, ...]]:
+    def run(self) -> tuple[tuple[Message, ...], tuple[DroppedSpan, ...]]:
         """All messages, and all that is in none of them."""
         bounds = [0, *cuts(self._layout), len(self._layout.text)]
         for cut, end in pairwise(bounds):
@@ -205,12 +207,12 @@ class _Assembler:
             self._drop(end, opener, "seam")
         return end, enclosures
 
-    def _reopened(self, start: int, end: int, enclosures: list[Enclosure]) -> list[Piece]:
+    def _reopened(self, start: int, end: int, enclosures: list[Enclosure]) -> list[TextSpan]:
         """The front of a message: what is reopened, around the mark of a quoted line."""
         prefix = self._layout.found.prefixes.get(start, start)
         at = next((at for at, enclosure in enumerate(enclosures) if enclosure.lines), None)
         outer, inner = enclosures, list[Enclosure]()
-        front: list[Piece] = []
+        front: list[TextSpan] = []
         if at is not None and enclosures[-1].verbatim:
             mark = [] if prefix > start else [enclosures[at]]
             outer = [*enclosures, *mark]
@@ -225,29 +227,29 @@ class _Assembler:
         text = self._layout.text
         touching = front and front[-1].text[-1] == text[start] and text[start] in TOUCHY
         if touching or start in self._layout.starters:
-            front.append(Piece(BREAK, None, "break"))
+            front.append(TextSpan(BREAK, None, "break"))
         return [*front, *self._slice(start, end)]
 
-    def _closed(self, end: int, enclosures: list[Enclosure]) -> list[Piece]:
+    def _closed(self, end: int, enclosures: list[Enclosure]) -> list[TextSpan]:
         """The back of a message: closers for what is open at its end."""
         last = self._layout.text[end - 1]
         closer = "".join(enclosure.closer for enclosure in reversed(enclosures))
         if closer.startswith("\n") and last in "\r\n":
             closer = closer[1:]
-        back: list[Piece] = []
+        back: list[TextSpan] = []
         if closer and closer[0] in TOUCHY and last in (closer[0], "\\"):
-            back.append(Piece(BREAK, None, "break"))
-        return [*back, Piece(closer, None, "closer")] if closer else back
+            back.append(TextSpan(BREAK, None, "break"))
+        return [*back, TextSpan(closer, None, "closer")] if closer else back
 
-    def _slice(self, start: int, end: int) -> list[Piece]:
+    def _slice(self, start: int, end: int) -> list[TextSpan]:
         """The pieces of the draft between two of its positions."""
-        found: list[Piece] = []
+        found: list[TextSpan] = []
         at = bisect_right(self._offsets, start) - 1
         while start < end:
             piece, offset = self._draft.pieces[at], self._offsets[at]
             stop = min(end, offset + len(piece.text))
             origin = None if piece.start is None else piece.start + start - offset
-            found.append(Piece(piece.text[start - offset : stop - offset], origin, piece.reason))
+            found.append(TextSpan(piece.text[start - offset : stop - offset], origin, piece.reason))
             start, at = stop, at + 1
         return found
 
@@ -255,7 +257,7 @@ class _Assembler:
         for piece in self._slice(start, end):
             if piece.start is not None:
                 stop = piece.start + len(piece.text)
-                self._dropped.append(Dropped(piece.start, stop, reason))
+                self._dropped.append(DroppedSpan(piece.start, stop, reason))
 
 
 def _without_markers(layout: Layout) -> str:
@@ -270,18 +272,18 @@ def _without_markers(layout: Layout) -> str:
     return "".join([*parts, layout.text[at:]])
 
 
-def _additions(enclosures: list[Enclosure]) -> list[Piece]:
-    added: list[Piece] = []
+def _additions(enclosures: list[Enclosure]) -> list[TextSpan]:
+    added: list[TextSpan] = []
     for enclosure in enclosures:
-        added.append(Piece(enclosure.opener, None, "reopened"))
+        added.append(TextSpan(enclosure.opener, None, "reopened"))
         if enclosure.header:
-            added.append(Piece(enclosure.header, None, "header"))
+            added.append(TextSpan(enclosure.header, None, "header"))
     return added
 
 
-def _merged(pieces: list[Piece]) -> list[Piece]:
+def _merged(pieces: list[TextSpan]) -> list[TextSpan]:
     """*pieces* with neighbours of one origin made one."""
-    merged: list[Piece] = []
+    merged: list[TextSpan] = []
     for piece in pieces:
         before = merged[-1] if merged else None
         if (
@@ -293,17 +295,17 @@ def _merged(pieces: list[Piece]) -> list[Piece]:
                 else piece.start is None
             )
         ):
-            merged[-1] = Piece(before.text + piece.text, before.start, piece.reason)
+            merged[-1] = TextSpan(before.text + piece.text, before.start, piece.reason)
         else:
             merged.append(piece)
     return merged
 
 
-def _joined(dropped: list[Dropped]) -> list[Dropped]:
-    joined: list[Dropped] = []
+def _joined(dropped: list[DroppedSpan]) -> list[DroppedSpan]:
+    joined: list[DroppedSpan] = []
     for drop in sorted(dropped, key=lambda drop: drop.start):
         if joined and joined[-1].end == drop.start and joined[-1].reason == drop.reason:
-            joined[-1] = Dropped(joined[-1].start, drop.end, drop.reason)
+            joined[-1] = DroppedSpan(joined[-1].start, drop.end, drop.reason)
         else:
             joined.append(drop)
     return joined

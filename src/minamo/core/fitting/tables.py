@@ -13,7 +13,7 @@ from typing import Literal
 from attrs import frozen
 
 from minamo.core.cleaning.characters import columns
-from minamo.core.fitting.draft import Block, Draft, code_enclosure
+from minamo.core.fitting.draft import Block, MessageDraft, code_enclosure
 from minamo.core.fitting.fences import LINE_START
 from minamo.core.limits import TABLE_COLUMNS_MAX, TABLE_LABEL_MAX
 
@@ -131,7 +131,7 @@ _Columns = list[tuple[int, Side]]
 _LEFT: Side = "left"
 
 
-def write_table(draft: Draft, table: Table, style: str) -> None:
+def write_table(draft: MessageDraft, table: Table, style: str) -> None:
     """Write *table* as an aligned code block, or as bullets if it is too wide for one."""
     widths = _widths(draft.source, table.rows)
     if style == "code" and _narrow(widths):
@@ -140,7 +140,7 @@ def write_table(draft: Draft, table: Table, style: str) -> None:
         _write_bullets(draft, table)
 
 
-def continue_table(draft: Draft, at: int, head: str, style: str) -> int:
+def continue_table(draft: MessageDraft, at: int, head: str, style: str) -> int:
     """Write rows at *at* that go on a table of an earlier text; tell where they end."""
     text = draft.source
     rows = table_rows(text, at, len(text.rstrip()))
@@ -149,7 +149,7 @@ def continue_table(draft: Draft, at: int, head: str, style: str) -> int:
         return at  # no rows, or a table of its own
     widths = _wider(_widths(head, table.rows), _widths(text, rows))
     if style == "code" and _narrow(widths):
-        drawn = Draft(head)
+        drawn = MessageDraft(head)
         _write_code(drawn, table, widths)
         start = draft.length
         header = drawn.text.removeprefix("```\n").removesuffix("```")
@@ -187,7 +187,7 @@ def _columns(widths: list[int], table: Table) -> _Columns:
     return list(zip(widths, chain(table.sides, repeat(_LEFT)), strict=False))
 
 
-def _write_code(draft: Draft, table: Table, widths: list[int]) -> None:
+def _write_code(draft: MessageDraft, table: Table, widths: list[int]) -> None:
     start, drawn = draft.length, _columns(widths, table)
     draft.add("```\n", "table")
     body = draft.length
@@ -201,7 +201,7 @@ def _write_code(draft: Draft, table: Table, widths: list[int]) -> None:
 
 
 def _write_rows(
-    draft: Draft, rows: Sequence[Row], drawn: _Columns, start: int, body: int, header: str
+    draft: MessageDraft, rows: Sequence[Row], drawn: _Columns, start: int, body: int, header: str
 ) -> None:
     """Write *rows* and the end of their code block, which began at *start*."""
     for row in rows:
@@ -215,7 +215,7 @@ def _write_rows(
     draft.blocks.append(Block(start, body, tail, draft.length, code_enclosure("", header)))
 
 
-def _write_row(draft: Draft, row: Row, drawn: _Columns) -> None:
+def _write_row(draft: MessageDraft, row: Row, drawn: _Columns) -> None:
     at, gap = row.start, ""
     for cell, (width, side) in zip(row.cells, drawn, strict=False):
         free = width - columns(_shown(draft.source[cell.start : cell.end]))
@@ -233,7 +233,7 @@ def _before(side: Side, free: int) -> int:
     return {"left": 0, "centre": free // 2, "right": free}[side]
 
 
-def _write_cell(draft: Draft, cell: Cell, *, code: bool) -> None:
+def _write_cell(draft: MessageDraft, cell: Cell, *, code: bool) -> None:
     copy = draft.copy_code if code else draft.copy
     at = cell.start
     for escape in _PIPE_ESCAPE.finditer(draft.source, cell.start, cell.end):
@@ -243,7 +243,7 @@ def _write_cell(draft: Draft, cell: Cell, *, code: bool) -> None:
     copy(at, cell.end)
 
 
-def _write_bullets(draft: Draft, table: Table) -> None:
+def _write_bullets(draft: MessageDraft, table: Table) -> None:
     head = table.rows[0]
     if len(table.rows) == 1:
         _write_bullet_row(draft, head, [""] * len(head.cells))
@@ -253,7 +253,7 @@ def _write_bullets(draft: Draft, table: Table) -> None:
     _write_bullet_rows(draft, table.rows[1:], _labels(draft.source, table))
 
 
-def _write_bullet_rows(draft: Draft, rows: Sequence[Row], labels: list[str]) -> None:
+def _write_bullet_rows(draft: MessageDraft, rows: Sequence[Row], labels: list[str]) -> None:
     """Write *rows*; the first has the whole *labels*."""
     for row in rows:
         _write_bullet_row(draft, row, labels)
@@ -267,7 +267,7 @@ def _labels(text: str, table: Table) -> list[str]:
     return [_label(text[cell.start : cell.end]) for cell in table.rows[0].cells]
 
 
-def _write_bullet_row(draft: Draft, row: Row, labels: list[str]) -> None:
+def _write_bullet_row(draft: MessageDraft, row: Row, labels: list[str]) -> None:
     at, bullet = row.start, "- "
     for place, cell in enumerate(row.cells):
         if cell.start == cell.end:

@@ -17,7 +17,7 @@ _EYES = frozenset(":;=")  # of a face such as :(
 NOTABLE = frozenset(_OPENERS) | frozenset(_CLOSERS) | _RUNS | frozenset('"\\\n')
 
 
-class Holds:
+class OpenConstructs:
     """Counts what is open.  After `give_up` the same things are open but no longer hold."""
 
     __slots__ = ("_before", "_brackets", "_carried", "_escaped", "_lead", "_marks", "_prev",
@@ -193,7 +193,7 @@ class Boundaries:
 
     def __init__(self, degree: int) -> None:
         self.at = 0
-        self.holds = Holds()
+        self.holds = OpenConstructs()
         self._degree = degree
         self._candidate = 0
         self._real = False  # something worth a message has come since the last boundary

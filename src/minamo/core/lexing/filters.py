@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from minamo.core.accounting.spans import ADDED, Ledger, Origins
+from minamo.core.accounting.spans import ADDED, Ledger, SpanQueue
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.speaker_guard import SpeakerGuard
 from minamo.core.limits import LEADING_BLANKS_MAX
@@ -15,7 +15,7 @@ _ECHO, _BLANK, _SPOKEN = range(3)
 
 
 @frozen(slots=True)
-class Filled:
+class PrefillOutput:
     """What to show: `before` (added), then `text`; `dropped` is how much echo went.
 
     The dropped characters and `text` together are the beginning of (held + fed text).
@@ -38,33 +38,33 @@ class Prefill:
         self._echoed = False
         self._phase = _ECHO if prefill else _SPOKEN
 
-    def feed(self, text: str) -> Filled:
+    def feed(self, text: str) -> PrefillOutput:
         """Take *text*; return what can be shown now."""
         if self._phase == _SPOKEN:
-            return Filled(text=text)
+            return PrefillOutput(text=text)
         dropped = 0
         if self._phase == _BLANK:
             self._held += text
         else:
             dropped = self._compare(text)
         if self._phase == _ECHO or not self._said():
-            return Filled(dropped=dropped)
+            return PrefillOutput(dropped=dropped)
         self._phase = _SPOKEN
-        return Filled(self._prefill, dropped, self._held)
+        return PrefillOutput(self._prefill, dropped, self._held)
 
-    def release(self, *, shown: bool = False) -> Filled:
+    def release(self, *, shown: bool = False) -> PrefillOutput:
         """Give up the held text: no more will come, or something else is *shown* now.
 
         A part of an echo is text like any other.  A whole echo is words the model did
         say, so the prefill is shown even if nothing follows.
         """
         if self._phase == _SPOKEN:
-            return Filled()
+            return PrefillOutput()
         if self._phase == _ECHO:
             self._held = self._prefill[: self._matched]
         self._phase = _SPOKEN
         said = shown or self._echoed or bool(self._held.strip())
-        return Filled(self._prefill if said else "", 0, self._held)
+        return PrefillOutput(self._prefill if said else "", 0, self._held)
 
     def _compare(self, text: str) -> int:
         """Go on comparing with the prefill; return how many characters were an echo."""
@@ -91,10 +91,10 @@ Part = tuple[str, int]
 
 
 # A queue takes up more room than anything else of a stream that waits, and most need none.
-_NEVER_USED = Origins()
+_NEVER_USED = SpanQueue()
 
 
-class Front:
+class InputFilters:
     """Two folds in a row, each holding a little; most streams have neither."""
 
     __slots__ = ("_guard", "_guarded", "_ledger", "_prefill", "_prefilled", "idle")
@@ -102,7 +102,7 @@ class Front:
     def __init__(self, config: StreamConfig, ledger: Ledger) -> None:
         self._ledger = ledger
         self._prefill = Prefill(config.prefill) if config.prefill else None
-        self._prefilled = Origins() if config.prefill else _NEVER_USED
+        self._prefilled = SpanQueue() if config.prefill else _NEVER_USED
         guarded = config.speaker_names or config.generic_speaker_guard
         self._guard = (
             SpeakerGuard(
@@ -113,7 +113,7 @@ class Front:
             if guarded
             else None
         )
-        self._guarded = Origins() if guarded else _NEVER_USED
+        self._guarded = SpanQueue() if guarded else _NEVER_USED
         self.idle = self._prefill is None and self._guard is None
         """Whether text may pass by: there is neither a prefill nor a guard."""
 
@@ -141,7 +141,7 @@ class Front:
         """Suppress what is held."""
         self._suppress([*self._guarded.take_all(), *self._prefilled.take_all()], reason)
 
-    def _filled(self, filled: Filled) -> Iterator[Part]:
+    def _filled(self, filled: PrefillOutput) -> Iterator[Part]:
         if filled.before:
             yield from self._to_guard(filled.before, ADDED)
         for start, size in self._prefilled.take(filled.dropped):

@@ -15,7 +15,7 @@ REPLACEMENT = "\ufffd"
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 
 
-class Surrogates:
+class SurrogateJoiner:
     """A fold that holds at most one half."""
 
     __slots__ = ("_held", "_ledger")
@@ -68,7 +68,7 @@ class Intake:
 
     def __init__(self, ledger: Ledger, *, line_ends: bool = True) -> None:
         self._ledger = ledger
-        self._halves = Surrogates(ledger)
+        self._halves = SurrogateJoiner(ledger)
         self._changes = line_ends
         self._carriage_return = ""
 

@@ -65,7 +65,7 @@ class Token:
     """Means nothing and is not shown: an empty tag as ``<think/>``, the indent of a fence."""
 
 
-class Markers:
+class Lexer:
     """The lexer: a fold over characters that holds what is still undecided."""
 
     __slots__ = ("_fence", "_held", "_indent", "_line_start", "_lists", "_looked", "_pos", "_room",

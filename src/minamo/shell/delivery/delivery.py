@@ -14,14 +14,14 @@ from attrs import define, frozen
 from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
 from minamo.shell.delivery.interfaces import (
-    Answer,
+    Accepted,
+    Deleted,
     Kind,
-    Lost,
-    Post,
-    PutOff,
+    OutgoingMessage,
     Rejected,
-    Took,
-    Vanished,
+    RetryLater,
+    SendOutcome,
+    Unknown,
 )
 from minamo.shell.delivery.receipts import Outcome, Receipt
 
@@ -114,7 +114,7 @@ class Delivery:
 
     def __init__(
         self,
-        post: Post,
+        post: OutgoingMessage,
         settled: Callable[[Receipt], object],
         *,
         index: int = 0,
@@ -167,18 +167,18 @@ class Delivery:
         """The call goes out now."""
         self._send("turn_came", Report(at))
 
-    def answer(self, answer: Answer, at: float) -> None:
+    def answer(self, answer: SendOutcome, at: float) -> None:
         """The call ended."""
         match answer:
-            case Took(message_id):
+            case Accepted(message_id):
                 self._send("answered", Report(at, message_id=message_id))
-            case Vanished():
+            case Deleted():
                 self._send("vanished", Report(at))
             case Rejected(reason):
                 self._send("rejected", Report(at, reason))
-            case PutOff(reason, wait_s):
+            case RetryLater(reason, wait_s):
                 self._send("put_off", Report(at, reason, wait_s=wait_s))
-            case Lost(reason, final):
+            case Unknown(reason, final):
                 self._send("answer_lost", Report(at, reason, final=final))
             case _:
                 assert_never(answer)

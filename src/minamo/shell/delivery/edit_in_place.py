@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from attrs import define, evolve, field, frozen
 
-from minamo.core.accounting.pending import Look, Stood
-from minamo.core.fitting.fit import Fitted, Message, fit_front, followed, shortened
+from minamo.core.accounting.pending import RenderedPrefix, Snapshot
+from minamo.core.fitting.fit import Fitted, Message, fit_front, followed, truncate
 from minamo.core.limits import MESSAGE_LENGTH
 from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import Kind
@@ -24,7 +24,7 @@ from minamo.shell.delivery.receipts import Receipt
 
 
 @frozen(slots=True)
-class Change:
+class PageEdit:
     """One page as it should be; `target` is the message to change or remove."""
 
     text: str
@@ -33,7 +33,7 @@ class Change:
 
 
 @define
-class Pages:
+class PageSet:
     """The messages of one growing reply.  Pass `heard` as, or in, the dispatch's own."""
 
     limit: int = MESSAGE_LENGTH
@@ -58,7 +58,7 @@ class Pages:
     _shown: list[str] = field(factory=list, init=False, repr=False)
     _sound: list[str] = field(factory=list, init=False, repr=False)
     """The pages as they read when they last went together."""
-    _out: Change | None = field(default=None, init=False, repr=False)
+    _out: PageEdit | None = field(default=None, init=False, repr=False)
     """The call that is out, or was last."""
     _doubtful: int = field(default=0, init=False, repr=False)
     """The message whose change failed."""
@@ -106,7 +106,7 @@ class Pages:
         if not is_whole and (self._grown is not None or standing < len(self._shown)):
             return None
         end = _end(self._made.messages[standing - 1]) if standing else 0
-        return shortened(self._made, standing, end), end
+        return truncate(self._made, standing, end), end
 
     @property
     def waiting(self) -> int:
@@ -122,7 +122,7 @@ class Pages:
         due = self._due()
         return "create" if due is None else due.kind
 
-    def take(self, most: int | None = None) -> list[Change]:
+    def take(self, most: int | None = None) -> list[PageEdit]:
         """The call that is due."""
         del most
         due = self._due()
@@ -169,7 +169,7 @@ class Pages:
             self._grow_on()
         self.broken = self.broken or reason
 
-    def _due(self) -> Change | None:
+    def _due(self) -> PageEdit | None:
         """What makes the first page right that does not read as it should."""
         if not self._may_ask():
             return self._mended() or self._spared() if self.broken else None
@@ -178,17 +178,17 @@ class Pages:
             self._start_fresh(wanted)
         for number, text in enumerate(wanted):
             if number == len(self._shown):
-                return Change(text)
+                return PageEdit(text)
             if self._shown[number] != text:
-                return Change(text, "edit", self._ids[number])
+                return PageEdit(text, "edit", self._ids[number])
         is_whole = self._fitted == self._text
         if is_whole and len(wanted) < len(self._shown) and (wanted or self._ending):
             # What looked like two pages with a block open can be one with the block closed; and
             # what looked like a reply can be a thought, or marks around nothing.
-            return Change("", "delete", self._ids[-1])
+            return PageEdit("", "delete", self._ids[-1])
         return self._spared()
 
-    def _mended(self) -> Change | None:
+    def _mended(self) -> PageEdit | None:
         """Take back the change of a page that the ones behind it did not follow.
 
         Where a page ends moves with what comes after it: what one page has taken over still stands
@@ -199,11 +199,11 @@ class Pages:
             return None
         for shown, sound, target in zip(self._shown, self._sound, self._ids, strict=True):
             if shown != sound and target != self._doubtful:
-                return Change(sound, "edit", target)
+                return PageEdit(sound, "edit", target)
         return None
 
-    def _spared(self) -> Change | None:
-        return Change("", "delete", self._spare[0]) if self._spare else None
+    def _spared(self) -> PageEdit | None:
+        return PageEdit("", "delete", self._spare[0]) if self._spare else None
 
     def _start_fresh(self, wanted: tuple[str, ...]) -> None:
         """Make all pages anew; what grew stays until they stand."""
@@ -272,21 +272,21 @@ def _end(message: Message) -> int:
 
 
 @define(eq=False)
-class Growing:
+class EditInPlace:
     """The source of a dispatch, instead of the outbox itself."""
 
     _stream: Stream = field(repr=False)
-    pages: Pages
+    pages: PageSet
     _is_stale: bool = field(default=False, init=False)
     _seen: int = field(default=0, init=False)
     """How much there was at the last look."""
-    _look: Look = field(default=Look(()), init=False, repr=False)
+    _look: Snapshot = field(default=Snapshot(()), init=False, repr=False)
     """What the pages were told last."""
-    _out: Stood | None = field(default=None, init=False, repr=False)
+    _out: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """What stands if the call that is out arrives."""
-    _stood: Stood | None = field(default=None, init=False, repr=False)
+    _stood: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """What certainly stands."""
-    _tried: Stood | None = field(default=None, init=False, repr=False)
+    _tried: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """What a call would have shown that failed."""
 
     def __attrs_post_init__(self) -> None:
@@ -319,12 +319,12 @@ class Growing:
         self._look_again()
         return self.pages.kind
 
-    def take(self, most: int | None = None) -> list[Change]:
+    def take(self, most: int | None = None) -> list[PageEdit]:
         """The call that is due."""
         self._look_again()
         due = self.pages.take(most)
         reach = self.pages.reach
-        self._out = None if reach is None else Stood(self._look, *reach)
+        self._out = None if reach is None else RenderedPrefix(self._look, *reach)
         if not due and not self.pages.broken:
             self._arrive()  # it reads as it did, or nobody sees the difference
         return due

@@ -40,7 +40,7 @@ def _flag(_: object, attribute: Attribute[Any], value: object) -> None:
 
 
 @frozen(slots=True)
-class Ping:
+class AllowedMentions:
     """Whom a message may ring for.  By default nobody, whatever its text says."""
 
     users: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
@@ -50,7 +50,7 @@ class Ping:
     """The author of the message replied to."""
 
 
-NOBODY = Ping()
+NOBODY = AllowedMentions()
 
 
 @frozen(slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class File:
 
 
 @frozen(slots=True, kw_only=True)
-class Post:
+class OutgoingMessage:
     """One message as it goes out."""
 
     channel_id: int
@@ -92,7 +92,7 @@ class Post:
     nonce: str | None = None
     """What Discord recognises a repetition by; a sender leaves it out where Discord knows none."""
     reply_to: int | None = None
-    ping: Ping = NOBODY
+    ping: AllowedMentions = NOBODY
     flags: int = 0
     embed: Embed | None = None
     button: Button | None = None
@@ -107,14 +107,14 @@ class Post:
 
 
 @frozen(slots=True)
-class Took:
+class Accepted:
     """Discord has the message."""
 
     message_id: int | None
 
 
 @frozen(slots=True)
-class Vanished:
+class Deleted:
     """Discord had the message, and it was deleted."""
 
 
@@ -126,7 +126,7 @@ class Rejected:
 
 
 @frozen(slots=True)
-class PutOff:
+class RetryLater:
     """Discord certainly did not take it and may take it later."""
 
     reason: str
@@ -134,7 +134,7 @@ class PutOff:
 
 
 @frozen(slots=True)
-class Lost:
+class Unknown:
     """Nobody knows whether Discord took it."""
 
     reason: str
@@ -143,9 +143,9 @@ class Lost:
 
 
 Kind = Literal["create", "edit", "delete"]
-Answer = Took | Vanished | Rejected | PutOff | Lost
+SendOutcome = Accepted | Deleted | Rejected | RetryLater | Unknown
 
-CLOSED = PutOff("closed", math.inf)
+CLOSED = RetryLater("closed", math.inf)
 """The client was closed before the call went out: nothing was sent, and waiting will not help."""
 
 
@@ -163,23 +163,23 @@ class Sender(Protocol):
     def has_nonce(self) -> bool:
         """Whether creates are given a nonce; one without is never repeated when in doubt."""
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a new message."""
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         """Change a message that was sent."""
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         """Remove a message that was sent; one that is gone already is as good."""
 
-    async def typing(self, channel_id: int) -> Answer:
+    async def typing(self, channel_id: int) -> SendOutcome:
         """Show the typing indicator for some ten seconds."""
 
-    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
         """Start a thread from a message; the id it took is the thread's."""
 
 
-class Text(Protocol):
+class HasText(Protocol):
     """Anything with a text, such as a fitted message.
 
     One that also has a `kind` and a `target` changes or removes the message of that id.
@@ -190,7 +190,7 @@ class Text(Protocol):
         """What it says."""
 
 
-class Source(Protocol):
+class MessageSource(Protocol):
     """Where text waits until it is its turn; `minamo.core.accounting.outbox.Outbox` is one."""
 
     @property
@@ -201,17 +201,17 @@ class Source(Protocol):
     def limited(self) -> bool:
         """Whether the message limit cut something off."""
 
-    def take(self, most: int | None = None) -> Sequence[Text]:
+    def take(self, most: int | None = None) -> Sequence[HasText]:
         """The messages of what waits, or of the first *most* segments of it."""
 
     def withdraw(self, reason: str) -> object:
         """Forget what waits."""
 
 
-class Divisible(Source, Protocol):
+class SplittableSource(MessageSource, Protocol):
     """A source that an overflow can take the rest of."""
 
-    def take(self, most: int | None = None, room: int | None = None) -> Sequence[Text]:
+    def take(self, most: int | None = None, room: int | None = None) -> Sequence[HasText]:
         """As above, but no more than *room* messages; the text of the others goes on waiting."""
 
     def take_rest(self) -> str:
@@ -222,12 +222,12 @@ class Divisible(Source, Protocol):
 
 
 @frozen(slots=True, kw_only=True)
-class Manner:
+class SendOptions:
     """How the messages of one stream are sent."""
 
     reply_to: int | None = None
     """What the first message replies to."""
-    ping: Ping = NOBODY
+    ping: AllowedMentions = NOBODY
     flags: int = SUPPRESS_EMBEDS
     """Discord's; by default nothing is fetched from the addresses in a text."""
     embed: Embed | None = None
@@ -241,14 +241,14 @@ class Manner:
 
 
 @frozen(slots=True)
-class Line:
+class PlainMessage:
     """A message that needs no fitting."""
 
     text: str
 
 
 @define
-class Texts:
+class TextQueue:
     """Texts that wait to be sent, each as one message."""
 
     lines: list[str] = field(factory=list, repr=False)
@@ -264,11 +264,11 @@ class Texts:
         """Add one; tell the dispatch with `deliver`."""
         self.lines.append(text)
 
-    def take(self, most: int | None = None, room: int | None = None) -> list[Line]:
+    def take(self, most: int | None = None, room: int | None = None) -> list[PlainMessage]:
         """The messages of what waits, or of the first *most*; never two texts in one."""
         most = room if most is None else most if room is None else min(most, room)
         taken, self.lines = self.lines[:most], [] if most is None else self.lines[most:]
-        return [Line(text) for text in taken]
+        return [PlainMessage(text) for text in taken]
 
     def take_rest(self) -> str:
         """Everything that waits, one text to a paragraph."""

@@ -17,11 +17,19 @@ from attrs import define, field
 
 from minamo.shell.callbacks import place_of
 from minamo.shell.delivery.delivery import Delivery
-from minamo.shell.delivery.interfaces import Answer, Lost, Post, PutOff, Rejected, Sender, Took
-from minamo.shell.delivery.pacing import Pacer, Turn
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.interfaces import (
+    Accepted,
+    OutgoingMessage,
+    Rejected,
+    RetryLater,
+    Sender,
+    SendOutcome,
+    Unknown,
+)
+from minamo.shell.delivery.pacing import Pacer, Permit
+from minamo.shell.delivery.queue import StreamQueue
 
-Next = Callable[[Answer | None], Post | None]
+Next = Callable[[SendOutcome | None], OutgoingMessage | None]
 """The next message, for the answer to the last; None if it has to wait or there is none."""
 
 
@@ -30,7 +38,7 @@ def in_bursts(sender: Sender) -> Callable[[Next], Awaitable[object]] | None:
     return getattr(sender, "create_all", None)
 
 
-def fits_in(one: Dispatch) -> bool:
+def fits_in(one: StreamQueue) -> bool:
     """Whether the message whose turn it is is only to be sent, with nothing to do around it."""
     first = one.first
     if first is None or one.typing is not None or first.wait_s > 0:
@@ -43,14 +51,14 @@ class Burst:
     """Settles each message of a dispatch and gives out the next."""
 
     _pacer: Pacer
-    _one: Dispatch
-    _turn: Turn | None
+    _one: StreamQueue
+    _turn: Permit | None
     """Leave for the first."""
     _out: Delivery | None = field(default=None, init=False)
     error: Exception | None = field(default=None, init=False)
     """What somebody who heard a receipt raised; for the lane to raise again."""
 
-    def __call__(self, answer: Answer | None) -> Post | None:
+    def __call__(self, answer: SendOutcome | None) -> OutgoingMessage | None:
         """Learn what became of the last message; the next one, if it may go now."""
         try:
             if answer is not None:
@@ -60,7 +68,7 @@ class Burst:
             self.error = error
             return None
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: SendOutcome) -> None:
         assert self._out is not None
         assert self._turn is not None
         now = anyio.current_time()
@@ -69,7 +77,7 @@ class Burst:
         self._pacer.learn(turn, now)
         self._out.answer(answer, now)
 
-    def _next(self) -> Post | None:
+    def _next(self) -> OutgoingMessage | None:
         one, delivery = self._one, self._one.first
         if delivery is None or not fits_in(one):
             return None
@@ -98,7 +106,7 @@ class Lane:
     line: int
     """The channel's id, or that of a line beside it."""
     pacer: Pacer
-    queue: deque[Dispatch] = field(factory=deque, repr=False)
+    queue: deque[StreamQueue] = field(factory=deque, repr=False)
     scope: anyio.CancelScope = field(factory=lambda: anyio.CancelScope(shield=True), repr=False)
 
     async def run(self) -> None:
@@ -114,7 +122,7 @@ class Lane:
         # A call that is out is left behind, not cancelled: see shell/discord/calls.py.
         self.scope.cancel()
 
-    async def _serve_safely(self, one: Dispatch) -> None:
+    async def _serve_safely(self, one: StreamQueue) -> None:
         try:
             await self._serve(one)
         except Exception as error:  # noqa: BLE001 - every other channel lives in the same tasks
@@ -124,14 +132,14 @@ class Lane:
             if one.typing is not None:
                 one.typing.hide()
 
-    async def _serve(self, one: Dispatch) -> None:
+    async def _serve(self, one: StreamQueue) -> None:
         await self._send_all(one)
         if one.typing is not None:
             one.typing.hide()
         if one.buttoned is not None:
             await self._take_button(one, one.buttoned)
 
-    async def _send_all(self, one: Dispatch) -> None:
+    async def _send_all(self, one: StreamQueue) -> None:
         paced = one.behind
         while True:
             # A lane that has nothing to do takes one segment, and so does one that only pretends
@@ -143,7 +151,7 @@ class Lane:
             await _pause(one, most)
             paced = await self._attempt(one, most)
 
-    async def _attempt(self, one: Dispatch, most: int | None) -> bool:
+    async def _attempt(self, one: StreamQueue, most: int | None) -> bool:
         """Wait for leave, then make one call; whether the wait was one."""
         waits = one.first is not None and one.first.wait_s > 0
         turn = None if waits else self.pacer.at_once(one.route, one.sender.place)
@@ -165,7 +173,7 @@ class Lane:
             one.typing.after_message()
         return False
 
-    async def _wait_and_attempt(self, one: Dispatch, most: int | None) -> bool:
+    async def _wait_and_attempt(self, one: StreamQueue, most: int | None) -> bool:
         """The same, when it takes time.
 
         A message that ends meanwhile, by a stop or an echo, ends the waiting.
@@ -188,7 +196,7 @@ class Lane:
             one.typing.after_message()
         return paced
 
-    async def _call(self, one: Dispatch, delivery: Delivery, turn: Turn) -> float:
+    async def _call(self, one: StreamQueue, delivery: Delivery, turn: Permit) -> float:
         """Make the call; when it was over."""
         # From here on nothing is interrupted: the scope of the lane itself is a shield, and only
         # closing opens it, when everything has its receipt.
@@ -208,35 +216,35 @@ class Lane:
             delivery.answer(answer, now)
         return now
 
-    async def _start_thread(self, one: Dispatch, message_id: int, name: str) -> None:
+    async def _start_thread(self, one: StreamQueue, message_id: int, name: str) -> None:
         """Start the thread that the rest of a reply goes to; without one it is split."""
-        answer: Answer = PutOff("not_asked")
+        answer: SendOutcome = RetryLater("not_asked")
         for _ in range(THREAD_ATTEMPTS):
             async with self.pacer.turn("thread", one.channel_id) as turn:
                 answer = await one.sender.start_thread(one.channel_id, message_id, name)
                 turn.hear(answer)
-            if not isinstance(answer, Lost) and not _soon(answer):
+            if not isinstance(answer, Unknown) and not _soon(answer):
                 break
-        if isinstance(answer, Took):
+        if isinstance(answer, Accepted):
             one.fitting.threaded(answer.message_id, "no_id")
         else:
             one.fitting.threaded(None, getattr(answer, "reason", "deleted"))
 
-    async def _take_button(self, one: Dispatch, message_id: int) -> None:
+    async def _take_button(self, one: StreamQueue, message_id: int) -> None:
         """Take the button from the first message; if it stays, it only does nothing."""
         async with self.pacer.turn(one.sender.route("edit"), one.sender.place) as turn:
             answer = await one.sender.edit(one.fitting.unbuttoning, message_id)
             turn.hear(answer)
-        if not isinstance(answer, Took):
+        if not isinstance(answer, Accepted):
             _LOG.debug("a button stays", extra={"reason": getattr(answer, "reason", "")})
         one.unbuttoned()
 
 
-def _soon(answer: Answer) -> bool:
-    return isinstance(answer, PutOff) and answer.wait_s <= THREAD_WAIT_MAX_S
+def _soon(answer: SendOutcome) -> bool:
+    return isinstance(answer, RetryLater) and answer.wait_s <= THREAD_WAIT_MAX_S
 
 
-async def _ask(sender: Sender, delivery: Delivery) -> Answer:
+async def _ask(sender: Sender, delivery: Delivery) -> SendOutcome:
     match delivery.kind:
         case "create":
             return await sender.create(delivery.post)
@@ -248,7 +256,7 @@ async def _ask(sender: Sender, delivery: Delivery) -> Answer:
             assert_never(delivery.kind)
 
 
-async def _pause(one: Dispatch, most: int | None) -> None:
+async def _pause(one: StreamQueue, most: int | None) -> None:
     # The first message of a reply has been waited for long enough.
     if not one.pausing or not one.tried or one.first is not None:
         return

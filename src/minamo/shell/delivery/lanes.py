@@ -11,10 +11,10 @@ from anyio.abc import TaskGroup
 
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded, place_of
-from minamo.shell.delivery.interfaces import Manner, Sender, Source
+from minamo.shell.delivery.interfaces import MessageSource, Sender, SendOptions
 from minamo.shell.delivery.lane import Lane
 from minamo.shell.delivery.pacing import Pacer
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.delivery.typing import Typing
 
@@ -47,27 +47,27 @@ class Lanes:
         self,
         channel_id: int,
         sender: Sender,
-        source: Source,
+        source: MessageSource,
         *,
         stream_id: str,
         line: int | None = None,
-        manner: Manner | None = None,
+        manner: SendOptions | None = None,
         typing: bool = False,
         heard: Callable[[Receipt], object] | None = None,
         limit_reached: Callable[[], object] | None = None,
-    ) -> Dispatch:
+    ) -> StreamQueue:
         """Get in line in the channel; *heard* is called with each receipt, at once.
 
         What need not come behind the reply that is being written there has a *line* of its own:
         any id that is no channel's.
         """
         shown = Typing(sender, self.pacer, channel_id) if typing and not self._closed else None
-        one = Dispatch(
+        one = StreamQueue(
             channel_id,
             sender,
             source,
             stream_id=stream_id,
-            manner=manner or Manner(),
+            manner=manner or SendOptions(),
             heard=heard,
             limit_reached=limit_reached,
             typing=shown,
@@ -115,7 +115,7 @@ class Lanes:
         told = [receipt for one in every for receipt in one.receipts]
         return [one for one in told if one.lost and id(one) not in before]
 
-    def _every(self) -> list[Dispatch]:
+    def _every(self) -> list[StreamQueue]:
         return [one for lane in self._lanes.values() for one in lane.queue]
 
     async def _run(self, lane: Lane) -> None:
@@ -139,7 +139,7 @@ async def _run_typing(typing: Typing) -> None:
         typing.hide()
 
 
-def _give_up(one: Dispatch) -> None:
+def _give_up(one: StreamQueue) -> None:
     try:
         one.give_up("broken")
     except Exception as error:  # noqa: BLE001 - the others wait for their turn

@@ -16,16 +16,16 @@ from minamo.machine.machine import Observer
 from minamo.shell.delivery.delivery import Delivery
 from minamo.shell.delivery.interfaces import (
     SUPPRESS_EMBEDS,
-    Divisible,
     File,
+    HasText,
     Kind,
-    Manner,
-    Post,
+    MessageSource,
+    OutgoingMessage,
     Sender,
-    Source,
-    Text,
+    SendOptions,
+    SplittableSource,
 )
-from minamo.shell.delivery.overflow import Overflowing
+from minamo.shell.delivery.overflow import OverflowState
 from minamo.shell.delivery.receipts import Receipt, nonce_for
 
 
@@ -35,19 +35,19 @@ class Composer:
 
     channel_id: int
     sender: Sender
-    manner: Manner
+    manner: SendOptions
     stream_id: str
     settled: Callable[[Receipt], object] = field(repr=False)
     on_end: Callable[[], object] = field(repr=False)
     watch: Observer | None = None
     count: int = field(default=0, init=False)
     """Messages made so far."""
-    overflow: Overflowing | None = field(init=False)
+    overflow: OverflowState | None = field(init=False)
 
     @overflow.default
-    def _make_overflow(self) -> Overflowing | None:
+    def _make_overflow(self) -> OverflowState | None:
         wanted = self.manner.overflow
-        return Overflowing(wanted) if wanted is not None and wanted.to != "split" else None
+        return OverflowState(wanted) if wanted is not None and wanted.to != "split" else None
 
     @property
     def collecting(self) -> bool:
@@ -59,7 +59,7 @@ class Composer:
         """How many messages may be made as ever; None if all."""
         return None if self.overflow is None else self.overflow.room(self.count)
 
-    def look_at_size(self, source: Source) -> None:
+    def look_at_size(self, source: MessageSource) -> None:
         """Split what will never be a file: a character has one byte at least."""
         overflow = self.overflow
         if overflow is None or not overflow.collects(self.count):
@@ -67,7 +67,7 @@ class Composer:
         if source.waiting > overflow.rules.bytes_max:
             overflow.split("too_large")
 
-    def compose(self, text: Text, at: float, *, ending: bool = False) -> Delivery:
+    def compose(self, text: HasText, at: float, *, ending: bool = False) -> Delivery:
         """One message; *ending* says that the stream has no more to say than this and the like."""
         kind: Kind = getattr(text, "kind", "create")
         post = self._post(text.text, is_new=kind == "create", ending=ending)
@@ -95,14 +95,14 @@ class Composer:
         for one in fitted:
             one.post = evolve(one.post, channel_id=thread_id)
 
-    def plain(self) -> Post:
+    def plain(self) -> OutgoingMessage:
         """The edit that takes the button away."""
         manner = self.manner
-        return Post(
+        return OutgoingMessage(
             channel_id=self.channel_id, text="", ping=manner.ping, flags=manner.flags, bare=True
         )
 
-    def _delivery(self, post: Post, kind: Kind, target: int, at: float) -> Delivery:
+    def _delivery(self, post: OutgoingMessage, kind: Kind, target: int, at: float) -> Delivery:
         made = Delivery(
             post, self.settled, index=self.count, kind=kind, target=target, at=at, watch=self.watch
         )
@@ -112,7 +112,7 @@ class Composer:
         self.count += 1
         return made
 
-    def _post(self, text: str, *, is_new: bool, ending: bool) -> Post:
+    def _post(self, text: str, *, is_new: bool, ending: bool) -> OutgoingMessage:
         first, manner = self.count == 0, self.manner
         embed = manner.embed if first else None
         flags = manner.flags
@@ -122,7 +122,7 @@ class Composer:
         place = self.channel_id
         if self.overflow is not None and self.overflow.thread_id is not None:
             place = self.overflow.thread_id
-        return Post(
+        return OutgoingMessage(
             channel_id=place,
             text=text,
             nonce=nonce_for(self.stream_id, self.count) if has_nonce else None,
@@ -139,7 +139,7 @@ class Composer:
 class Fitting:
     """From the source to messages, as the lane asks for them."""
 
-    _source: Source
+    _source: MessageSource
     _composer: Composer
     _fitted: deque[Delivery] = field(factory=deque, init=False)
 
@@ -190,7 +190,7 @@ class Fitting:
             if room is None:
                 texts = self._source.take(most)
             else:
-                texts = cast(Divisible, self._source).take(most, room)
+                texts = cast(SplittableSource, self._source).take(most, room)
             for text in texts:
                 self._fitted.append(self._composer.compose(text, now, ending=ending))
         return self.first
@@ -270,15 +270,15 @@ class Fitting:
         self._fitted.remove(delivery)
         self._composer.uncompose()
         overflow.split(reason)
-        cast(Divisible, self._source).put_rest_back()
+        cast(SplittableSource, self._source).put_rest_back()
 
     @property
-    def unbuttoning(self) -> Post:
+    def unbuttoning(self) -> OutgoingMessage:
         """The edit that takes the button away."""
         return self._composer.plain()
 
     def _fit_file(self, now: float) -> None:
-        source = cast(Divisible, self._source)
+        source = cast(SplittableSource, self._source)
         text = source.take_rest()
         if not text.strip():
             return

@@ -54,7 +54,7 @@ class Overflow:
 
 
 @define(eq=False)
-class Overflowing:
+class OverflowState:
     """One reply on its way to its overflow; `way` turns to split where nothing else is possible."""
 
     rules: Overflow

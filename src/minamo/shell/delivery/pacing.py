@@ -16,11 +16,11 @@ from attrs import define, field, frozen
 
 from minamo.core.checks import positive_seconds, whole
 from minamo.errors import BadSetting
-from minamo.shell.delivery.interfaces import Answer, PutOff, Rejected, Took, Vanished
+from minamo.shell.delivery.interfaces import Accepted, Deleted, Rejected, RetryLater, SendOutcome
 
 
 @frozen(slots=True)
-class Pace:
+class RateLimit:
     """So many at once, then one every so many seconds."""
 
     burst: int = field(validator=whole(1))
@@ -28,15 +28,15 @@ class Pace:
 
 
 # Observed: 5 per 5 s and channel.  One less, and 5% slower, because their clock is not ours.
-MESSAGES = Pace(4, 1.05)
+MESSAGES = RateLimit(4, 1.05)
 # 5 per 2 s and webhook, by the same margins.
-WEBHOOK = Pace(4, 0.42)
+WEBHOOK = RateLimit(4, 0.42)
 # A second limit of webhooks, announced by no header: 30 per 60 s and channel.
-WEBHOOK_HIDDEN = Pace(20, 2.1)
+WEBHOOK_HIDDEN = RateLimit(20, 2.1)
 # 50 per second for a bot.  At most 40 + 4 fall into any second; the rest is for its other calls.
-PROCESS = Pace(4, 1 / 40)
+PROCESS = RateLimit(4, 1 / 40)
 
-PACES: Mapping[str, tuple[Pace, ...]] = {
+PACES: Mapping[str, tuple[RateLimit, ...]] = {
     "create": (MESSAGES,),
     "edit": (MESSAGES,),
     "delete": (MESSAGES,),
@@ -55,16 +55,16 @@ GATE_S = 5.0
 # A wait shorter than this is none: it is the time a busy event loop takes.
 UNNOTICED_S = 0.05
 # What Discord said itself; the rest is what became of the call.
-_ANSWERS = (Took, Vanished, Rejected)
+_ANSWERS = (Accepted, Deleted, Rejected)
 # Forgotten channels are looked for once in so many calls.
 _SWEEP_EVERY = 256
 
 
 @define
-class Meter:
+class TokenBucket:
     """One pace being kept: the time at which its burst would be whole again."""
 
-    pace: Pace
+    pace: RateLimit
     whole_at: float = 0.0
 
     def reserve(self, now: float) -> float:
@@ -85,7 +85,7 @@ class Meter:
 
 
 @define
-class Turn:
+class Permit:
     """Leave to make one call."""
 
     route: str
@@ -99,15 +99,15 @@ class Turn:
     wait_s: float = 0.0
     """The pause Discord asked for."""
 
-    def hear(self, answer: Answer) -> None:
+    def hear(self, answer: SendOutcome) -> None:
         """Learn from what Discord said."""
         self.answered = isinstance(answer, _ANSWERS)
-        if isinstance(answer, PutOff) and math.isfinite(answer.wait_s):
+        if isinstance(answer, RetryLater) and math.isfinite(answer.wait_s):
             self.wait_s = min(answer.wait_s, PAUSE_MAX_S)
 
 
 @define
-class Gate:
+class FirstCallGate:
     """Lets one call through until the first answer, then all."""
 
     is_open: bool = False
@@ -147,17 +147,17 @@ class Pacer:
     """
 
     def __init__(
-        self, paces: Mapping[str, tuple[Pace, ...]] = PACES, process: Pace = PROCESS
+        self, paces: Mapping[str, tuple[RateLimit, ...]] = PACES, process: RateLimit = PROCESS
     ) -> None:
         if missing := [route for route in PACES if route not in paces]:
             raise BadSetting(f"a pacer needs a pace for {', '.join(missing)}; begin with PACES")
         for route, meant in (*paces.items(), ("process", (process,))):
-            if not all(isinstance(one, Pace) for one in meant):
+            if not all(isinstance(one, RateLimit) for one in meant):
                 raise BadSetting(f"the paces of {route} must be a tuple of Pace(…), not {meant!r}")
         self._paces = dict(paces)
-        self._process = Meter(process)
-        self._meters: dict[tuple[str, int], tuple[Meter, ...]] = {}
-        self._gates: dict[str, Gate] = {}
+        self._process = TokenBucket(process)
+        self._meters: dict[tuple[str, int], tuple[TokenBucket, ...]] = {}
+        self._gates: dict[str, FirstCallGate] = {}
         self._calls = 0
 
     def __repr__(self) -> str:
@@ -169,16 +169,16 @@ class Pacer:
         return len(self._meters)
 
     @asynccontextmanager
-    async def turn(self, route: str, place: int) -> AsyncIterator[Turn]:
+    async def turn(self, route: str, place: int) -> AsyncIterator[Permit]:
         """Wait for leave to make one call on *route* for *place*, to be made inside.
 
         At most one caller per route and place at a time; the lanes see to that.
         """
-        turn = Turn(route, place)
+        turn = Permit(route, place)
         asked = now = anyio.current_time()
         gate = self._gates.get(route)
         if gate is None:
-            gate = self._gates[route] = Gate()
+            gate = self._gates[route] = FirstCallGate()
         # First the gate: those who waited at it for an answer must not all go in the moment it
         # opens, so their places in time are given out behind it.
         if await gate.enter():
@@ -195,7 +195,7 @@ class Pacer:
         finally:
             gate.leave(answered=turn.answered)
 
-    def at_once(self, route: str, place: int) -> Turn | None:
+    def at_once(self, route: str, place: int) -> Permit | None:
         """Leave without waiting, if there is; the call over, say so to `learn`."""
         gate = self._gates.get(route)
         if gate is None or not gate.is_open:
@@ -207,21 +207,21 @@ class Pacer:
         for meter in meters:
             meter.reserve(now)
         self._process.reserve(now)
-        return Turn(route, place, now)
+        return Permit(route, place, now)
 
-    def learn(self, turn: Turn, now: float) -> None:
+    def learn(self, turn: Permit, now: float) -> None:
         """A call is over: one that took too long, or was put off, empties the paces."""
         if turn.wait_s or now - turn.began_at > SURPRISE_S:
             for meter in self._of(turn.route, turn.place):
                 meter.empty(now + turn.wait_s)
 
-    def _of(self, route: str, place: int) -> tuple[Meter, ...]:
+    def _of(self, route: str, place: int) -> tuple[TokenBucket, ...]:
         self._calls += 1
         if self._calls % _SWEEP_EVERY == 0:
             self._sweep()
         found = self._meters.get((route, place))
         if found is None:
-            found = tuple(Meter(pace) for pace in self._paces[route])
+            found = tuple(TokenBucket(pace) for pace in self._paces[route])
             self._meters[route, place] = found
         return found
 

@@ -15,14 +15,14 @@ from minamo.errors import BadSetting
 from minamo.shell.delivery.interfaces import (
     SUPPRESS_EMBEDS,
     SUPPRESS_NOTIFICATIONS,
-    Answer,
+    Accepted,
     Kind,
-    Lost,
-    Post,
-    PutOff,
+    OutgoingMessage,
     Rejected,
+    RetryLater,
     Sender,
-    Took,
+    SendOutcome,
+    Unknown,
 )
 
 # Small grey text; the link jumps to the message.
@@ -45,13 +45,13 @@ class ReplyNotice:
         if "{link}" not in words or "\n" in words:
             raise BadSetting("reply notice: words must be one line with {link} in it")
 
-    def post(self, channel_id: int, message_id: int) -> Post:
+    def post(self, channel_id: int, message_id: int) -> OutgoingMessage:
         """The notice that what follows replies to *message_id*; it rings for nobody."""
         link = _MESSAGE.format(guild=self.guild_id or "@me", channel=channel_id, message=message_id)
         author = f"<@{self.author_id}>" if self.author_id is not None else ""
         text = self.words.replace("{author}", author).replace("{link}", link)
         flags = SUPPRESS_EMBEDS | SUPPRESS_NOTIFICATIONS
-        return Post(channel_id=channel_id, text=" ".join(text.split()), flags=flags)
+        return OutgoingMessage(channel_id=channel_id, text=" ".join(text.split()), flags=flags)
 
 
 # What Discord says of a webhook that somebody deleted, or whose token was reset.
@@ -64,7 +64,7 @@ VOICELESS = DEAD | {"no_permission", "forbidden", "webhook_limit", "bad_form", "
 class Webhooks(Protocol):
     """Where webhooks come from."""
 
-    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | Answer:
+    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | SendOutcome:
         """Id and token, or why there is none."""
 
 
@@ -97,7 +97,7 @@ class PersonaSender:
         """The limits of webhooks, or the bot's own after it took over."""
         return self._bot.route(kind) if self.fell_back else "webhook"
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a new message, in whatever voice is left."""
         if post.reply_to is not None and not self.fell_back:
             await self._give_notice(post.reply_to)
@@ -106,24 +106,24 @@ class PersonaSender:
         if may_change and isinstance(answer, Rejected) and answer.reason in VOICELESS:
             self.fell_back, self._now = answer.reason, self._bot
             answer = await self._speak(post)
-        self._shown = self._shown or isinstance(answer, Took)
+        self._shown = self._shown or isinstance(answer, Accepted)
         if isinstance(answer, Rejected) or self.fell_back:
             await self._take_notice_back()
         return answer
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         """Change a message that was sent."""
         return await (self._now or self._bot).edit(post, message_id)
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         """Remove a message that was sent."""
         return await (self._now or self._bot).delete(channel_id, message_id)
 
-    async def typing(self, channel_id: int) -> Answer:
+    async def typing(self, channel_id: int) -> SendOutcome:
         """Show the bot typing: a webhook cannot."""
         return await self._bot.typing(channel_id)
 
-    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
         """Have the bot start a thread: a webhook cannot."""
         return await self._bot.start_thread(channel_id, message_id, name)
 
@@ -134,7 +134,7 @@ class PersonaSender:
         # One call more than was paced; the pace leaves room for it.
         notice, self.notice = self.notice, None
         answer = await self._speak_anew(notice.post(self.channel_id, reply_to))
-        if isinstance(answer, Took) and answer.message_id is not None and self._now is not None:
+        if isinstance(answer, Accepted) and answer.message_id is not None and self._now is not None:
             self._noticed = self._now, answer.message_id
 
     async def _take_notice_back(self) -> None:
@@ -143,7 +143,7 @@ class PersonaSender:
             (voice, message_id), self._noticed = self._noticed, None
             await voice.delete(self.channel_id, message_id)
 
-    async def _speak_anew(self, post: Post) -> Answer:
+    async def _speak_anew(self, post: OutgoingMessage) -> SendOutcome:
         """Speak; a webhook that is dead is made again, once."""
         answer = await self._speak(post)
         if isinstance(answer, Rejected) and answer.reason in DEAD and not self._renewed:
@@ -152,11 +152,11 @@ class PersonaSender:
             answer = await self._speak(post, anew=True)
         return answer
 
-    async def _speak(self, post: Post, *, anew: bool = False) -> Answer:
+    async def _speak(self, post: OutgoingMessage, *, anew: bool = False) -> SendOutcome:
         if self._now is None:
             found = await self._webhooks.find(self.channel_id, anew=anew)
-            if isinstance(found, Lost):  # only the looking was; nothing was said
-                return PutOff(found.reason)
+            if isinstance(found, Unknown):  # only the looking was; nothing was said
+                return RetryLater(found.reason)
             if not isinstance(found, tuple):
                 return found
             self._now = self._voice(*found)

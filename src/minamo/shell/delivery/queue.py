@@ -16,13 +16,13 @@ import anyio
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import place_of
 from minamo.shell.delivery.delivery import Delivery
-from minamo.shell.delivery.interfaces import Manner, Sender, Source
+from minamo.shell.delivery.interfaces import MessageSource, Sender, SendOptions
 from minamo.shell.delivery.outgoing import Composer, Fitting
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.delivery.typing import Typing
 
 
-class Waiting:
+class Condition:
     """The waiters of one thing that changes."""
 
     __slots__ = ("_waiters",)
@@ -59,7 +59,7 @@ def _nothing(_: object) -> None:
     pass
 
 
-class Dispatch:
+class StreamQueue:
     """The messages of one stream to one channel, in order.
 
     ``async with lanes.open(…) as dispatch``: an exception, also a cancellation, withdraws what
@@ -70,10 +70,10 @@ class Dispatch:
         self,
         channel_id: int,
         sender: Sender,
-        source: Source,
+        source: MessageSource,
         *,
         stream_id: str,
-        manner: Manner,
+        manner: SendOptions,
         heard: Callable[[Receipt], object] | None = None,
         limit_reached: Callable[[], object] | None = None,
         typing: Typing | None = None,
@@ -98,7 +98,7 @@ class Dispatch:
         self._heard = heard or _nothing
         self._limit_reached = limit_reached
         self._shut = ""  # why nothing is accepted any more
-        self._waiting = Waiting()
+        self._waiting = Condition()
 
     def __repr__(self) -> str:
         return f"<Dispatch to {self.channel_id}, {self.held} held, {len(self.receipts)} receipts>"

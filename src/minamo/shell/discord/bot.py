@@ -8,16 +8,22 @@ from typing import Any
 import hikari
 from attrs import define, field
 
-from minamo.shell.delivery.interfaces import SUPPRESS_EMBEDS, Answer, Button, Kind, Post
-from minamo.shell.discord.calls import Calls, answer_of, gone
+from minamo.shell.delivery.interfaces import (
+    SUPPRESS_EMBEDS,
+    Button,
+    Kind,
+    OutgoingMessage,
+    SendOutcome,
+)
+from minamo.shell.discord.calls import CallRunner, answer_of, treat_missing_as_deleted
 
 
-def given(value: Any) -> Any:
+def or_undefined(value: Any) -> Any:
     """*value*, or that there is none."""
     return hikari.UNDEFINED if value is None or value == "" else value
 
 
-def creating(post: Post) -> dict[str, Any]:
+def creating(post: OutgoingMessage) -> dict[str, Any]:
     """What a new message takes, but for its text and what only some routes know."""
     asked = allowed(post)
     if post.flags:
@@ -31,7 +37,7 @@ def creating(post: Post) -> dict[str, Any]:
     return asked
 
 
-def editing(post: Post) -> dict[str, Any]:
+def editing(post: OutgoingMessage) -> dict[str, Any]:
     """What a change of a message takes, but for its text and its flags."""
     asked = allowed(post)
     if post.bare:
@@ -39,12 +45,12 @@ def editing(post: Post) -> dict[str, Any]:
     return asked
 
 
-def edited_flags(post: Post) -> int:
+def edited_flags(post: OutgoingMessage) -> int:
     """The flags that a change of a message may set: Discord takes this one only."""
     return post.flags & SUPPRESS_EMBEDS
 
 
-def allowed(post: Post) -> dict[str, Any]:
+def allowed(post: OutgoingMessage) -> dict[str, Any]:
     """Said on every call: left out of an edit, Discord would ring for everything in the text."""
     return {
         "mentions_everyone": post.ping.everyone,
@@ -53,7 +59,7 @@ def allowed(post: Post) -> dict[str, Any]:
     }
 
 
-def _embed(post: Post) -> hikari.Embed:
+def _embed(post: OutgoingMessage) -> hikari.Embed:
     assert post.embed is not None
     made = post.embed
     return hikari.Embed(
@@ -81,59 +87,63 @@ class BotSender:
     place: int
     """The channel."""
     has_nonce: bool = field(default=True, init=False)
-    calls: Calls = field(factory=Calls, repr=False, kw_only=True)
+    calls: CallRunner = field(factory=CallRunner, repr=False, kw_only=True)
 
     def route(self, kind: Kind) -> str:
         """The limit of such a call: each kind has its own."""
         return kind
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a new message."""
         return await self.calls.make(self._create(post), creates=True)
 
-    async def create_all(self, after: Callable[[Answer | None], Post | None]) -> None:
+    async def create_all(
+        self, after: Callable[[SendOutcome | None], OutgoingMessage | None]
+    ) -> None:
         """Send what *after* gives for the answer to the last, until it gives nothing."""
 
         async def run() -> None:
-            answer: Answer | None = None
+            answer: SendOutcome | None = None
             while (post := after(answer)) is not None:
                 answer = await answer_of(self._create(post), creates=True)
 
         await self.calls.make(run())
 
-    def _create(self, post: Post) -> Coroutine[Any, Any, hikari.Message]:
+    def _create(self, post: OutgoingMessage) -> Coroutine[Any, Any, hikari.Message]:
         return self._rest.create_message(
             post.channel_id,
-            given(post.text),
-            nonce=given(post.nonce),
-            reply=given(post.reply_to),
+            or_undefined(post.text),
+            nonce=or_undefined(post.nonce),
+            reply=or_undefined(post.reply_to),
             # Somebody may delete the question; the answer is still one.
             reply_must_exist=False if post.reply_to is not None else hikari.UNDEFINED,
             mentions_reply=post.ping.reply,
             **creating(post),
         )
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         """Change a message that was sent."""
         call = self._rest.edit_message(
             post.channel_id,
             message_id,
-            given(post.text),
+            or_undefined(post.text),
             mentions_reply=post.ping.reply,
-            flags=given(edited_flags(post) or None),
+            flags=or_undefined(edited_flags(post) or None),
             **editing(post),
         )
         return await self.calls.make(call)
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         """Remove a message."""
-        return gone(await self.calls.make(self._rest.delete_message(channel_id, message_id)))
+        return treat_missing_as_deleted(
+            await self.calls.make(self._rest.delete_message(channel_id, message_id))
+        )
 
-    async def typing(self, channel_id: int) -> Answer:
+    async def typing(self, channel_id: int) -> SendOutcome:
         """Show the typing indicator."""
         return await self.calls.make(_once(self._rest, channel_id))
 
-    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
         """Start a thread from a message; it took the thread's id."""
         call = _thread(self._rest, channel_id, message_id, name[:_THREAD_NAME_MAX])
         return await self.calls.make(call)

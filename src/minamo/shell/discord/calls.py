@@ -16,7 +16,15 @@ import hikari
 from attrs import define, field
 
 from minamo.shell.delivery.error_codes import BY_CODE, UNKNOWN_MESSAGE, reason_for
-from minamo.shell.delivery.interfaces import CLOSED, Answer, Lost, PutOff, Rejected, Took, Vanished
+from minamo.shell.delivery.interfaces import (
+    CLOSED,
+    Accepted,
+    Deleted,
+    Rejected,
+    RetryLater,
+    SendOutcome,
+    Unknown,
+)
 
 _LOG = logging.getLogger("minamo.discord")
 
@@ -32,15 +40,15 @@ _THEIR_FAULT = 500
 
 
 @define(eq=False)
-class Calls:
+class CallRunner:
     """Calls that are out, each in a task that nobody cancels."""
 
     _tasks: set[asyncio.Task[None]] = field(factory=set, repr=False)
 
-    async def make(self, call: Coroutine[Any, Any, Any], *, creates: bool = False) -> Answer:
+    async def make(self, call: Coroutine[Any, Any, Any], *, creates: bool = False) -> SendOutcome:
         """Make *call*; being cancelled here leaves it alone."""
         loop = asyncio.get_running_loop()
-        told: asyncio.Future[Answer] = loop.create_future()
+        told: asyncio.Future[SendOutcome] = loop.create_future()
         task = loop.create_task(_tell(call, told, creates))
         # asyncio itself keeps no task alive.
         self._tasks.add(task)
@@ -52,21 +60,21 @@ class Calls:
 
 
 async def _tell(
-    call: Coroutine[Any, Any, Any], told: asyncio.Future[Answer], creates: bool
+    call: Coroutine[Any, Any, Any], told: asyncio.Future[SendOutcome], creates: bool
 ) -> None:
     answer = await answer_of(call, creates=creates)
     if not told.done():  # nobody waits any more
         told.set_result(answer)
 
 
-async def answer_of(call: Coroutine[Any, Any, Any], *, creates: bool = False) -> Answer:
+async def answer_of(call: Coroutine[Any, Any, Any], *, creates: bool = False) -> SendOutcome:
     """What became of a call to hikari; *creates* says that it has a nonce."""
     try:
         made = await call
     except asyncio.CancelledError:
-        return Lost("closed")  # hikari's client was closed around it
+        return Unknown("closed")  # hikari's client was closed around it
     except hikari.RateLimitTooLongError as error:
-        return PutOff("rate_limited", error.retry_after)
+        return RetryLater("rate_limited", error.retry_after)
     except hikari.ComponentStateConflictError:
         return CLOSED
     except hikari.HTTPResponseError as error:
@@ -75,43 +83,43 @@ async def answer_of(call: Coroutine[Any, Any, Any], *, creates: bool = False) ->
         return _unreachable(error, creates=creates)
     except Exception as error:  # noqa: BLE001 - whatever it is, the message may have arrived
         _LOG.warning("a call to Discord ended unexpectedly", extra={"kind": type(error).__name__})
-        return Lost("unexpected")
-    return Took(int(made.id) if isinstance(made, _WITH_ID) else None)
+        return Unknown("unexpected")
+    return Accepted(int(made.id) if isinstance(made, _WITH_ID) else None)
 
 
-def _refusal(error: hikari.HTTPResponseError, *, creates: bool) -> Answer:
+def _refusal(error: hikari.HTTPResponseError, *, creates: bool) -> SendOutcome:
     status, code = int(error.status), int(getattr(error, "code", 0))
     if creates and code == UNKNOWN_MESSAGE:
         # Only a nonce leads here: a reply to a deleted message is allowed by `reply_must_exist`.
-        return Vanished()
+        return Deleted()
     if status == _TOO_MANY:
-        return PutOff("rate_limited", _SHUT_OUT_S)
+        return RetryLater("rate_limited", _SHUT_OUT_S)
     if status >= _THEIR_FAULT:
-        return Lost(f"http_{status}")
+        return Unknown(f"http_{status}")
     return Rejected(reason_for(status, code))
 
 
-def _unreachable(error: hikari.HTTPError, *, creates: bool) -> Answer:
+def _unreachable(error: hikari.HTTPError, *, creates: bool) -> SendOutcome:
     # Only a connection that was never made has this attribute (of aiohttp's exception): nothing
     # was sent.  The bot's client repeats by itself, and an earlier try may have been; but those
     # calls have a nonce and can be asked about.
     if not creates and getattr(error.__cause__, "os_error", None) is not None:
-        return PutOff("unreachable", _UNREACHABLE_S)
-    return Lost("connection")
+        return RetryLater("unreachable", _UNREACHABLE_S)
+    return Unknown("connection")
 
 
-def gone(answer: Answer) -> Answer:
+def treat_missing_as_deleted(answer: SendOutcome) -> SendOutcome:
     """Of a deletion: a message that is gone already is as good as deleted."""
     was_gone = isinstance(answer, Rejected) and answer.reason == BY_CODE[UNKNOWN_MESSAGE]
-    return Took(None) if was_gone else answer
+    return Accepted(None) if was_gone else answer
 
 
-def once(answer: Answer) -> Answer:
+def mark_unrepeatable(answer: SendOutcome) -> SendOutcome:
     """Of a create without a nonce: if its answer was lost, asking again could show it twice."""
-    return Lost(answer.reason, final=True) if isinstance(answer, Lost) else answer
+    return Unknown(answer.reason, final=True) if isinstance(answer, Unknown) else answer
 
 
-async def whisper(
+async def respond_ephemeral(
     one: hikari.CommandInteraction | hikari.ComponentInteraction | hikari.ModalInteraction,
     text: str,
 ) -> None:

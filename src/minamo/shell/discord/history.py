@@ -15,9 +15,9 @@ import hikari
 from attrs import define, field, frozen
 
 from minamo.errors import BadRequest
-from minamo.shell.discord.calls import Calls
+from minamo.shell.discord.calls import CallRunner
 from minamo.shell.discord.targets import name_of
-from minamo.wire.conversation import Image, Message, assistant, user
+from minamo.wire.conversation import ChatMessage, Image, assistant, user
 from minamo.wire.limits import CONVERSATION_BYTES_MAX, IMAGE_BYTES_MAX
 from minamo.wire.options import as_json
 
@@ -32,7 +32,7 @@ _NOTICE = re.compile(r"-# ↪ \S*/channels/(?:\d+|@me)/\d+/(\d+)")
 
 
 @frozen(kw_only=True)
-class Memory:
+class HistoryLimits:
     """How much of a conversation is remembered."""
 
     messages_max: int = 24
@@ -44,13 +44,13 @@ class Memory:
 
 
 @define(eq=False)
-class Chain:
+class ReplyChain:
     """Walks back from a message."""
 
     _rest: hikari.api.RESTClient = field(repr=False)
     _me: int
-    _memory: Memory
-    _calls: Calls = field(factory=Calls, repr=False)
+    _memory: HistoryLimits
+    _calls: CallRunner = field(factory=CallRunner, repr=False)
 
     async def walk(self, last: hikari.Message) -> list[hikari.PartialMessage]:
         """The messages of the conversation, oldest first."""
@@ -117,7 +117,7 @@ class Chain:
         await self._calls.make(look())
         return found[0] if found else None
 
-    async def read(self, messages: Sequence[hikari.PartialMessage]) -> list[Message]:
+    async def read(self, messages: Sequence[hikari.PartialMessage]) -> list[ChatMessage]:
         """The messages as a provider understands them; the newest pictures are looked at.
 
         All of them fit into one request: first the newest words, then the newest pictures.
@@ -129,7 +129,7 @@ class Chain:
             if not room.take(len(as_json([text, name_of(message)]))) and texts:
                 break
             texts.append(text)
-        told: list[Message] = []
+        told: list[ChatMessage] = []
         for message, text in zip(reversed(messages), texts, strict=False):
             if self._is_mine(message):
                 if text and _noticed(message) is None:
@@ -218,9 +218,9 @@ def plain_text(message: hikari.PartialMessage, me: int) -> str:
     return _MENTION.sub(named, message.content or "").strip()
 
 
-def _joined(messages: list[Message]) -> list[Message]:
+def _joined(messages: list[ChatMessage]) -> list[ChatMessage]:
     """The parts of one long reply as one message, as the model said it."""
-    out: list[Message] = []
+    out: list[ChatMessage] = []
     for one in messages:
         if out and one.role == out[-1].role == "assistant":
             out[-1] = assistant(f"{out[-1].text}\n\n{one.text}")

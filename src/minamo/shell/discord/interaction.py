@@ -22,16 +22,16 @@ from attrs import define, field
 
 from minamo.shell.delivery.interfaces import (
     EPHEMERAL,
-    Answer,
+    Accepted,
     Kind,
-    Lost,
-    Post,
-    PutOff,
+    OutgoingMessage,
     Rejected,
-    Took,
+    RetryLater,
+    SendOutcome,
+    Unknown,
 )
-from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, given
-from minamo.shell.discord.calls import Calls, gone, once
+from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, or_undefined
+from minamo.shell.discord.calls import CallRunner, mark_unrepeatable, treat_missing_as_deleted
 from minamo.shell.discord.webhook import flagged
 
 # The token lasts 15 minutes, and then a call on its way would be refused.
@@ -67,7 +67,7 @@ class InteractionSender:
     ephemeral: bool = field(default=False, kw_only=True)
     """Only the person who asked sees it; see `is_private`."""
     clock: Callable[[], float] = field(default=time.monotonic, kw_only=True, repr=False)
-    calls: Calls = field(factory=Calls, repr=False, kw_only=True)
+    calls: CallRunner = field(factory=CallRunner, repr=False, kw_only=True)
     # What it says may go to the channel, and there Discord knows nonces.
     has_nonce: bool = field(default=True, init=False)
     fell_back: str = field(default="", init=False)
@@ -78,7 +78,7 @@ class InteractionSender:
     """The deferral was made by a framework, and may still be on its way to Discord."""
     _known: bool = field(default=False, init=False)
     """Whether it is certain what the first answer is: ours, or looked at."""
-    _original: Post | None = field(default=None, init=False, repr=False)
+    _original: OutgoingMessage | None = field(default=None, init=False, repr=False)
     """What the deferred answer became, or was tried to become."""
     _spent: bool = field(default=False, init=False)
     """The first answer is somebody else's, or gone: only follow-ups are left."""
@@ -99,13 +99,13 @@ class InteractionSender:
         """The limits of webhooks, or the bot's own after the token is over."""
         return self.bot.route(kind) if self.fell_back else "webhook"
 
-    async def defer(self) -> Answer:
+    async def defer(self) -> SendOutcome:
         """Say "thinking…"; to be called at once, for Discord waits three seconds.
 
         An interaction that a framework has deferred or answered is as good.
         """
         self._deferred = True
-        answer: Answer = Lost("connection")
+        answer: SendOutcome = Unknown("connection")
         for attempt in range(DEFER_ATTEMPTS):
             if attempt:
                 await anyio.sleep(DEFER_AGAIN_S)
@@ -117,15 +117,15 @@ class InteractionSender:
                     flags=EPHEMERAL if self.ephemeral else hikari.UNDEFINED,
                 )
             )
-            if not isinstance(answer, Lost | PutOff):
+            if not isinstance(answer, Unknown | RetryLater):
                 break
         if isinstance(answer, Rejected) and answer.reason == ANSWERED:
             await self._look()
-            return Took(None)
+            return Accepted(None)
         if isinstance(answer, Rejected) and answer.reason in EXPIRED:
             self.fell_back = answer.reason
             await self._look()
-        self._known = self._known or isinstance(answer, Took)
+        self._known = self._known or isinstance(answer, Accepted)
         return answer
 
     def was_deferred(self) -> None:
@@ -145,7 +145,7 @@ class InteractionSender:
         await self._look()
         return not self._spent
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Answer: with the first message by editing the deferred one, then with follow-ups."""
         if not self._deferred:
             await self.defer()
@@ -162,36 +162,40 @@ class InteractionSender:
             return await self._in_channel(post, doubtful=doubtful)
         return answer
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         """Change a message that was sent, with the token or, after it, as the bot."""
         call = flagged(
             edited_flags(post),
             lambda: self._rest.edit_webhook_message(
-                self.application_id, self._token, message_id, given(post.text), **editing(post)
+                self.application_id,
+                self._token,
+                message_id,
+                or_undefined(post.text),
+                **editing(post),
             ),
         )
         return await self._change(post.channel_id, call, lambda: self.bot.edit(post, message_id))
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         """Remove a message that was sent."""
         call = self._rest.delete_webhook_message(self.application_id, self._token, message_id)
-        return gone(
+        return treat_missing_as_deleted(
             await self._change(channel_id, call, lambda: self.bot.delete(channel_id, message_id))
         )
 
-    async def typing(self, channel_id: int) -> Answer:
+    async def typing(self, channel_id: int) -> SendOutcome:
         """Nothing, while the deferred answer shows "thinking…"; then the bot types."""
         if self.fell_back and not self.ephemeral:
             return await self.bot.typing(channel_id)
-        return PutOff("thinking")
+        return RetryLater("thinking")
 
-    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
         """Have the bot start a thread; what only one person sees cannot have one."""
         if await self.is_private():
             return Rejected("ephemeral")
         return await self.bot.start_thread(channel_id, message_id, name)
 
-    async def _say(self, post: Post) -> Answer:
+    async def _say(self, post: OutgoingMessage) -> SendOutcome:
         if not self._spent and (self._original is None or self._original is post):
             self._original = post
             answer = await self._fill(post)
@@ -202,31 +206,31 @@ class InteractionSender:
                 return answer
         return await self._follow_up(post)
 
-    async def _fill(self, post: Post) -> Answer:
+    async def _fill(self, post: OutgoingMessage) -> SendOutcome:
         asked = creating(post)
         asked.pop("flags", None)  # hikari's call has no parameter for them
         answer = await self.calls.make(
             flagged(
                 edited_flags(post),
                 lambda: self._rest.edit_interaction_response(
-                    self.application_id, self._token, given(post.text), **asked
+                    self.application_id, self._token, or_undefined(post.text), **asked
                 ),
             )
         )
-        self._spent = isinstance(answer, Took)
-        self._unsure = self._unsure or isinstance(answer, Lost)
+        self._spent = isinstance(answer, Accepted)
+        self._unsure = self._unsure or isinstance(answer, Unknown)
         return answer
 
-    async def _follow_up(self, post: Post) -> Answer:
+    async def _follow_up(self, post: OutgoingMessage) -> SendOutcome:
         asked = creating(post)
         if self.ephemeral:
             asked["flags"] = post.flags | EPHEMERAL
         call = self._rest.execute_webhook(
-            self.application_id, self._token, given(post.text), **asked
+            self.application_id, self._token, or_undefined(post.text), **asked
         )
-        return once(await self.calls.make(call))
+        return mark_unrepeatable(await self.calls.make(call))
 
-    async def _in_channel(self, post: Post, *, doubtful: bool) -> Answer:
+    async def _in_channel(self, post: OutgoingMessage, *, doubtful: bool) -> SendOutcome:
         if self.ephemeral:
             return Rejected(EPHEMERAL_EXPIRED)
         if doubtful:  # the channel may show it already
@@ -237,8 +241,8 @@ class InteractionSender:
         self,
         channel_id: int,
         call: Coroutine[Any, Any, Any],
-        as_bot: Callable[[], Coroutine[Any, Any, Answer]],
-    ) -> Answer:
+        as_bot: Callable[[], Coroutine[Any, Any, SendOutcome]],
+    ) -> SendOutcome:
         """Make *call* while the token lasts, else the same as the bot; both can be repeated."""
         if channel_id == self.bot.place and not self._over():
             answer = await self.calls.make(call)
@@ -296,5 +300,5 @@ class InteractionSender:
         """Take back a deferral that everybody sees: what fills it, everybody would see, too."""
         call = self._rest.delete_interaction_response(self.application_id, self._token)
         self._spent = True
-        if not isinstance(gone(await self.calls.make(call)), Took):
+        if not isinstance(treat_missing_as_deleted(await self.calls.make(call)), Accepted):
             self.fell_back = "not_ephemeral"

@@ -11,22 +11,29 @@ from attrs import define, field
 
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.delivery.interfaces import SUPPRESS_EMBEDS, Answer, Button, Manner, Sender, Took
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.interfaces import (
+    SUPPRESS_EMBEDS,
+    Accepted,
+    Button,
+    Sender,
+    SendOptions,
+    SendOutcome,
+)
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.discord.bot import BotSender
-from minamo.shell.discord.calls import whisper
+from minamo.shell.discord.calls import respond_ephemeral
 from minamo.shell.discord.interaction import InteractionSender
-from minamo.shell.discord.runtime import Home
+from minamo.shell.discord.runtime import Runtime
 from minamo.shell.discord.stop_controls import BUTTON
 from minamo.shell.discord.targets import Target
-from minamo.shell.discord.webhook import Speaking
-from minamo.shell.driver import Source
+from minamo.shell.discord.webhook import PersonaFactory
+from minamo.shell.driver import ChunkSource
 from minamo.shell.notices.localization import Wording
 from minamo.shell.notices.notices import clean_beside, notice_for, send_beside, send_notice
-from minamo.shell.notices.thoughts import Thoughts, tell_thoughts
-from minamo.shell.options import Options, StreamContext, new_stream_id
+from minamo.shell.notices.thoughts import ThoughtDisplay, tell_thoughts
+from minamo.shell.options import ResolvedOptions, StreamContext, new_stream_id
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.turns.channels import Ticket
+from minamo.shell.turns.channels import QueuedTurn
 from minamo.shell.turns.progress_lines import LatestLines, ProgressLines
 from minamo.shell.turns.tool_context import Progress
 
@@ -35,17 +42,17 @@ _APOLOGY_S = 10.0
 
 
 @define(eq=False)
-class Reply:
+class ReplyContext:
     """What one reply needs; made before it is its turn, because an interaction cannot wait."""
 
     target: Target
-    options: Options
+    options: ResolvedOptions
     config: StreamConfig
     wording: Wording
     orchestrator: StreamOrchestrator = field(repr=False)
-    home: Home = field(repr=False)
+    home: Runtime = field(repr=False)
     bot: hikari.RESTAware = field(repr=False)
-    thoughts: Thoughts
+    thoughts: ThoughtDisplay
     stream_id: str = field(factory=new_stream_id)
     sender: Sender = field(init=False, repr=False)
     _passes: Any = field(factory=lambda: count(1), init=False, repr=False)
@@ -75,7 +82,7 @@ class Reply:
         if defer is not None:
             # The framework keeps count of answers, and must not be surprised by ours.
             answer = await sender.calls.make(_deferred(defer, private=sender.ephemeral))
-            if isinstance(answer, Took):
+            if isinstance(answer, Accepted):
                 sender.was_deferred()
                 return
         await sender.defer()
@@ -85,12 +92,12 @@ class Reply:
         waiting, persona = self.target.interaction, self.options.persona
         if waiting is not None and persona is not None:
             said = self.wording.say("persona_answers", name=persona.name)
-            await self.home.calls.make(whisper(waiting, said))
+            await self.home.calls.make(respond_ephemeral(waiting, said))
 
     async def stream(
         self,
-        source: Source,
-        ticket: Ticket,
+        source: ChunkSource,
+        ticket: QueuedTurn,
         *,
         first: bool = True,
         suppress_user_errors: bool = False,
@@ -146,7 +153,7 @@ class Reply:
         """Take back the lines of tools that were not shown yet."""
         self._progress.withdraw()
 
-    def _open_progress(self, lines: LatestLines) -> Dispatch:
+    def _open_progress(self, lines: LatestLines) -> StreamQueue:
         return self.home.lanes.open(
             self.channel_id,
             self.sender,
@@ -168,14 +175,14 @@ class Reply:
             self.sender,
             self.target.channel_id,
             [self.wording.say(phrase)],
-            manner=Manner(),
+            manner=SendOptions(),
             stream_id=f"{self.stream_id}/sorry",
             deadline_s=_APOLOGY_S,
             # Not behind the reply that is the reason for it.
             line=None if waiting is None else int(waiting.id),
         )
 
-    def _context(self, ticket: Ticket, *, first: bool, suppress: bool) -> StreamContext:
+    def _context(self, ticket: QueuedTurn, *, first: bool, suppress: bool) -> StreamContext:
         options = self.options
         return StreamContext(
             orchestrator=self.orchestrator,
@@ -194,14 +201,14 @@ class Reply:
             on_stream_progress=options.on_stream_progress,
         )
 
-    def _manner(self, ticket: Ticket, *, first: bool) -> Manner:
+    def _manner(self, ticket: QueuedTurn, *, first: bool) -> SendOptions:
         options, target = self.options, self.target
         wanted = options.reply
         if wanted == "auto":
             wanted = target.addressed or ticket.from_queue
         reply_to = target.message_id if wanted and first else None
         button = Button(f"{BUTTON}{self.stream_id}", self.wording.say("stop_button"))
-        return Manner(
+        return SendOptions(
             reply_to=reply_to,
             ping=options.ping,
             flags=0 if options.link_previews else SUPPRESS_EMBEDS,
@@ -214,7 +221,9 @@ class Reply:
         bot = self._bot_in(target.channel_id)
         if options.persona is not None:
             cache = getattr(self.bot, "cache", None)
-            speaking = Speaking(self.home.own_webhooks, self.home.webhooks, self.wording, cache)
+            speaking = PersonaFactory(
+                self.home.own_webhooks, self.home.webhooks, self.wording, cache
+            )
             return speaking.sender(options.persona, bot, target)
         if target.interaction is None:
             return bot
@@ -256,7 +265,7 @@ class _Threads:
 
     async def start_thread(self, message_id: int, name: str) -> int | str:
         """The id of the thread, or why there is none."""
-        answer: Answer = await self._bot.start_thread(self._bot.place, message_id, name)
-        if isinstance(answer, Took) and answer.message_id is not None:
+        answer: SendOutcome = await self._bot.start_thread(self._bot.place, message_id, name)
+        if isinstance(answer, Accepted) and answer.message_id is not None:
             return answer.message_id
         return getattr(answer, "reason", "unknown")

@@ -17,9 +17,9 @@ from minamo.errors import BadSetting, ClientClosed
 from minamo.shell.delivery.lanes import DRAIN_S, Lanes, open_lanes
 from minamo.shell.delivery.pacing import Pacer
 from minamo.shell.delivery.receipts import Receipt
-from minamo.shell.discord.calls import Calls
+from minamo.shell.discord.calls import CallRunner
 from minamo.shell.discord.webhook import BotWebhooks, webhook_client
-from minamo.shell.telemetry.observer import Looker
+from minamo.shell.telemetry.observer import StreamInspector
 
 
 def hear_echoes(
@@ -42,7 +42,7 @@ _SHOWN = frozenset({"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "TYPIN
 _NAMED = frozenset({"GUILD_CREATE", "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE"})
 
 
-def feed(bot: hikari.GatewayBotAware, looker: Looker) -> Callable[[], None]:
+def feed(bot: hikari.GatewayBotAware, looker: StreamInspector) -> Callable[[], None]:
     """Begin; returns what ends it."""
 
     async def on_payload(event: hikari.ShardPayloadEvent) -> None:
@@ -101,17 +101,17 @@ def check_running(bot: hikari.RESTAware) -> None:
 
 
 @define(eq=False)
-class Home:
+class Runtime:
     """What is open while the bot runs."""
 
     lanes: Lanes
     webhooks: hikari.api.RESTClient = field(repr=False)
     """For webhooks and interactions: a client that repeats nothing by itself."""
     own_webhooks: BotWebhooks = field(repr=False)
-    calls: Calls = field(factory=Calls, repr=False)
+    calls: CallRunner = field(factory=CallRunner, repr=False)
 
 
-class Host:
+class RuntimeHost:
     """Keeps one home, in a task of its own."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Host:
         *,
         rest_url: str | None = None,
         pacer: Pacer | None = None,
-        looker: Looker | None = None,
+        looker: StreamInspector | None = None,
         page: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
         services: Sequence[object] = (),
     ) -> None:
@@ -133,10 +133,10 @@ class Host:
         self._url = rest_url or getattr(bot.rest, "_rest_url", None)
         self._pacer = pacer
         self._task: asyncio.Task[None] | None = None
-        self._home: asyncio.Future[Home] | None = None
+        self._home: asyncio.Future[Runtime] | None = None
         self._leave: asyncio.Event | None = None
 
-    async def home(self) -> Home:
+    async def home(self) -> Runtime:
         """The home; the first who asks has it opened."""
         if self._home is None:
             loop = asyncio.get_running_loop()
@@ -154,7 +154,7 @@ class Host:
         await asyncio.shield(self._task)
         return lost
 
-    async def _keep(self, told: asyncio.Future[Home], leave: asyncio.Event) -> None:
+    async def _keep(self, told: asyncio.Future[Runtime], leave: asyncio.Event) -> None:
         try:
             async with AsyncExitStack() as stack:
                 for service in self._services:
@@ -171,7 +171,7 @@ class Host:
                         stack.callback(feed(self._bot, self._looker))
                 if self._page is not None:
                     await stack.enter_async_context(self._page())
-                told.set_result(Home(lanes, webhooks, BotWebhooks(self._bot.rest)))
+                told.set_result(Runtime(lanes, webhooks, BotWebhooks(self._bot.rest)))
                 await leave.wait()
         except Exception as error:
             if told.done():

@@ -12,19 +12,19 @@ from collections.abc import Callable
 import hikari
 from attrs import define, field
 
-from minamo.shell.delivery.interfaces import Took
-from minamo.shell.discord.calls import Calls, whisper
+from minamo.shell.delivery.interfaces import Accepted
+from minamo.shell.discord.calls import CallRunner, respond_ephemeral
 from minamo.shell.notices.localization import FALLBACK, Wording, translations
-from minamo.shell.stops.registry import Reach, Stops
+from minamo.shell.stops.registry import RequestOutcome, Stops
 from minamo.shell.stops.requests import INTERACTION
 
 _LOG = logging.getLogger("minamo.stop")
 
 # What to say when nothing was stopped, by whether something runs.
 _UNREACHED = {
-    Reach.YES: "stop_not_allowed",
-    Reach.NO: "stop_nothing",
-    Reach.UNREACHABLE: "stop_unreachable",
+    RequestOutcome.YES: "stop_not_allowed",
+    RequestOutcome.NO: "stop_nothing",
+    RequestOutcome.UNREACHABLE: "stop_unreachable",
 }
 
 #: What the custom id of a Stop button begins with; the id of its stream follows.
@@ -37,7 +37,7 @@ def stream_of(custom_id: str) -> str | None:
 
 
 @define(eq=False)
-class StopWays:
+class StopControls:
     """Listens for the command and the button; nothing is raised into the bot."""
 
     _bot: hikari.RESTAware = field(repr=False)
@@ -46,7 +46,7 @@ class StopWays:
     """The words for a locale."""
     command: str | None = None
     """The command's name; None: only the button."""
-    _calls: Calls = field(factory=Calls, repr=False)
+    _calls: CallRunner = field(factory=CallRunner, repr=False)
 
     async def register(self) -> None:
         """Let Discord know the command.  Others of the bot stay as they are."""
@@ -65,7 +65,7 @@ class StopWays:
             )
 
         answer = await self._calls.make(tell())
-        if not isinstance(answer, Took):
+        if not isinstance(answer, Accepted):
             _LOG.warning("the stop command is not registered", extra={"answer": repr(answer)})
 
     def attend(self, bot: hikari.RESTBotAware) -> None:
@@ -91,7 +91,7 @@ class StopWays:
             text = await self._stop(one, channel_id=int(one.channel_id))
         else:
             return False
-        await self._calls.make(whisper(one, self._wording(str(one.locale)).say(text)))
+        await self._calls.make(respond_ephemeral(one, self._wording(str(one.locale)).say(text)))
         return True
 
     async def _stop(

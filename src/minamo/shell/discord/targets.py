@@ -12,7 +12,7 @@ import hikari
 from attrs import define, evolve, field, frozen
 
 from minamo.errors import BadRequest
-from minamo.shell.discord.calls import Calls
+from minamo.shell.discord.calls import CallRunner
 
 # A few bytes each; a bot that speaks in more channels asks again for the oldest.
 PLACES_MAX = 10_000
@@ -25,7 +25,7 @@ class Places:
 
     _bot: hikari.RESTAware = field(repr=False)
     _guilds: dict[int, int] = field(factory=dict, init=False, repr=False)
-    _calls: Calls = field(factory=Calls, init=False, repr=False)
+    _calls: CallRunner = field(factory=CallRunner, init=False, repr=False)
 
     async def locate(self, target: Target) -> Target:
         """Return *target* with its server; what cannot be found out is no direct message."""

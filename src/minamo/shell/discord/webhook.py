@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import hikari
 from attrs import define, evolve, field, frozen
 
-from minamo.shell.delivery.interfaces import Answer, Kind, Post, Rejected
+from minamo.shell.delivery.interfaces import Kind, OutgoingMessage, Rejected, SendOutcome
 from minamo.shell.delivery.persona import PersonaSender, ReplyNotice
-from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, given
-from minamo.shell.discord.calls import Calls, gone, once
+from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, or_undefined
+from minamo.shell.discord.calls import CallRunner, mark_unrepeatable, treat_missing_as_deleted
 from minamo.shell.discord.targets import Target
 from minamo.shell.notices.localization import Wording
 from minamo.shell.options import Persona
-from minamo.shell.telemetry.logs import hush
+from minamo.shell.telemetry.logs import redact_hikari_logs
 
 
 @define(eq=False)
@@ -27,10 +27,10 @@ class BotWebhooks:
 
     _rest: hikari.api.RESTClient = field(repr=False)
     _name: str = "minamo"
-    _calls: Calls = field(factory=Calls, repr=False, kw_only=True)
+    _calls: CallRunner = field(factory=CallRunner, repr=False, kw_only=True)
     _application_id: int | None = field(default=None, init=False)
 
-    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | Answer:
+    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | SendOutcome:
         """Id and token of a webhook that is ours, or why there is none; *anew* makes another."""
         found: list[hikari.IncomingWebhook] = []
 
@@ -73,14 +73,14 @@ class WebhookSender:
     avatar_url: str | None = field(default=None, kw_only=True, repr=False)
     thread_id: int | None = field(default=None, kw_only=True)
     has_nonce: bool = field(default=False, init=False)
-    calls: Calls = field(factory=Calls, repr=False, kw_only=True)
+    calls: CallRunner = field(factory=CallRunner, repr=False, kw_only=True)
 
     def route(self, kind: Kind) -> str:
         """The limit of such a call: one for all, because the hidden one counts them all."""
         del kind
         return "webhook"
 
-    async def create(self, post: Post) -> Answer:
+    async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a new message; *post* cannot be a reply.
 
         A webhook of another channel speaks there; what it said is taken back, and refused.
@@ -88,10 +88,10 @@ class WebhookSender:
         call = self._rest.execute_webhook(
             self.place,
             self._token,
-            given(post.text),
-            username=given(self.name),
-            avatar_url=given(self.avatar_url),
-            thread=given(self._thread(post.channel_id)),
+            or_undefined(post.text),
+            username=or_undefined(self.name),
+            avatar_url=or_undefined(self.avatar_url),
+            thread=or_undefined(self._thread(post.channel_id)),
             **creating(post),
         )
         astray: list[int] = []
@@ -102,14 +102,14 @@ class WebhookSender:
                 astray.append(int(made.id))
             return made
 
-        answer = once(await self.calls.make(speak()))
+        answer = mark_unrepeatable(await self.calls.make(speak()))
         if astray:
             back = self._rest.delete_webhook_message(self.place, self._token, astray[0])
             await self.calls.make(back)
             return Rejected("wrong_channel")
         return answer
 
-    async def edit(self, post: Post, message_id: int) -> Answer:
+    async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         """Change a message that was sent."""
         call = flagged(
             edited_flags(post),
@@ -117,25 +117,25 @@ class WebhookSender:
                 self.place,
                 self._token,
                 message_id,
-                given(post.text),
-                thread=given(self._thread(post.channel_id)),
+                or_undefined(post.text),
+                thread=or_undefined(self._thread(post.channel_id)),
                 **editing(post),
             ),
         )
         return await self.calls.make(call)
 
-    async def delete(self, channel_id: int, message_id: int) -> Answer:
+    async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         """Remove a message."""
         call = self._rest.delete_webhook_message(
-            self.place, self._token, message_id, thread=given(self._thread(channel_id))
+            self.place, self._token, message_id, thread=or_undefined(self._thread(channel_id))
         )
-        return gone(await self.calls.make(call))
+        return treat_missing_as_deleted(await self.calls.make(call))
 
-    async def typing(self, channel_id: int) -> Answer:
+    async def typing(self, channel_id: int) -> SendOutcome:
         """Show the bot typing."""
         return await self.bot.typing(channel_id)
 
-    async def start_thread(self, channel_id: int, message_id: int, name: str) -> Answer:
+    async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
         """Have the bot start a thread from a message of the webhook's."""
         return await self.bot.start_thread(channel_id, message_id, name)
 
@@ -170,7 +170,7 @@ async def webhook_client(
     Connections are not kept: one that Discord closed in between would turn into a message of
     which nobody knows whether it arrived.
     """
-    hush()
+    redact_hikari_logs()
     app = hikari.RESTApp(
         http_settings=_http(like),
         proxy_settings=_proxy(like),
@@ -199,7 +199,7 @@ def _proxy(like: hikari.api.RESTClient | None) -> hikari.impl.ProxySettings | No
 
 
 @frozen
-class Speaking:
+class PersonaFactory:
     """What a persona needs to speak: its webhooks, a client that repeats nothing, the words."""
 
     own: BotWebhooks
@@ -247,6 +247,6 @@ class _Shelf:
     _own: BotWebhooks
     _parent: int | None
 
-    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | Answer:
+    async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | SendOutcome:
         """Id and token, or why there is none."""
         return await self._own.find(self._parent or channel_id, anew=anew)

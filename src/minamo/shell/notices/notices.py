@@ -15,15 +15,15 @@ from typing import get_args
 import anyio
 from attrs import frozen
 
-from minamo.core.chunks import Error, ErrorKind
+from minamo.core.chunks import ErrorChunk, ErrorKind
 from minamo.core.cleaning.clean import clean
 from minamo.core.config import StreamConfig
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.error_codes import BY_CODE
-from minamo.shell.delivery.interfaces import Embed, Manner, Sender, Texts
+from minamo.shell.delivery.interfaces import Embed, Sender, SendOptions, TextQueue
 from minamo.shell.delivery.lanes import Lanes
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Wording
 
@@ -36,7 +36,7 @@ async def send_beside(
     channel_id: int,
     texts: Sequence[str],
     *,
-    manner: Manner,
+    manner: SendOptions,
     stream_id: str,
     deadline_s: float,
     line: int | None = None,
@@ -46,7 +46,7 @@ async def send_beside(
     Never raises but for a cancellation from outside, and takes at most *deadline_s*: what is not
     out by then is taken back, and what is out then is reported as unknown.
     """
-    source = Texts(list(texts))
+    source = TextQueue(list(texts))
     try:
         async with lanes.open(
             channel_id, sender, source, stream_id=stream_id, line=line, manner=manner
@@ -72,7 +72,7 @@ def clean_beside(text: str, config: StreamConfig) -> str:
     ).text
 
 
-def _still_out(one: Dispatch) -> tuple[Receipt, ...]:
+def _still_out(one: StreamQueue) -> tuple[Receipt, ...]:
     first = one.first
     if first is None:
         return ()
@@ -183,7 +183,7 @@ def notice_for(
 
 
 def _about_error(result: StreamResult, wording: Wording, *, quote: bool) -> Embed:
-    error = result.data if isinstance(result.data, Error) else Error("api_error")
+    error = result.data if isinstance(result.data, ErrorChunk) else ErrorChunk("api_error")
     # An adapter that others wrote may name a kind of its own.
     kind = error.kind if error.kind in get_args(ErrorKind) else "api_error"
     lines = [wording.say(f"error_{kind}")]
@@ -251,7 +251,7 @@ async def send_notice(
         sender,
         channel_id,
         [""],  # the embed is all there is
-        manner=Manner(embed=embed, reply_to=reply_to),
+        manner=SendOptions(embed=embed, reply_to=reply_to),
         stream_id=f"{stream_id}/notice",
         deadline_s=deadline_s,
     )

@@ -19,11 +19,11 @@ from minamo.core.accounting.spans import Ledger
 from minamo.core.cleaning.characters import inner_positions
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import NOTHING, fit_front
-from minamo.core.lexing.intake import Surrogates
+from minamo.core.lexing.intake import SurrogateJoiner
 from minamo.core.limits import MESSAGE_LENGTH, UTF16_MAX
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.delivery.interfaces import Embed, Manner, Sender
+from minamo.shell.delivery.interfaces import Embed, Sender, SendOptions
 from minamo.shell.delivery.lanes import Lanes
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Wording
@@ -188,7 +188,7 @@ def _known(_: object, __: object, value: object) -> None:
         raise BadSetting(f"thoughts go to one of {may}; not to {value!r}")
 
 
-def _id(one: Thoughts, _: Attribute[Any], value: object) -> None:
+def _id(one: ThoughtDisplay, _: Attribute[Any], value: object) -> None:
     if one.place != "log":
         if value is not None:
             raise BadSetting(f"only thoughts in a log have a channel_id, not those in {one.place}")
@@ -197,7 +197,7 @@ def _id(one: Thoughts, _: Attribute[Any], value: object) -> None:
 
 
 @frozen
-class Thoughts:
+class ThoughtDisplay:
     """Where they go: ``Thoughts()``, ``Thoughts("log", channel_id=…)``, ``Thoughts("spoiler")``."""
 
     place: Place = field(default="nowhere", validator=_known)
@@ -212,7 +212,7 @@ class Threads(Protocol):
 
 
 async def tell_thoughts(
-    place: Thoughts,
+    place: ThoughtDisplay,
     result: StreamResult,
     *,
     lanes: Lanes,
@@ -258,7 +258,7 @@ async def tell_thoughts(
 
 def _whole(text: str) -> str:
     # What a provider calls a thought comes past the stream, with its torn characters.
-    fold = Surrogates(Ledger())
+    fold = SurrogateJoiner(Ledger())
     return fold.feed(text) + fold.release()
 
 
@@ -289,19 +289,19 @@ class _Telling:
     until: float
 
     async def texts(self, channel_id: int, texts: list[str]) -> tuple[Receipt, ...]:
-        return await self._send(channel_id, texts, Manner(), self.stream_id)
+        return await self._send(channel_id, texts, SendOptions(), self.stream_id)
 
     async def embeds(self, channel_id: int, embeds: list[Embed]) -> tuple[Receipt, ...]:
         told: tuple[Receipt, ...] = ()
         for number, embed in enumerate(embeds):
-            manner = Manner(embed=embed)
+            manner = SendOptions(embed=embed)
             told += await self._send(channel_id, [""], manner, f"{self.stream_id}/{number}")
             if told[-1].lost:
                 break  # a log with a hole in it is worse than one that ends
         return told
 
     async def _send(
-        self, channel_id: int, texts: list[str], manner: Manner, stream_id: str
+        self, channel_id: int, texts: list[str], manner: SendOptions, stream_id: str
     ) -> tuple[Receipt, ...]:
         return await send_beside(
             self.lanes,

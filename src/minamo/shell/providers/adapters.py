@@ -15,8 +15,8 @@ from urllib.parse import quote, urlsplit
 
 from minamo.core.chunks import Chunk
 from minamo.errors import BadRequest
-from minamo.shell.providers.endpoint import Endpoint, FrameDecoder, PreparedConversation
-from minamo.shell.providers.http import Deadlines
+from minamo.shell.providers.endpoint import ChatStream, FrameDecoder, ProviderEndpoint
+from minamo.shell.providers.http import Timeouts
 from minamo.shell.validation import (
     checked_headers,
     checked_key,
@@ -27,7 +27,7 @@ from minamo.shell.validation import (
 )
 from minamo.wire.anthropic import request as anthropic
 from minamo.wire.anthropic.reader import AnthropicReader
-from minamo.wire.conversation import Message, user
+from minamo.wire.conversation import ChatMessage, user
 from minamo.wire.frames import Frame, Request
 from minamo.wire.google import request as google
 from minamo.wire.google.reader import GoogleReader
@@ -43,16 +43,14 @@ T = TypeVar("T")
 class Talks(Protocol):
     """Somebody to talk to."""
 
-    def chat(
-        self, messages: Sequence[Message], **options: Unpack[ReplyOptions]
-    ) -> PreparedConversation:
+    def chat(self, messages: Sequence[ChatMessage], **options: Unpack[ReplyOptions]) -> ChatStream:
         """A conversation, ready to be sent."""
 
 
 class Asks(Protocol):
     """An adapter over an endpoint, which holds its dialect and its connections."""
 
-    _endpoint: Endpoint
+    _endpoint: ProviderEndpoint
     model: str
     host: str
 
@@ -66,16 +64,16 @@ class Asks(Protocol):
         """Close the connections."""
 
 
-def ask(self: Talks, text: str, **options: Unpack[ReplyOptions]) -> PreparedConversation:
+def ask(self: Talks, text: str, **options: Unpack[ReplyOptions]) -> ChatStream:
     """A conversation of one sentence."""
     return self.chat([user(text)], **options)
 
 
 def chat(
-    self: Asks, messages: Sequence[Message], **options: Unpack[ReplyOptions]
-) -> PreparedConversation:
+    self: Asks, messages: Sequence[ChatMessage], **options: Unpack[ReplyOptions]
+) -> ChatStream:
     """A conversation, ready to be sent."""
-    return PreparedConversation(self, self._endpoint.build(messages, checked(options)))
+    return ChatStream(self, self._endpoint.build(messages, checked(options)))
 
 
 def start_stream(self: Asks, request: Request) -> AsyncIterator[Frame]:
@@ -132,7 +130,7 @@ class OpenAICompatible:
         max_tokens_field: str | None = None,
         names: bool = False,
         limits: WireLimits | None = None,
-        deadlines: Deadlines | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         base = checked_url(base_url, allow_http=allow_http)
         # A server of one's own has no key; anyone else's would answer 401.
@@ -147,7 +145,7 @@ class OpenAICompatible:
             names=names,
         )
         own = checked_headers(headers or {})
-        self._endpoint = Endpoint(
+        self._endpoint = ProviderEndpoint(
             "openai",
             name,
             f"{base}/chat/completions",
@@ -156,7 +154,7 @@ class OpenAICompatible:
             headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
             secrets=secrets_of(api_key or "", own),
             limits=limits,
-            deadlines=deadlines,
+            timeouts=timeouts,
         )
         self.model: str = self._endpoint.model
         self.host: str = self._endpoint.host
@@ -186,7 +184,7 @@ class Gemini:
         thoughts: bool = False,
         overlap_removal: bool = False,
         limits: WireLimits | None = None,
-        deadlines: Deadlines | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         base = _versioned(checked_url(base_url, allow_http=allow_http), "v1beta")
         key = checked_key(api_key)
@@ -194,7 +192,7 @@ class Gemini:
         if "/" in name or ".." in name:
             raise BadRequest("model is not a name of Gemini's")
         own = checked_headers(headers or {})
-        self._endpoint = Endpoint(
+        self._endpoint = ProviderEndpoint(
             "google",
             name,
             f"{base}/models/{quote(name)}:streamGenerateContent?alt=sse",
@@ -204,7 +202,7 @@ class Gemini:
             headers={"x-goog-api-key": key} | own,
             secrets=secrets_of(key, own),
             limits=limits,
-            deadlines=deadlines,
+            timeouts=timeouts,
             overlap_removal=overlap_removal,
         )
         self.model: str = self._endpoint.model
@@ -233,12 +231,12 @@ class Anthropic:
         headers: Mapping[str, str] | None = None,
         allow_http: bool = False,
         limits: WireLimits | None = None,
-        deadlines: Deadlines | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         base = _versioned(checked_url(base_url, allow_http=allow_http), "v1")
         key = checked_key(api_key)
         own = checked_headers(headers or {})
-        self._endpoint = Endpoint(
+        self._endpoint = ProviderEndpoint(
             "anthropic",
             checked_model(model),
             f"{base}/messages",
@@ -247,7 +245,7 @@ class Anthropic:
             headers={"x-api-key": key, "anthropic-version": "2023-06-01"} | own,
             secrets=secrets_of(key, own),
             limits=limits,
-            deadlines=deadlines,
+            timeouts=timeouts,
         )
         self.model: str = self._endpoint.model
         self.host: str = self._endpoint.host

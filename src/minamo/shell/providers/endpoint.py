@@ -21,18 +21,17 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from minamo.core.chunks import Chunk, Error, Text
+from minamo.core.chunks import Chunk, ErrorChunk, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk
 from minamo.core.result import StreamResult
 from minamo.shell.callbacks import Guarded, place_of, refuse_async
-from minamo.shell.options import stream_config
-from minamo.shell.providers.http import Deadlines, Http
-from minamo.wire.assembler import Reply
-from minamo.wire.conversation import Message
-from minamo.wire.frames import Frame, Reader, Request, Stream
+from minamo.shell.providers.http import Http, Timeouts
+from minamo.wire.assembler import ReplyAssembler
+from minamo.wire.conversation import ChatMessage
+from minamo.wire.frames import Frame, Reader, Request, ResponseDecoder
 from minamo.wire.limits import WireLimits
-from minamo.wire.options import Options
+from minamo.wire.options import RequestOptions
 
 if TYPE_CHECKING:
     from minamo.shell.options import StreamContext
@@ -59,7 +58,7 @@ class Adapter(Protocol):
 
 
 @frozen(slots=True)
-class PreparedConversation:
+class ChatStream:
     """An adapter and the request it will send."""
 
     adapter: Adapter
@@ -73,14 +72,14 @@ class PreparedConversation:
         self, context: StreamContext, config: StreamConfig | None = None
     ) -> StreamResult:
         """Carry the reply to where *context* says; all of it is the orchestrator's work."""
-        how = config or stream_config()
+        how = config or StreamConfig.from_env()
         return await context.orchestrator.stream_to_discord(self, how, context)
 
     async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         """Ask, and give chunks until the provider is done or failed.  Nothing is raised."""
         on_raw_chunk = self._hook("on_raw_chunk")
         on_provider_error = self._hook("on_provider_error")
-        failure: Error | None = None
+        failure: ErrorChunk | None = None
         try:
             process_chunk = self.adapter.process_chunk
             if on_raw_chunk is not None:
@@ -91,13 +90,13 @@ class PreparedConversation:
                         on_raw_chunk(frame)
                     for said in process_chunk(frame):
                         # Nearly all are like this; the rest of it is looked at by the driver.
-                        if said.__class__ is Text and said.content.__class__ is str:
+                        if said.__class__ is TextChunk and said.content.__class__ is str:
                             yield said
                             continue
                         chunk, problem = as_chunk(said)
                         if problem:
                             _LOG.warning("a chunk of an adapter is wrong: %s", problem)
-                        if chunk.__class__ is Error:
+                        if chunk.__class__ is ErrorChunk:
                             failure = chunk
                             break
                         yield chunk
@@ -106,7 +105,7 @@ class PreparedConversation:
         except Exception as error:  # noqa: BLE001 - a broken adapter is a failed stream, no crash
             # The name and the place only: messages can hold secrets.
             _LOG.warning("an adapter raised %s at %s", type(error).__name__, place_of(error))
-            failure = Error("api_error", f"the adapter failed ({type(error).__name__})")
+            failure = ErrorChunk("api_error", f"the adapter failed ({type(error).__name__})")
         if failure is not None:
             if on_provider_error is not None:
                 Guarded("on_provider_error", on_provider_error, _LOG)(failure)
@@ -135,11 +134,11 @@ async def closing(source: AsyncIterable[T]) -> AsyncIterator[AsyncIterator[T]]:
 _JSON = {"Content-Type": "application/json", "Accept": "text/event-stream",
          "User-Agent": "minamo"}  # fmt: skip
 
-Build = Callable[[str, Mapping[str, str], str, Sequence[Message], Options], Request]
+Build = Callable[[str, Mapping[str, str], str, Sequence[ChatMessage], RequestOptions], Request]
 """The half of a dialect that asks: where, with which headers, which model, what, and how."""
 
 
-class Endpoint:
+class ProviderEndpoint:
     """Streams from one provider.  Holds the key, so it shows nothing of itself."""
 
     __slots__ = (
@@ -161,13 +160,13 @@ class Endpoint:
         provider: str,
         model: str,
         url: str,
-        reader: Callable[[Reply], Reader],
+        reader: Callable[[ReplyAssembler], Reader],
         build: Build,
         *,
         headers: Mapping[str, str],
         secrets: tuple[str, ...] = (),
         limits: WireLimits | None = None,
-        deadlines: Deadlines | None = None,
+        timeouts: Timeouts | None = None,
         overlap_removal: bool = False,
     ) -> None:
         self.provider: str = provider
@@ -180,16 +179,20 @@ class Endpoint:
         self._secrets = secrets
         self._limits = limits or WireLimits()
         self._overlap_removal = overlap_removal
-        self._http = Http(url, deadlines)
+        self._http = Http(url, timeouts)
 
-    def build(self, messages: Sequence[Message], options: Options) -> Request:
+    def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> Request:
         """The request for one streamed reply."""
         return self._build(self._url, self._headers, self.model, messages, options)
 
     def decoder(self) -> FrameDecoder:
         """A new stream's decoder: bytes to frames, without a connection."""
-        reply = Reply(self._limits, secrets=self._secrets, overlap_removal=self._overlap_removal)
-        return FrameDecoder(Stream(self._reader(reply), self._limits), self.provider, self.model)
+        reply = ReplyAssembler(
+            self._limits, secrets=self._secrets, overlap_removal=self._overlap_removal
+        )
+        return FrameDecoder(
+            ResponseDecoder(self._reader(reply), self._limits), self.provider, self.model
+        )
 
     async def start_stream(self, request: Request) -> AsyncGenerator[Frame, None]:
         """Send the request; frames as they come, the last one says that it was the last."""
@@ -214,7 +217,7 @@ class FrameDecoder:
 
     __slots__ = ("_model", "_provider", "_stream")
 
-    def __init__(self, stream: Stream, provider: str, model: str) -> None:
+    def __init__(self, stream: ResponseDecoder, provider: str, model: str) -> None:
         self._stream = stream
         self._provider = provider
         self._model = model
@@ -224,9 +227,9 @@ class FrameDecoder:
         """The chunks of the frames so far include the last one."""
         return self._stream.ended
 
-    def feed(self, data: bytes | Error) -> list[Frame]:
+    def feed(self, data: bytes | ErrorChunk) -> list[Frame]:
         """The frames that some bytes complete; a failed connection is a frame of its own."""
-        return self._stamped([data] if isinstance(data, Error) else self._stream.feed(data))
+        return self._stamped([data] if isinstance(data, ErrorChunk) else self._stream.feed(data))
 
     def end(self) -> list[Frame]:
         """The frame that says there are no more bytes."""

@@ -16,7 +16,7 @@ from anyio import fail_after, move_on_after
 from attrs import field, frozen
 
 from minamo.core.checks import seconds
-from minamo.core.chunks import Error
+from minamo.core.chunks import ErrorChunk
 from minamo.errors import BadRequest
 from minamo.wire.errors import from_status
 from minamo.wire.frames import Request
@@ -29,7 +29,7 @@ _REFUSAL_S = 5.0
 
 
 @frozen(slots=True, kw_only=True)
-class Deadlines:
+class Timeouts:
     """Seconds.  Longer than the driver's clocks, which decide while a stream runs under it."""
 
     connect_s: float = field(default=10.0, validator=seconds)
@@ -40,11 +40,11 @@ class Deadlines:
 class Http:
     """Sends requests to one origin.  Whoever makes it closes it."""
 
-    __slots__ = ("_deadlines", "_origin", "_session", "_session_loop")
+    __slots__ = ("_origin", "_session", "_session_loop", "_timeouts")
 
-    def __init__(self, base_url: str, deadlines: Deadlines | None = None) -> None:
+    def __init__(self, base_url: str, timeouts: Timeouts | None = None) -> None:
         self._origin = _origin(base_url)
-        self._deadlines = deadlines or Deadlines()
+        self._timeouts = timeouts or Timeouts()
         self._session: aiohttp.ClientSession | None = None
         self._session_loop: asyncio.AbstractEventLoop | None = None
 
@@ -54,30 +54,30 @@ class Http:
         if session is not None:
             await session.close()
 
-    async def send(self, request: Request) -> AsyncGenerator[bytes | Error, None]:
+    async def send(self, request: Request) -> AsyncGenerator[bytes | ErrorChunk, None]:
         """The body of the answer as it comes, or one error."""
         if _origin(request.url) != self._origin:
             raise BadRequest("a request to another host than the adapter's")
         answer = await self._open(request)
-        if isinstance(answer, Error):
+        if isinstance(answer, ErrorChunk):
             yield answer
             return
         try:
-            with _Patience(answer.content, self._deadlines.first_byte_s) as patience:
+            with _ReadTimeout(answer.content, self._timeouts.first_byte_s) as patience:
                 while data := await patience.read():
                     yield data
-                    if isinstance(data, Error):
+                    if isinstance(data, ErrorChunk):
                         break
-                    patience.last(self._deadlines.read_s)
+                    patience.last(self._timeouts.read_s)
         finally:
             # A connection whose answer was read to its end is back in the pool already, and
             # this does nothing; any other is cut off.
             answer.close()
 
-    async def _open(self, request: Request) -> aiohttp.ClientResponse | Error:
+    async def _open(self, request: Request) -> aiohttp.ClientResponse | ErrorChunk:
         """The response, if it is a stream; otherwise why not."""
         try:
-            with fail_after(self._deadlines.first_byte_s):
+            with fail_after(self._timeouts.first_byte_s):
                 response = await self._pool().request(
                     request.method,
                     request.url,
@@ -92,9 +92,11 @@ class Http:
                 finally:
                     response.close()
         except TimeoutError:
-            return Error("timeout", "the provider did not answer in time", retryable=True)
+            return ErrorChunk("timeout", "the provider did not answer in time", retryable=True)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Error("api_error", f"no connection ({type(error).__name__})", retryable=True)
+            return ErrorChunk(
+                "api_error", f"no connection ({type(error).__name__})", retryable=True
+            )
 
     def _pool(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
@@ -104,7 +106,7 @@ class Http:
                 connector=aiohttp.TCPConnector(limit=_CONNECTIONS_MAX),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=self._deadlines.connect_s, sock_read=None
+                    total=None, sock_connect=self._timeouts.connect_s, sock_read=None
                 ),
                 # A compressed answer was not asked for, and half a megabyte may become 512.
                 auto_decompress=False,
@@ -113,7 +115,7 @@ class Http:
         return self._session
 
 
-class _Patience:
+class _ReadTimeout:
     """Ends a read that waits too long; time between reads is ours and does not count.
 
     One timer for a stream.  When it rings it looks when the wait began, and sleeps on if that
@@ -129,7 +131,7 @@ class _Patience:
         self._seconds = seconds
         self._timer = self._loop.call_later(seconds, self._look)
 
-    def __enter__(self) -> _Patience:
+    def __enter__(self) -> _ReadTimeout:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -142,13 +144,13 @@ class _Patience:
             self._timer.cancel()
             self._look()
 
-    async def read(self) -> bytes | Error:
+    async def read(self) -> bytes | ErrorChunk:
         """The next bytes; none at the end, and a lost connection is one: the reader judges it."""
         self._since = self._loop.time()
         try:
             data: bytes = await self._content.readany()
         except TimeoutError:
-            return Error("timeout", "the provider fell silent", retryable=True)
+            return ErrorChunk("timeout", "the provider fell silent", retryable=True)
         except (aiohttp.ClientError, OSError):
             return b""
         finally:
@@ -164,9 +166,9 @@ class _Patience:
             self._content.set_exception(TimeoutError())
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> Error:
+async def _refusal(response: aiohttp.ClientResponse) -> ErrorChunk:
     if response.status == 200:
-        return Error("api_error", "the answer is compressed, which was not asked for")
+        return ErrorChunk("api_error", "the answer is compressed, which was not asked for")
     body = b""
     if not _encoded(response):
         with move_on_after(_REFUSAL_S):

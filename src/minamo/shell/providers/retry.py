@@ -11,7 +11,7 @@ import anyio
 from attrs import field, frozen
 
 from minamo.core.checks import SECONDS_MAX, is_seconds, is_whole, shown
-from minamo.core.chunks import Chunk, Error, FunctionCall, Text
+from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.endpoint import closing
 from minamo.shell.providers.scripted import as_chunks
@@ -41,10 +41,10 @@ class Retrying:
         while True:
             attempt += 1
             said = _Said()
-            error: Error | None = None
+            error: ErrorChunk | None = None
             async with closing(as_chunks(self.conversation)) as chunks:
                 async for chunk in chunks:
-                    if isinstance(chunk, Error) and not said.anything:
+                    if isinstance(chunk, ErrorChunk) and not said.anything:
                         error = chunk
                         break
                     said.take(chunk)
@@ -69,13 +69,13 @@ class Fallback:
 
     async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         """Chunks of the first conversation that gets anywhere, or the error of the last."""
-        error: Error | None = None
+        error: ErrorChunk | None = None
         for conversation in self.conversations:
             said = _Said()
             error = None
             async with closing(as_chunks(conversation)) as chunks:
                 async for chunk in chunks:
-                    if isinstance(chunk, Error) and not said.anything:
+                    if isinstance(chunk, ErrorChunk) and not said.anything:
                         error = chunk
                         break
                     said.take(chunk)
@@ -97,7 +97,7 @@ class _Said:
 
     def take(self, chunk: Chunk) -> None:
         self.anything |= isinstance(chunk, FunctionCall) or (
-            isinstance(chunk, Text) and chunk.content != ""
+            isinstance(chunk, TextChunk) and chunk.content != ""
         )
 
 

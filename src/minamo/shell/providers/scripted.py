@@ -10,7 +10,14 @@ import anyio
 from attrs import field, frozen
 
 from minamo.core.checks import SECONDS_MAX, is_seconds
-from minamo.core.chunks import MESSAGE_CHARS_MAX, Chunk, Done, Error, FunctionCall, Text
+from minamo.core.chunks import (
+    MESSAGE_CHARS_MAX,
+    Chunk,
+    DoneChunk,
+    ErrorChunk,
+    FunctionCall,
+    TextChunk,
+)
 from minamo.core.contract import as_chunk, find_problem
 from minamo.core.redact import shorten
 from minamo.core.trace import read_trace
@@ -30,20 +37,20 @@ Line = str | Chunk | tuple[float, str | Chunk]
 
 def _chunk(said: object) -> Chunk:
     if isinstance(said, str):
-        return Text(said)
-    if isinstance(said, Text | FunctionCall | Error | Done):
+        return TextChunk(said)
+    if isinstance(said, TextChunk | FunctionCall | ErrorChunk | DoneChunk):
         return said
     raise BadRequest(find_problem(said))
 
 
 def _parts(chunk: Chunk) -> Iterator[Chunk]:
     """Yield *chunk*, or if it has a lot of text several chunks with the same."""
-    if not isinstance(chunk, Text) or len(chunk.content) <= TEXT_MAX:
+    if not isinstance(chunk, TextChunk) or len(chunk.content) <= TEXT_MAX:
         yield chunk
         return
     for at in range(0, len(chunk.content), TEXT_MAX):
         part = chunk.content[at : at + TEXT_MAX]
-        yield Text(part) if at else Text(part, chunk.thoughts, overlap=chunk.overlap)
+        yield TextChunk(part) if at else TextChunk(part, chunk.thoughts, overlap=chunk.overlap)
 
 
 def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
@@ -61,7 +68,7 @@ def _seconds(delay: object) -> float:
 
 
 @frozen(slots=True)
-class Scripted:
+class ScriptedProvider:
     """Says the same every time it is asked.  Waits are anyio's, so virtual time works."""
 
     lines: tuple[tuple[float, Chunk], ...] = field(converter=_timed, repr=False)
@@ -77,16 +84,16 @@ class Scripted:
         if self.hangs:
             await anyio.sleep_forever()
 
-    def ask(self, _text: str, **_options: Any) -> Scripted:
+    def ask(self, _text: str, **_options: Any) -> ScriptedProvider:
         """The script, whatever is asked."""
         return self
 
-    def chat(self, _messages: Iterable[Any], **_options: Any) -> Scripted:
+    def chat(self, _messages: Iterable[Any], **_options: Any) -> ScriptedProvider:
         """The script, whatever was said before."""
         return self
 
     @classmethod
-    def from_trace(cls, trace: str) -> Scripted:
+    def from_trace(cls, trace: str) -> ScriptedProvider:
         """The provider's part of a trace: its chunks, at its times."""
         script: list[Line] = []
         said, ended = 0.0, False
@@ -106,7 +113,7 @@ async def as_chunks(
     What it throws, or what is neither text nor a valid chunk, becomes an error chunk, the last.
     With *overlap*, text that repeats the end of the chunk before is removed.
     """
-    failure: Error | None = None
+    failure: ErrorChunk | None = None
     try:
         if not isinstance(source, AsyncIterable):
             raise BadRequest(f"no async iterable of text, but a {type(source).__name__}")  # noqa: TRY301
@@ -117,16 +124,16 @@ async def as_chunks(
                     _LOG.warning("the source of a reply is wrong: %s", problem)
                 for part in _parts(chunk if overlap is None else overlap.take(chunk)):
                     yield part
-                if chunk.__class__ is Error:
+                if chunk.__class__ is ErrorChunk:
                     return
     except BadRequest as error:  # our own words
         words = shorten(str(error), MESSAGE_CHARS_MAX)
         _LOG.warning("the source of a reply is wrong: %s", words)
-        failure = Error("api_error", f"the provider failed: {words}")
+        failure = ErrorChunk("api_error", f"the provider failed: {words}")
     except Exception as error:  # noqa: BLE001 - somebody else's generator; its failure is a fact
         # The name and the place only: messages can hold secrets.
         kind = type(error).__name__
         _LOG.warning("the source of a reply raised %s at %s", kind, place_of(error))
-        failure = Error("api_error", f"the provider failed ({kind})")
+        failure = ErrorChunk("api_error", f"the provider failed ({kind})")
     if failure is not None:
         yield failure

@@ -23,10 +23,10 @@ from minamo.shell.stops.registry import (
     ID_LENGTH_MAX,
     STREAMS_PER_CHANNEL_MAX,
     Address,
-    Board,
     Op,
+    StreamRegistry,
 )
-from minamo.shell.stops.requests import Wish, WishKind
+from minamo.shell.stops.requests import StopKind, StopRequest
 
 VERSION: Literal[1] = 1
 # A full question is about 9 kB: 64 ids of 64 characters, and the context.
@@ -48,7 +48,7 @@ class Question(
     op: Literal["find", "put", "wished", "forget", "runs"]
     channel: ChannelId | None = None
     streams: StreamIds = ()
-    kind: WishKind | None = None
+    kind: StopKind | None = None
     requester: Id | None = None
     asker: Id | None = None
     context: dict[str, Any] = {}
@@ -60,14 +60,14 @@ class Question(
             raise ValueError("a kind is for wishes")
 
     @property
-    def wish(self) -> Wish | None:
+    def wish(self) -> StopRequest | None:
         """The wish to put, if that is what is asked."""
         if self.kind is None:
             return None
-        return Wish(kind=self.kind, requester=self.requester, context=self.context)
+        return StopRequest(kind=self.kind, requester=self.requester, context=self.context)
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QueryReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One process's answer: its streams for which the question holds, often none."""
 
     v: Literal[1]
@@ -77,11 +77,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 _questions = msgspec.json.Decoder(Question)
-_answers = msgspec.json.Decoder(Answer)
+_answers = msgspec.json.Decoder(QueryReply)
 _encoder = msgspec.json.Encoder()
 
 
-def encoded(message: Question | Answer) -> bytes:
+def encoded(message: Question | QueryReply) -> bytes:
     """A message as bytes."""
     return _encoder.encode(message)
 
@@ -94,7 +94,7 @@ def question_of(data: bytes) -> Question | None:
         return None
 
 
-def answer_of(data: bytes) -> Answer | None:
+def answer_of(data: bytes) -> QueryReply | None:
     """An answer, or None for anything else."""
     try:
         return _answers.decode(data) if len(data) <= MESSAGE_BYTES_MAX else None
@@ -114,7 +114,7 @@ _ANSWERS_MAX = 1024
 
 
 @define(eq=False)
-class Asked:
+class PendingQuery:
     """A question that is out, and what came back so far."""
 
     heard_by: int | None = None
@@ -123,7 +123,7 @@ class Asked:
     streams: list[str] = field(factory=list)
     _changed: anyio.Event = field(factory=anyio.Event, repr=False)
 
-    def take(self, answer: Answer) -> None:
+    def take(self, answer: QueryReply) -> None:
         """One more answer."""
         if answer.sender not in self.answered and len(self.answered) < _ANSWERS_MAX:
             self.answered.add(answer.sender)
@@ -144,11 +144,11 @@ class Asked:
             self._changed = anyio.Event()
 
 
-class Asking:
+class RedisBroadcast:
     """One process among those that share a prefix."""
 
     def __init__(
-        self, url: str, prefix: str, board: Board, connected: Callable[[], object]
+        self, url: str, prefix: str, board: StreamRegistry, connected: Callable[[], object]
     ) -> None:
         self.me = secrets.token_hex(8)
         self.rubbish = 0
@@ -158,7 +158,7 @@ class Asking:
         self._mailbox = f"{prefix}:answer:{self.me}"
         channels = (self._everybody, self._mailbox)
         self.link = Link(url, channels, self._hear, connected=connected)
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, PendingQuery] = {}
         self._done: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
 
     async def ask(
@@ -167,9 +167,9 @@ class Asking:
         address: Address,
         streams: Sequence[str] = (),
         *,
-        wish: Wish | None = None,
+        wish: StopRequest | None = None,
         until: float,
-    ) -> Asked | None:
+    ) -> PendingQuery | None:
         """Ask everybody; what was answered in time, or None if nobody could be asked."""
         question = Question(
             v=VERSION,
@@ -183,7 +183,7 @@ class Asking:
             requester=wish.requester if wish else None,
             context=dict(wish.context) if wish else {},
         )
-        asked = self._asked[question.id] = Asked()
+        asked = self._asked[question.id] = PendingQuery()
         try:
             with anyio.CancelScope(deadline=until):
                 await self.link.up()
@@ -203,14 +203,14 @@ class Asking:
             self.rubbish += 1
         elif question.sender == self.me:
             # What runs here was seen to before the question went out.
-            self._hear_answer(Answer(v=VERSION, id=question.id, sender=self.me, streams=()))
+            self._hear_answer(QueryReply(v=VERSION, id=question.id, sender=self.me, streams=()))
         else:
             streams = tuple(self._streams_for(question))
-            answer = Answer(v=VERSION, id=question.id, sender=self.me, streams=streams)
+            answer = QueryReply(v=VERSION, id=question.id, sender=self.me, streams=streams)
             mailbox = f"{self._prefix}:answer:{question.sender}"
             await self.link.publish(mailbox, encoded(answer))
 
-    def _hear_answer(self, answer: Answer | None) -> None:
+    def _hear_answer(self, answer: QueryReply | None) -> None:
         if answer is None:
             self.rubbish += 1
         elif (asked := self._asked.get(answer.id)) is not None:  # else it came too late

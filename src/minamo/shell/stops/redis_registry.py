@@ -22,9 +22,16 @@ import anyio
 from minamo.errors import BadSetting
 from minamo.shell.stops import registry as requests
 from minamo.shell.stops.redis_link import asked, checked_prefix, end
-from minamo.shell.stops.redis_protocol import Asking
-from minamo.shell.stops.registry import Address, Board, Op, Person, Reach, checked_channel_id
-from minamo.shell.stops.requests import Wish, Wishes
+from minamo.shell.stops.redis_protocol import RedisBroadcast
+from minamo.shell.stops.registry import (
+    Address,
+    Op,
+    Person,
+    RequestOutcome,
+    StreamRegistry,
+    checked_channel_id,
+)
+from minamo.shell.stops.requests import StopRequest, StopSignal
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -42,10 +49,10 @@ _DELETE_OURS = (
 )
 
 
-class Announcer:
+class Heartbeat:
     """Keeps the keys of one process in step with its board."""
 
-    def __init__(self, board: Board, prefix: str, me: str) -> None:
+    def __init__(self, board: StreamRegistry, prefix: str, me: str) -> None:
         self._board = board
         self._prefix = prefix
         self._me = me
@@ -134,9 +141,11 @@ class RedisStops:
             raise BadSetting("answer_timeout_ms must be 1 to 60000")
         self._prefix = checked_prefix(prefix)
         self._answer_s = answer_timeout_ms / 1000
-        self._board = Board()
-        self._asking = Asking(url, prefix, self._board, lambda: self._announcer.everything())
-        self._announcer = Announcer(self._board, prefix, self._asking.me)
+        self._board = StreamRegistry()
+        self._asking = RedisBroadcast(
+            url, prefix, self._board, lambda: self._announcer.everything()
+        )
+        self._announcer = Heartbeat(self._board, prefix, self._asking.me)
         self._link = self._asking.link
         self._announcing: asyncio.Task[None] | None = None
 
@@ -177,7 +186,7 @@ class RedisStops:
 
     @contextmanager
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes, asker: Person | None = None
+        self, stream_id: str, channel_id: int, wishes: StopSignal, asker: Person | None = None
     ) -> Iterator[None]:
         """Make a stream reachable from every process until the block is left."""
         with self._board.register(stream_id, channel_id, wishes, asker):
@@ -202,16 +211,20 @@ class RedisStops:
         told = await self._asking.ask("find", address, until=until)
         return sorted({*here, *(told.streams if told is not None else ())})
 
-    async def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
+    async def _do(
+        self, op: Op, address: Address, wish: StopRequest | None = None
+    ) -> RequestOutcome:
         # Here first, and at once: what runs here never waits for Redis.
         here = self._board.find(address)
         done = self._board.do(op, here, wish)
         if here and address.stream_id is not None:
-            return Reach.YES if done else Reach.NO
+            return RequestOutcome.YES if done else RequestOutcome.NO
         elsewhere = await self._do_elsewhere(op, address, wish)
-        return Reach.YES if done else elsewhere
+        return RequestOutcome.YES if done else elsewhere
 
-    async def _do_elsewhere(self, op: Op, address: Address, wish: Wish | None) -> Reach:
+    async def _do_elsewhere(
+        self, op: Op, address: Address, wish: StopRequest | None
+    ) -> RequestOutcome:
         ask, now = self._asking.ask, anyio.current_time()
         found_by, done_by = now + self._answer_s * _FIND_SHARE, now + self._answer_s * _DO_SHARE
         if address.stream_id is not None:
@@ -221,12 +234,16 @@ class RedisStops:
             if told is not None and told.streams:
                 told = await ask(op, address, told.streams, wish=wish, until=done_by)
         if told is not None and told.streams:
-            return Reach.YES
+            return RequestOutcome.YES
         if told is None or not told.by_all:
-            return Reach.UNREACHABLE
+            return RequestOutcome.UNREACHABLE
         # Everybody who listens said no.  But somebody may not listen, while Redis is found again.
         owner = await self._owner(address, now + self._answer_s)
-        return Reach.NO if owner in {"", self._asking.me, *told.answered} else Reach.UNREACHABLE
+        return (
+            RequestOutcome.NO
+            if owner in {"", self._asking.me, *told.answered}
+            else RequestOutcome.UNREACHABLE
+        )
 
     async def _owner(self, address: Address, until: float) -> str:
         """Who has announced something at an address; "?" if that cannot be found out."""

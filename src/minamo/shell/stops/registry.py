@@ -15,7 +15,7 @@ import msgspec
 from attrs import define, field, frozen
 
 from minamo.errors import BadRequest
-from minamo.shell.stops.requests import Wish, Wishes, WishKind
+from minamo.shell.stops.requests import StopKind, StopRequest, StopSignal
 
 # An id is a random word of ours or a snowflake; a longer one is a mistake.
 ID_LENGTH_MAX = 64
@@ -46,7 +46,7 @@ class Registration:
     """One stream that runs."""
 
     channel_id: int
-    wishes: Wishes
+    wishes: StopSignal
     asker: str | None = None
 
     def is_for(self, asker: str | None) -> bool:
@@ -55,7 +55,7 @@ class Registration:
 
 
 @define(eq=False)
-class Board:
+class StreamRegistry:
     """The streams that run in this process."""
 
     streams: dict[str, Registration] = field(factory=dict, init=False)
@@ -63,7 +63,7 @@ class Board:
 
     @contextmanager
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes, asker: Person | None = None
+        self, stream_id: str, channel_id: int, wishes: StopSignal, asker: Person | None = None
     ) -> Iterator[None]:
         """Make a stream reachable until the block is left, however that happens."""
         stream_id, channel_id = checked_stream_id(stream_id), checked_channel_id(channel_id)
@@ -92,7 +92,7 @@ class Board:
             there = self._channels.get(address.channel_id, [])
         return [one for one in there if self.streams[one].is_for(address.asker)]
 
-    def do(self, op: Op, stream_ids: Sequence[str], wish: Wish | None = None) -> list[str]:
+    def do(self, op: Op, stream_ids: Sequence[str], wish: StopRequest | None = None) -> list[str]:
         """Put a wish, ask for one, or take it back; the streams of which it is true now."""
         return [
             stream_id
@@ -102,7 +102,7 @@ class Board:
         ]
 
 
-def _done(op: Op, wishes: Wishes, wish: Wish | None) -> bool:
+def _done(op: Op, wishes: StopSignal, wish: StopRequest | None) -> bool:
     match op:
         case "put":
             assert wish is not None
@@ -159,8 +159,8 @@ def checked_id(name: str, person: object) -> str:
 
 
 def checked_wish(
-    kind: WishKind, requester: Person | None, context: Mapping[str, object] | None
-) -> Wish:
+    kind: StopKind, requester: Person | None, context: Mapping[str, object] | None
+) -> StopRequest:
     """A wish that can travel to another process, whether it has to or not."""
     asked_by = None if requester is None else checked_id("requester", requester)
     try:
@@ -172,7 +172,7 @@ def checked_wish(
     # Its own words are not repeated: they quote what may be private.
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         raise BadRequest("context must be a mapping of names to plain JSON values") from None
-    return Wish(kind=kind, requester=asked_by, context=kept)
+    return StopRequest(kind=kind, requester=asked_by, context=kept)
 
 
 def _is_word(text: object) -> TypeGuard[str]:
@@ -181,7 +181,7 @@ def _is_word(text: object) -> TypeGuard[str]:
     return text.isprintable() and " " not in text
 
 
-class Reach(Enum):
+class RequestOutcome(Enum):
     """Whether a request reached something that runs.  Only `YES` is true."""
 
     YES = "yes"
@@ -189,13 +189,15 @@ class Reach(Enum):
     UNREACHABLE = "unreachable"  # it may run in another process, which could not be asked
 
     def __bool__(self) -> bool:
-        return self is Reach.YES
+        return self is RequestOutcome.YES
 
 
 class Carries(Protocol):
     """A registry, as these functions see it."""
 
-    async def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
+    async def _do(
+        self, op: Op, address: Address, wish: StopRequest | None = None
+    ) -> RequestOutcome:
         """Do that to whatever runs at an address."""
         ...
 
@@ -208,7 +210,7 @@ async def request_stop(
     requester: Person | None = None,
     context: Mapping[str, object] | None = None,
     asker: Person | None = None,
-) -> Reach:
+) -> RequestOutcome:
     """A person's stop; without a requester the system's own.  With an *asker*, only of theirs."""
     wish = checked_wish("user", requester, context)
     return await self._do("put", addressed(stream_id, channel_id, asker), wish)
@@ -221,7 +223,7 @@ async def request_follow_up(
     channel_id: int | None = None,
     requester: Person | None = None,
     context: Mapping[str, object] | None = None,
-) -> Reach:
+) -> RequestOutcome:
     """Make way for a newer message."""
     wish = checked_wish("follow_up", requester, context)
     return await self._do("put", addressed(stream_id, channel_id), wish)
@@ -234,7 +236,7 @@ async def kill(
     channel_id: int | None = None,
     requester: Person | None = None,
     context: Mapping[str, object] | None = None,
-) -> Reach:
+) -> RequestOutcome:
     """An operator's stop: at once, and what was not sent is dropped."""
     wish = checked_wish("kill", requester, context)
     return await self._do("put", addressed(stream_id, channel_id), wish)
@@ -242,21 +244,21 @@ async def kill(
 
 async def has_stop_request(
     self: Carries, *, stream_id: str | None = None, channel_id: int | None = None
-) -> Reach:
+) -> RequestOutcome:
     """Whether a wish of any kind was put to something that still runs there."""
     return await self._do("wished", addressed(stream_id, channel_id))
 
 
 async def clear_stop_request(
     self: Carries, *, stream_id: str | None = None, channel_id: int | None = None
-) -> Reach:
+) -> RequestOutcome:
     """Take back a wish that was not acted on yet; whether there was one."""
     return await self._do("forget", addressed(stream_id, channel_id))
 
 
 async def is_running(
     self: Carries, *, stream_id: str | None = None, channel_id: int | None = None
-) -> Reach:
+) -> RequestOutcome:
     """Whether something runs there."""
     return await self._do("runs", addressed(stream_id, channel_id))
 
@@ -265,7 +267,7 @@ class Stops(Protocol):
     """A registry of running streams.  Requests take `stream_id=` or `channel_id=`, one of them."""
 
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes, asker: Person | None = None
+        self, stream_id: str, channel_id: int, wishes: StopSignal, asker: Person | None = None
     ) -> AbstractContextManager[None]:
         """Make a stream reachable until the block is left; *asker* is who it is for, if known."""
         ...
@@ -278,7 +280,7 @@ class Stops(Protocol):
         requester: Person | None = None,
         context: Mapping[str, object] | None = None,
         asker: Person | None = None,
-    ) -> Reach:
+    ) -> RequestOutcome:
         """A person's stop (the system's own without a requester): what was said is still sent.
 
         With an *asker*, what somebody else asked for is not stopped.
@@ -292,7 +294,7 @@ class Stops(Protocol):
         channel_id: int | None = None,
         requester: Person | None = None,
         context: Mapping[str, object] | None = None,
-    ) -> Reach:
+    ) -> RequestOutcome:
         """Make way for a newer message.  Never overrides a person's stop, though it reaches."""
         ...
 
@@ -303,19 +305,19 @@ class Stops(Protocol):
         channel_id: int | None = None,
         requester: Person | None = None,
         context: Mapping[str, object] | None = None,
-    ) -> Reach:
+    ) -> RequestOutcome:
         """An operator's stop: at once, and what was not sent is dropped.  Outranks the others."""
         ...
 
     async def has_stop_request(
         self, *, stream_id: str | None = None, channel_id: int | None = None
-    ) -> Reach:
+    ) -> RequestOutcome:
         """Whether a wish of any kind was put to something that still runs there."""
         ...
 
     async def clear_stop_request(
         self, *, stream_id: str | None = None, channel_id: int | None = None
-    ) -> Reach:
+    ) -> RequestOutcome:
         """Take back a wish that was not acted on yet; whether there was one.
 
         A stream acts on a wish the moment it is put, and then it is too late.  While the tools of a
@@ -325,7 +327,7 @@ class Stops(Protocol):
 
     async def is_running(
         self, *, stream_id: str | None = None, channel_id: int | None = None
-    ) -> Reach:
+    ) -> RequestOutcome:
         """Whether something runs there."""
         ...
 
@@ -338,13 +340,13 @@ class MemoryStops:
     """The registry of a bot that is one process.  Its answers are final: never unreachable."""
 
     def __init__(self) -> None:
-        self._board = Board()
+        self._board = StreamRegistry()
 
     def __repr__(self) -> str:
         return f"MemoryStops(_board={self._board!r})"
 
     def register(
-        self, stream_id: str, channel_id: int, wishes: Wishes, asker: Person | None = None
+        self, stream_id: str, channel_id: int, wishes: StopSignal, asker: Person | None = None
     ) -> AbstractContextManager[None]:
         """Make a stream reachable until the block is left, however that happens."""
         return self._board.register(stream_id, channel_id, wishes, asker)
@@ -360,5 +362,11 @@ class MemoryStops:
         """The ids of the streams that run in a channel."""
         return self._board.find(Address(None, checked_channel_id(channel_id)))
 
-    async def _do(self, op: Op, address: Address, wish: Wish | None = None) -> Reach:
-        return Reach.YES if self._board.do(op, self._board.find(address), wish) else Reach.NO
+    async def _do(
+        self, op: Op, address: Address, wish: StopRequest | None = None
+    ) -> RequestOutcome:
+        return (
+            RequestOutcome.YES
+            if self._board.do(op, self._board.find(address), wish)
+            else RequestOutcome.NO
+        )

@@ -15,48 +15,48 @@ from typing import Literal
 import anyio
 from attrs import define, field, frozen
 
-WishKind = Literal["user", "follow_up", "kill"]
+StopKind = Literal["user", "follow_up", "kill"]
 
 # A follow-up never overrides a person's stop, and nothing overrides an operator.
-_RANK: Mapping[WishKind, int] = {"follow_up": 1, "user": 2, "kill": 3}
+_RANK: Mapping[StopKind, int] = {"follow_up": 1, "user": 2, "kill": 3}
 
 #: In the context of a wish: the press of a button or the use of a command it came from.  While an
 #: old version of a bot and a new one overlap, both hear of it, and it is one wish all the same.
 INTERACTION = "interaction"
 
-Ear = Callable[["Wish"], object]
+Listener = Callable[["StopRequest"], object]
 """Called with a wish.  Exactly False says that it is only noted, and may still be taken back."""
 
 
 @frozen(slots=True, kw_only=True)
-class Wish:
+class StopRequest:
     """One wish; without a requester it is the system's own."""
 
-    kind: WishKind = "user"
+    kind: StopKind = "user"
     requester: str | None = None
     context: Mapping[str, object] = field(factory=dict, repr=False)
     """Whatever the asker wants to pass on; a program's, never shown."""
     by: float = field(default=math.inf, eq=False, repr=False)
     """When whoever wants it waits no longer, on the clock of the event loop."""
 
-    def outranks(self, other: Wish | None) -> bool:
+    def outranks(self, other: StopRequest | None) -> bool:
         """Whether this one counts where both were put."""
         return other is None or _RANK[self.kind] > _RANK[other.kind]
 
 
 @define(eq=False)
-class Wishes:
+class StopSignal:
     """The wishes for one turn.  Only the strongest is remembered, so nothing grows."""
 
-    strongest: Wish | None = field(default=None, init=False)
-    _heard: Wish | None = field(default=None, init=False, repr=False)
+    strongest: StopRequest | None = field(default=None, init=False)
+    _heard: StopRequest | None = field(default=None, init=False, repr=False)
     """The strongest that was acted on; that one cannot be forgotten."""
     _pressed: object = field(default=None, init=False, repr=False)
-    _ears: list[Ear] = field(factory=list, init=False, repr=False)
+    _ears: list[Listener] = field(factory=list, init=False, repr=False)
     _told_back: list[Callable[[], object]] = field(factory=list, init=False, repr=False)
     _came: anyio.Event | None = field(default=None, init=False, repr=False)
 
-    def put(self, wish: Wish) -> None:
+    def put(self, wish: StopRequest) -> None:
         """Let everybody who listens hear *wish*, now."""
         pressed = wish.context.get(INTERACTION)
         if pressed is not None and pressed == self._pressed:
@@ -71,7 +71,9 @@ class Wishes:
             self._came.set()
 
     @contextmanager
-    def heard_by(self, ear: Ear, taken_back: Callable[[], object] | None = None) -> Iterator[None]:
+    def heard_by(
+        self, ear: Listener, taken_back: Callable[[], object] | None = None
+    ) -> Iterator[None]:
         """Have *ear* called with each wish, and at once with the strongest that came before.
 
         *taken_back* is called when a wish is forgotten that was noted and not acted on.
@@ -88,7 +90,7 @@ class Wishes:
             if taken_back is not None:
                 self._told_back.remove(taken_back)
 
-    async def came(self) -> Wish:
+    async def came(self) -> StopRequest:
         """Wait for a wish, unless one came before; the strongest."""
         while self.strongest is None:
             if self._came is None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from minamo.core.chunks import Error
+from minamo.core.chunks import ErrorChunk
 from minamo.core.redact import shorten
 from minamo.core.result import Status, StreamResult
 from minamo.shell.telemetry.telemetry import StreamInfo
@@ -42,7 +42,7 @@ def _hush(record: logging.LogRecord) -> bool:
     return True
 
 
-def hush() -> None:
+def redact_hikari_logs() -> None:
     """Do so from now on; doing it twice is the same."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_hush)
@@ -124,7 +124,7 @@ def _outcome(result: StreamResult) -> dict[str, object]:
     fields: dict[str, object] = {}
     if result.stop_reason:
         fields["stop_reason"] = result.stop_reason
-    if isinstance(result.data, Error):
+    if isinstance(result.data, ErrorChunk):
         fields["error"] = result.data.kind  # not its message: providers quote what was sent
     if result.finish_reason:
         fields["finish_reason"] = shorten(result.finish_reason, _WORD_MAX)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from minamo.core.chunks import Text
+from minamo.core.chunks import TextChunk
 from minamo.shell.delivery.receipts import Receipt
 
 # Of several streams in a row: how long it took until something came is a matter of the first.
@@ -17,7 +17,7 @@ _WISHES = ("user", "follow_up", "kill")
 
 
 # Plain and slotted: `chunk` is called for every chunk of every stream.
-class Meter:
+class StreamMetrics:
     """Keeps the figures of one stream.  All times are seconds on one clock, the event loop's."""
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Meter:
     def watch(self, at: float, event: str, payload: object) -> None:
         """The same, as the driver tells it: ``Driver(…, watch=[meter.watch])``."""
         if event == "chunk":
-            self.chunk(at, len(payload.content) if isinstance(payload, Text) else 0)
+            self.chunk(at, len(payload.content) if isinstance(payload, TextChunk) else 0)
         elif event == "receipt":
             assert isinstance(payload, Receipt)
             self.receipt(payload)

@@ -18,21 +18,21 @@ from minamo.shell.callbacks import Guarded
 _LOG = logging.getLogger("minamo.page")
 
 
-class Recorder(Protocol):
+class StreamRecorder(Protocol):
     """Is told everything that happens to one stream."""
 
     def happened(self, at: float, event: str, payload: object = None) -> object:
         """Something happened."""
 
 
-class Feed(Protocol):
+class ChannelFeed(Protocol):
     """Is told what happens in channels."""
 
     def gateway(self, name: str, data: Mapping[str, Any]) -> object:
         """An event of Discord's gateway, as it came."""
 
 
-class Looker(Protocol):
+class StreamInspector(Protocol):
     """Somebody who may look on; `minamo.inspect.hub.Hub` is one."""
 
     @property
@@ -40,10 +40,10 @@ class Looker(Protocol):
         """Whether anybody looks right now."""
 
     @property
-    def feed(self) -> Feed:
+    def feed(self) -> ChannelFeed:
         """What is told of channels."""
 
-    def open_stream(self, channel_id: int, stream: Stream) -> Recorder | None:
+    def open_stream(self, channel_id: int, stream: Stream) -> StreamRecorder | None:
         """A recorder for a stream that begins; None if nobody wants one."""
 
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
@@ -55,7 +55,7 @@ class HarmlessLooker:
 
     __slots__ = ("_looker", "feed")
 
-    def __init__(self, looker: Looker) -> None:
+    def __init__(self, looker: StreamInspector) -> None:
         self._looker = looker
         self.feed = _HarmlessFeed(looker)
 
@@ -64,7 +64,7 @@ class HarmlessLooker:
         """Whether anybody looks right now."""
         return self._looker.watched
 
-    def open_stream(self, channel_id: int, stream: Stream) -> Recorder | None:
+    def open_stream(self, channel_id: int, stream: Stream) -> StreamRecorder | None:
         """A recorder for a stream that begins; None if nobody wants one."""
         recorder = harmless(self._looker.open_stream)(channel_id, stream)
         return None if recorder is None else _HarmlessRecorder(recorder)  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ class HarmlessLooker:
         return harmless(found) if callable(found) else _nothing
 
 
-def harmless_looker(looker: Looker | None) -> HarmlessLooker | None:
+def harmless_looker(looker: StreamInspector | None) -> HarmlessLooker | None:
     """Return *looker*, if there is one, in a form whose failures change nothing."""
     if looker is None or isinstance(looker, HarmlessLooker):
         return looker
@@ -85,14 +85,14 @@ def harmless_looker(looker: Looker | None) -> HarmlessLooker | None:
 class _HarmlessRecorder:
     __slots__ = ("happened",)
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: StreamRecorder) -> None:
         self.happened = harmless(recorder.happened)
 
 
 class _HarmlessFeed:
     __slots__ = ("gateway",)
 
-    def __init__(self, looker: Looker) -> None:
+    def __init__(self, looker: StreamInspector) -> None:
         self.gateway = harmless(lambda name, data: looker.feed.gateway(name, data))
 
 
@@ -109,13 +109,13 @@ def harmless(look: Callable[..., object]) -> Callable[..., object]:
 class Inspector:
     """Who looks on, and where."""
 
-    looker: Looker | None = None
+    looker: StreamInspector | None = None
     page: Callable[[], AbstractAsyncContextManager[Any]] | None = field(default=None, repr=False)
     """Serves the page; None if somebody else does, or nobody."""
     address: str | None = field(default=None, repr=False)
 
 
-def inspector(wanted: bool | Looker) -> Inspector:
+def inspector(wanted: bool | StreamInspector) -> Inspector:
     """Nobody; somebody who is there already; or, for True, a page of the client's own."""
     if not isinstance(wanted, bool):
         if not hasattr(wanted, "open_stream"):

@@ -23,7 +23,7 @@ import anyio
 from attrs import define, field, frozen
 
 from minamo import __version__
-from minamo.core.chunks import Error
+from minamo.core.chunks import ErrorChunk
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
@@ -266,7 +266,7 @@ def _about(info: StreamInfo) -> Attributes:
 def _wrong(result: StreamResult) -> str:
     if result.status == "error":
         return result.stop_reason or (
-            result.data.kind if isinstance(result.data, Error) else "error"
+            result.data.kind if isinstance(result.data, ErrorChunk) else "error"
         )
     return (result.stop_reason or "timeout") if result.status == "timeout" else ""
 

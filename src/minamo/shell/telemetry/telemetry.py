@@ -45,7 +45,7 @@ class StreamInfo:
     port: int | None = None
 
 
-class Handle(Protocol):
+class StreamSpan(Protocol):
     """Waits for the end of one stream."""
 
     def ended(self, result: StreamResult) -> object:
@@ -68,7 +68,7 @@ class ToolHandle(Protocol):
 class Telemetry(Protocol):
     """Is told of streams and tools.  Its methods must not wait, and may raise what they like."""
 
-    def stream_started(self, info: StreamInfo) -> Handle:
+    def stream_started(self, info: StreamInfo) -> StreamSpan:
         """A stream begins now."""
         ...
 
@@ -96,7 +96,7 @@ class NoTelemetry:
         """Nothing."""
 
 
-class Several:
+class TelemetryFanOut:
     """Tells each of several.  One that raises is named in the log and harms nobody."""
 
     __slots__ = ("_each",)
@@ -116,9 +116,9 @@ class Several:
         return _Handles([_told(one, "tool_started", name, call_id) for one in self._each])
 
 
-def safely(telemetry: Telemetry) -> Several:
+def safely(telemetry: Telemetry) -> TelemetryFanOut:
     """Return *telemetry* in a form whose failures change nothing."""
-    return telemetry if isinstance(telemetry, Several) else Several(telemetry)
+    return telemetry if isinstance(telemetry, TelemetryFanOut) else TelemetryFanOut(telemetry)
 
 
 class _Handles:

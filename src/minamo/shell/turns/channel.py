@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
-from minamo.shell.stops.requests import Wish, Wishes, WishKind
+from minamo.shell.stops.requests import StopKind, StopRequest, StopSignal
 
 Policy = Literal["interrupt", "queue", "ignore"]
 """What a new turn does in a channel where another has begun."""
@@ -24,7 +24,7 @@ Reason = Literal["busy", "queue_full", "closing", "superseded", "stopped", "kill
 
 
 @frozen(slots=True)
-class Refused:
+class TurnRefused:
     """The answer to a turn that was not run, or that a kill or a deadline had to cancel."""
 
     reason: Reason
@@ -32,20 +32,20 @@ class Refused:
 
 
 @frozen(slots=True)
-class Ending:
+class Shutdown:
     """How the turn at hand is told to end, and when it is cancelled if it does not."""
 
-    wish: Wish
+    wish: StopRequest
     by: float = math.inf
 
 
 @define(eq=False)
-class Ticket:
+class QueuedTurn:
     """One turn in one channel.  Its job reads the first three, the rest is the channel's."""
 
     policy: Policy
     submitted_at: float
-    wishes: Wishes = field(factory=Wishes, init=False, repr=False)
+    wishes: StopSignal = field(factory=StopSignal, init=False, repr=False)
     """What people want of this turn."""
     from_queue: bool = field(default=False, init=False)
     """Whether it stood in the queue, so that its answer may come long after the question."""
@@ -75,7 +75,7 @@ class Ticket:
         self.scope.cancel()  # it may be waiting for the lease
         self.call()
 
-    def tell(self, ending: Ending, reason: Reason | None = None) -> None:
+    def tell(self, ending: Shutdown, reason: Reason | None = None) -> None:
         """Put the wish; after `ending.by` the job is cancelled and *reason* is the answer."""
         if ending.by < self.scope.deadline:
             self.scope.deadline = ending.by
@@ -84,7 +84,7 @@ class Ticket:
 
 
 # Why a turn that nobody wants any more was not run.
-_UNWANTED: Mapping[WishKind, Reason] = {
+_UNWANTED: Mapping[StopKind, Reason] = {
     "user": "stopped",
     "follow_up": "superseded",
     "kill": "killed",
@@ -97,28 +97,28 @@ class ChannelActions:
 
     queue_max: int
     forget: Callable[[], object]
-    at_hand: Ticket | None = None
+    at_hand: QueuedTurn | None = None
     """The turn that has the channel."""
-    next: Ticket | None = None
+    next: QueuedTurn | None = None
     """The turn for which the one at hand was told to make way."""
-    waiting: deque[Ticket] = field(factory=deque)
+    waiting: deque[QueuedTurn] = field(factory=deque)
 
-    def interrupts(self, ticket: Ticket) -> bool:
+    def interrupts(self, ticket: QueuedTurn) -> bool:
         return ticket.policy == "interrupt"
 
-    def queues(self, ticket: Ticket) -> bool:
+    def queues(self, ticket: QueuedTurn) -> bool:
         return ticket.policy == "queue"
 
-    def has_room(self, _: Ticket) -> bool:
+    def has_room(self, _: QueuedTurn) -> bool:
         return len(self.waiting) < self.queue_max
 
     def someone_waits(self, _: object) -> bool:
         return self.next is not None or bool(self.waiting)
 
-    def was_next(self, ticket: Ticket) -> bool:
+    def was_next(self, ticket: QueuedTurn) -> bool:
         return ticket is self.next
 
-    def give_channel(self, ticket: Ticket) -> None:
+    def give_channel(self, ticket: QueuedTurn) -> None:
         self.at_hand = ticket
         ticket.call()
 
@@ -126,57 +126,57 @@ class ChannelActions:
         ticket, self.next = self.next, None
         self.give_channel(ticket if ticket is not None else self.waiting.popleft())
 
-    def make_next(self, ticket: Ticket) -> None:
+    def make_next(self, ticket: QueuedTurn) -> None:
         self.next = ticket
 
-    def enqueue(self, ticket: Ticket) -> None:
+    def enqueue(self, ticket: QueuedTurn) -> None:
         ticket.from_queue = True
         self.waiting.append(ticket)
 
-    def drop(self, ticket: Ticket) -> None:
+    def drop(self, ticket: QueuedTurn) -> None:
         if ticket is self.next:
             self.next = None
         else:
             self.waiting.remove(ticket)
 
-    def ask_follow_up(self, _: Ticket) -> None:
-        self._turn.tell(Ending(Wish(kind="follow_up")))
+    def ask_follow_up(self, _: QueuedTurn) -> None:
+        self._turn.tell(Shutdown(StopRequest(kind="follow_up")))
 
-    def ask_finish(self, ending: Ending) -> None:
+    def ask_finish(self, ending: Shutdown) -> None:
         self._turn.tell(ending, "closing")
 
-    def kill_turn(self, ending: Ending) -> None:
+    def kill_turn(self, ending: Shutdown) -> None:
         self._turn.tell(ending, "killed")
 
-    def refuse_busy(self, ticket: Ticket) -> None:
+    def refuse_busy(self, ticket: QueuedTurn) -> None:
         ticket.refuse("busy")
 
-    def refuse_full(self, ticket: Ticket) -> None:
+    def refuse_full(self, ticket: QueuedTurn) -> None:
         ticket.refuse("queue_full")
 
-    def refuse_closing(self, ticket: Ticket) -> None:
+    def refuse_closing(self, ticket: QueuedTurn) -> None:
         ticket.refuse("closing")
 
-    def supersede_turn(self, _: Ticket) -> None:
+    def supersede_turn(self, _: QueuedTurn) -> None:
         self._turn.refuse("superseded")
 
-    def supersede_next(self, _: Ticket) -> None:
+    def supersede_next(self, _: QueuedTurn) -> None:
         assert self.next is not None, "only `interrupting` does so, and it has a next turn"
         self.next.refuse("superseded")
 
-    def end_unbegun(self, wish: Wish) -> None:
+    def end_unbegun(self, wish: StopRequest) -> None:
         self._turn.refuse(_UNWANTED[wish.kind])
 
-    def kill_unbegun(self, _: Ending) -> None:
+    def kill_unbegun(self, _: Shutdown) -> None:
         self._turn.refuse("killed")
 
-    def close_unbegun(self, _: Ending) -> None:
+    def close_unbegun(self, _: Shutdown) -> None:
         self._turn.refuse("closing")
 
-    def kill_waiting(self, _: Ending) -> None:
+    def kill_waiting(self, _: Shutdown) -> None:
         self._refuse_waiting("killed")
 
-    def close_waiting(self, _: Ending) -> None:
+    def close_waiting(self, _: Shutdown) -> None:
         self._refuse_waiting("closing")
 
     def let_go(self, _: object) -> None:
@@ -184,7 +184,7 @@ class ChannelActions:
         self.forget()
 
     @property
-    def _turn(self) -> Ticket:
+    def _turn(self) -> QueuedTurn:
         assert self.at_hand is not None, "a row for the turn at hand is only taken if there is one"
         return self.at_hand
 
@@ -194,7 +194,7 @@ class ChannelActions:
         self.next = None
         self.waiting.clear()
 
-    def _everybody(self) -> Iterator[Ticket]:
+    def _everybody(self) -> Iterator[QueuedTurn]:
         if self.next is not None:
             yield self.next
         yield from self.waiting
@@ -230,16 +230,16 @@ class Channel:
         """How many turns wait, the next one included."""
         return len(self._known.waiting) + (self._known.next is not None)
 
-    def submit(self, ticket: Ticket) -> None:
+    def submit(self, ticket: QueuedTurn) -> None:
         """A turn wants the channel; its ticket is called or refused, now or later."""
         self._machine.send("submitted", ticket)
 
-    def begin(self, ticket: Ticket, at: float) -> None:
+    def begin(self, ticket: QueuedTurn, at: float) -> None:
         """The turn that has the channel begins."""
         ticket.waited_s = at - ticket.submitted_at
         self._machine.send("begun", ticket)
 
-    def leave(self, ticket: Ticket) -> None:
+    def leave(self, ticket: QueuedTurn) -> None:
         """The submitter of *ticket* is done with the channel, for whatever reason."""
         if ticket is self._known.at_hand:
             self._machine.send("turn_ended", ticket)
@@ -247,14 +247,14 @@ class Channel:
             self._machine.send("gave_up", ticket)
         # Else it was refused, and the channel has forgotten it.
 
-    def hear(self, wish: Wish) -> None:
+    def hear(self, wish: StopRequest) -> None:
         """Somebody wants the turn at hand to end."""
         self._machine.send("unwanted", wish)
 
-    def kill(self, ending: Ending) -> None:
+    def kill(self, ending: Shutdown) -> None:
         """Everything here is to end now."""
         self._machine.send("killed", ending)
 
-    def shut_down(self, ending: Ending) -> None:
+    def shut_down(self, ending: Shutdown) -> None:
         """The program ends."""
         self._machine.send("shut_down", ending)

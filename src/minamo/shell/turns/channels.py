@@ -17,13 +17,13 @@ from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded
 from minamo.shell.stops.registry import checked_channel_id
-from minamo.shell.stops.requests import Wish, Wishes
-from minamo.shell.turns.channel import Channel, Ending, Policy, Refused, Ticket
-from minamo.shell.turns.leases import Lease, Leased, NoLease
+from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.turns.channel import Channel, Policy, QueuedTurn, Shutdown, TurnRefused
+from minamo.shell.turns.leases import Lease, LeaseStatus, NoLease
 
 _LOG = logging.getLogger("minamo.turn")
 
-__all__ = ["Channels", "Policy", "Refused", "Ticket"]
+__all__ = ["Channels", "Policy", "QueuedTurn", "TurnRefused"]
 
 # Sixteen people have asked before the bot answered the first: the rest would wait for minutes.
 QUEUE_MAX = 16
@@ -39,8 +39,8 @@ SETTLING = 0.1
 CLEAN_UP_S = 1.0
 
 T = TypeVar("T")
-Job = Callable[[Ticket], Awaitable[T]]
-Known = Callable[[Wishes], AbstractContextManager[object]]
+Job = Callable[[QueuedTurn], Awaitable[T]]
+Known = Callable[[StopSignal], AbstractContextManager[object]]
 
 
 class Channels:
@@ -68,7 +68,7 @@ class Channels:
         self._lease_wait_s = lease_wait_s
         self._watch = None if watch is None else Guarded("watch", watch, _LOG)
         self._channels: dict[int, Channel] = {}
-        self._shut: Ending | None = None
+        self._shut: Shutdown | None = None
         self._changed: anyio.Event | None = None
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class Channels:
         policy: Policy | None = None,
         *,
         known: Known = nullcontext,
-    ) -> T | Refused:
+    ) -> T | TurnRefused:
         """Run *job* when the channel is free; what it returned, or why it was not run.
 
         What the job raises is raised here.  A job must not wait for a second turn in its own
@@ -102,7 +102,7 @@ class Channels:
         want it to end, while it has the channel and waits for another process to let it go.
         """
         channel_id = checked_channel_id(channel_id)
-        ticket = Ticket(_known(policy or self._policy), anyio.current_time())
+        ticket = QueuedTurn(_known(policy or self._policy), anyio.current_time())
         channel = self._channels.get(channel_id) or self._open(channel_id)
         channel.submit(ticket)
         try:
@@ -115,7 +115,7 @@ class Channels:
         if answers:
             return answers[0]
         assert ticket.refused is not None, "a turn that did not run was refused"
-        return Refused(ticket.refused)
+        return TurnRefused(ticket.refused)
 
     def kill(self, channel_id: int, requester: str | None = None) -> bool:
         """End the turn that has the channel, and everybody who waits.  Whether there is one."""
@@ -123,7 +123,7 @@ class Channels:
         if channel is None:
             return False
         by = anyio.current_time() + self._kill_grace_s
-        channel.kill(Ending(Wish(kind="kill", requester=requester), by))
+        channel.kill(Shutdown(StopRequest(kind="kill", requester=requester), by))
         return True
 
     async def drain(self, deadline_s: float) -> bool:
@@ -133,7 +133,7 @@ class Channels:
         """
         by = anyio.current_time() + deadline_s
         # Without a requester: the system's own wish.
-        self._shut = Ending(Wish(by=by - deadline_s * SETTLING), by)
+        self._shut = Shutdown(StopRequest(by=by - deadline_s * SETTLING), by)
         for channel in tuple(self._channels.values()):
             channel.shut_down(self._shut)
         with anyio.CancelScope(deadline=by + CLEAN_UP_S):
@@ -147,7 +147,7 @@ class Channels:
         self,
         channel_id: int,
         channel: Channel,
-        ticket: Ticket,
+        ticket: QueuedTurn,
         job: Job[T],
         answers: list[T],
         known: Known,
@@ -161,7 +161,7 @@ class Channels:
                 if ticket.refused is not None:  # while it waited for the lease
                     return
                 if not leased:
-                    ticket.refused = "busy" if leased is Leased.BUSY else "unreachable"
+                    ticket.refused = "busy" if leased is LeaseStatus.BUSY else "unreachable"
                     return
                 channel.begin(ticket, anyio.current_time())
                 answers.append(await job(ticket))

@@ -19,10 +19,10 @@ from typing import Protocol
 from attrs import frozen
 
 from minamo.shell.stops.registry import checked_channel_id
-from minamo.shell.stops.requests import Wishes
+from minamo.shell.stops.requests import StopSignal
 
 
-class Leased(Enum):
+class LeaseStatus(Enum):
     """What became of asking for a channel.  Only `GRANTED` is true."""
 
     GRANTED = "granted"
@@ -30,15 +30,15 @@ class Leased(Enum):
     UNREACHABLE = "unreachable"  # nobody knows, so better not
 
     def __bool__(self) -> bool:
-        return self is Leased.GRANTED
+        return self is LeaseStatus.GRANTED
 
 
 class Lease(Protocol):
     """Gives a channel to one holder at a time."""
 
     def hold(
-        self, channel_id: int, wishes: Wishes, *, wait_s: float = 0.0
-    ) -> AbstractAsyncContextManager[Leased]:
+        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+    ) -> AbstractAsyncContextManager[LeaseStatus]:
         """Hold a channel while the block runs, if the answer is true; lost, it kills the turn."""
         ...
 
@@ -49,9 +49,9 @@ class NoLease:
 
     @asynccontextmanager
     async def hold(
-        self, channel_id: int, wishes: Wishes, *, wait_s: float = 0.0
-    ) -> AsyncIterator[Leased]:
+        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+    ) -> AsyncIterator[LeaseStatus]:
         """Granted, at once; nobody can take it away."""
         del wishes, wait_s
         checked_channel_id(channel_id)
-        yield Leased.GRANTED
+        yield LeaseStatus.GRANTED

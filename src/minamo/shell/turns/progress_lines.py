@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-from minamo.shell.delivery.interfaces import Line
-from minamo.shell.delivery.queue import Dispatch
+from minamo.shell.delivery.interfaces import PlainMessage
+from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.turns.tool_context import Progress
 
 # More lines of progress than this are no help to a reader, and push the conversation away.
@@ -37,12 +37,12 @@ class LatestLines:
             self._lines.pop(call, None)  # the order is that of the newest
             self._lines[call] = text
 
-    def take(self, most: int | None = None, room: int | None = None) -> list[Line]:
+    def take(self, most: int | None = None, room: int | None = None) -> list[PlainMessage]:
         """Return the lines that wait, or the first *most* of them."""
         most = room if most is None else most if room is None else min(most, room)
         taken = list(self._lines)[:most]
         self.left -= len(taken)
-        return [Line(self._lines.pop(call)) for call in taken]
+        return [PlainMessage(self._lines.pop(call)) for call in taken]
 
     def withdraw(self, reason: str) -> None:
         """Forget what waits."""
@@ -54,10 +54,10 @@ class LatestLines:
 class ProgressLines:
     """Sends the lines of one turn, at most one message at a time."""
 
-    _open: Callable[[LatestLines], Dispatch] = field(repr=False)
+    _open: Callable[[LatestLines], StreamQueue] = field(repr=False)
     """Gets in line in the channel."""
     _source: LatestLines = field(factory=LatestLines, init=False)
-    _dispatch: Dispatch | None = field(default=None, init=False, repr=False)
+    _dispatch: StreamQueue | None = field(default=None, init=False, repr=False)
 
     def show(self, progress: Progress, text: str) -> None:
         """Show *text*, which says *progress*, when the lane has time."""

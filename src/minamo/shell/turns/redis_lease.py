@@ -28,8 +28,8 @@ from minamo.shell.stops.redis_link import (
     shown,
 )
 from minamo.shell.stops.registry import checked_channel_id
-from minamo.shell.stops.requests import Wish, Wishes
-from minamo.shell.turns.leases import Leased
+from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.turns.leases import LeaseStatus
 
 _LOG = logging.getLogger("minamo.redis")
 T = TypeVar("T")
@@ -118,8 +118,8 @@ class RedisLease:
 
     @asynccontextmanager
     async def hold(
-        self, channel_id: int, wishes: Wishes, *, wait_s: float = 0.0
-    ) -> AsyncIterator[Leased]:
+        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+    ) -> AsyncIterator[LeaseStatus]:
         """Hold a channel while the block runs, if the answer is true.
 
         Waits up to *wait_s* for another holder to finish, without order among those who wait.  If
@@ -157,35 +157,35 @@ class RedisLease:
             await asyncio.wait(under_way)
         await self._release(held)
 
-    async def _acquire(self, held: _Held, wait_s: float) -> Leased:
+    async def _acquire(self, held: _Held, wait_s: float) -> LeaseStatus:
         last = anyio.current_time() + wait_s
         while True:
             # redis-py can swallow a cancellation; in a task of its own it meets none.
             leased = await self._apart(self._take(held))
-            if leased is Leased.UNREACHABLE and not self._refuse:
-                return Leased.GRANTED
+            if leased is LeaseStatus.UNREACHABLE and not self._refuse:
+                return LeaseStatus.GRANTED
             if leased or anyio.current_time() + _ASK_EVERY_S > last:
                 return leased
             await anyio.sleep(_ASK_EVERY_S)
 
-    async def _renew(self, held: _Held, wishes: Wishes) -> None:
-        leased = Leased.GRANTED
-        while leased is not Leased.BUSY:
+    async def _renew(self, held: _Held, wishes: StopSignal) -> None:
+        leased = LeaseStatus.GRANTED
+        while leased is not LeaseStatus.BUSY:
             with anyio.move_on_after(self._ttl_s * _RENEW_SHARE if leased else _ASK_EVERY_S):
                 await held.over.wait()
                 return
             leased = await self._take(held)
             spare_s = held.until - anyio.current_time() - self._ttl_s * _MARGIN_SHARE
-            if leased is Leased.UNREACHABLE and self._refuse and spare_s <= 0:
+            if leased is LeaseStatus.UNREACHABLE and self._refuse and spare_s <= 0:
                 break
         _LOG.warning("%s: a lease was lost (%s), its stream ends", self._place, leased.value)
-        wishes.put(Wish(kind="kill", requester="lease", context={"lease": leased.value}))
+        wishes.put(StopRequest(kind="kill", requester="lease", context={"lease": leased.value}))
 
-    async def _take(self, held: _Held) -> Leased:
+    async def _take(self, held: _Held) -> LeaseStatus:
         held.taking = asyncio.current_task()
         asked_at = anyio.current_time()
         if self._closed:  # the client would open again
-            return Leased.UNREACHABLE
+            return LeaseStatus.UNREACHABLE
         try:
             # Short enough to notice in time that there is no answer; and shielded, so that who
             # is cancelled meanwhile still knows what to give back.
@@ -193,12 +193,12 @@ class RedisLease:
                 taken = await self._run(_TAKE, held.key, held.token, self._ttl_ms)
         except Exception as error:  # noqa: BLE001  (whatever it is, nobody knows who holds it)
             self._note(error)
-            return Leased.UNREACHABLE
+            return LeaseStatus.UNREACHABLE
         self._note(None)
         if not taken:
-            return Leased.BUSY
+            return LeaseStatus.BUSY
         held.until = asked_at + self._ttl_s
-        return Leased.GRANTED
+        return LeaseStatus.GRANTED
 
     async def _release(self, held: _Held) -> None:
         if self._closed:

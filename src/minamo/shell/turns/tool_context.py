@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from minamo.core.chunks import Call, as_length
 from minamo.core.redact import shorten
-from minamo.shell.stops.requests import Wishes
+from minamo.shell.stops.requests import StopSignal
 
 # Progress is a line under a name, such as "Looking it up…"; Discord's own status lines have 128.
 PROGRESS_CHARS_MAX = 200
@@ -39,7 +39,7 @@ class ToolContext:
     call: Call
     user_id: int | None = None
     channel_id: int | None = None
-    wishes: Wishes = field(factory=Wishes, repr=False)
+    wishes: StopSignal = field(factory=StopSignal, repr=False)
     """What people want of this turn; a tool may look, and may wish."""
     show: Show | None = field(default=None, repr=False)
 

@@ -24,8 +24,8 @@ from minamo.core.chunks import Call, as_length
 from minamo.core.redact import redact
 from minamo.shell.callbacks import call as call_guarded
 from minamo.shell.callbacks import place_of
-from minamo.shell.stops.requests import Wishes
-from minamo.shell.telemetry.telemetry import Several
+from minamo.shell.stops.requests import StopSignal
+from minamo.shell.telemetry.telemetry import TelemetryFanOut
 from minamo.shell.turns.tool_context import Progress, Show, ToolContext, ToolError
 from minamo.shell.turns.tool_job import ToolJob
 from minamo.shell.turns.tools import FunctionTool, Tools
@@ -52,7 +52,7 @@ _EXACT = 2**53
 
 
 @frozen(slots=True, kw_only=True)
-class Answer:
+class ToolResult:
     """What became of one call."""
 
     call: Call
@@ -71,20 +71,20 @@ class Answer:
 
 
 @frozen(slots=True, kw_only=True)
-class Workshop:
+class ToolRunner:
     """Where the calls of one turn are run."""
 
     tools: Tools
     settings: TurnSettings
-    wishes: Wishes
+    wishes: StopSignal
     user_id: int | None = None
     channel_id: int | None = None
     show: Show | None = None
-    telemetry: Several = field(factory=Several)
+    telemetry: TelemetryFanOut = field(factory=TelemetryFanOut)
 
-    async def run(self, calls: Sequence[Call], scope: anyio.CancelScope) -> tuple[Answer, ...]:
+    async def run(self, calls: Sequence[Call], scope: anyio.CancelScope) -> tuple[ToolResult, ...]:
         """Run *calls*; cancelling *scope* ends those that are not done yet."""
-        answers: dict[int, Answer] = {}
+        answers: dict[int, ToolResult] = {}
         left: set[int] = set()
         began = anyio.current_time()
 
@@ -105,7 +105,7 @@ class Workshop:
                 answers[number] = failure(call, "stopped", why, since)
         return tuple(answers[number] for number in range(len(calls)))
 
-    async def _answer(self, call: Call, left: Callable[[], object]) -> Answer:
+    async def _answer(self, call: Call, left: Callable[[], object]) -> ToolResult:
         tool = self.tools.get(call.name)
         if tool is None:
             there = ", ".join(self.tools) or "none"
@@ -144,7 +144,7 @@ class Workshop:
                 tool.left_behind.append(job)
                 left()
 
-    async def _run(self, tool: FunctionTool, call: Call, job: ToolJob) -> Answer:
+    async def _run(self, tool: FunctionTool, call: Call, job: ToolJob) -> ToolResult:
         limit = tool.timeout_ms or self.settings.tool_timeout_ms
         began = anyio.current_time()
         job.start()
@@ -173,7 +173,9 @@ class Workshop:
             _LOG.warning("tool %s returned a %s that is not JSON", tool.name, what)
             return failure(call, "not_json", f"the result ({what}) is not JSON", seconds)
         most = self.settings.tool_result_chars_max
-        return Answer(call=call, text=_cut(text, most), seconds=seconds, ends_turn=tool.ends_turn)
+        return ToolResult(
+            call=call, text=_cut(text, most), seconds=seconds, ends_turn=tool.ends_turn
+        )
 
 
 def _loop_of_asyncio() -> asyncio.AbstractEventLoop | None:
@@ -216,11 +218,11 @@ def failure(
     why: str,
     seconds: float = 0.0,
     exception: Exception | None = None,
-) -> Answer:
+) -> ToolResult:
     """The answer to a call that has no result."""
     why = redact(why)[:_PROBLEM_CHARS_MAX].encode("utf-8", "replace").decode()
     text = msgspec.json.encode({"error": why or "failed"}).decode()
-    return Answer(call=call, text=text, problem=problem, seconds=seconds, exception=exception)
+    return ToolResult(call=call, text=text, problem=problem, seconds=seconds, exception=exception)
 
 
 def _arguments(tool: FunctionTool, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,18 +46,56 @@ class FunctionTool:
         return self.described.spec.name
 
 
-def as_tool(
+@overload
+def tool(
     function: ToolFunction,
+    /,
     *,
     name: str | None = None,
     description: str | None = None,
     timeout_ms: int | None = None,
     ends_turn: bool = False,
-) -> FunctionTool:
-    """*function* as a tool, with a name, a limit, or a meaning of its own.
+) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_ms: int | None = None,
+    ends_turn: bool = False,
+) -> Callable[[ToolFunction], FunctionTool]: ...
+
+
+def tool(
+    function: ToolFunction | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_ms: int | None = None,
+    ends_turn: bool = False,
+) -> FunctionTool | Callable[[ToolFunction], FunctionTool]:
+    """Make a tool of a function: ``@minamo.tool``, or ``@minamo.tool(timeout_ms=5_000)``.
 
     A tool that *ends_turn* is the last word when it works: the model is not asked again.
     """
+
+    def make(function: ToolFunction) -> FunctionTool:
+        return _make_tool(function, name, description, timeout_ms, ends_turn=ends_turn)
+
+    return make if function is None else make(function)
+
+
+def _make_tool(
+    function: ToolFunction,
+    name: str | None = None,
+    description: str | None = None,
+    timeout_ms: int | None = None,
+    *,
+    ends_turn: bool = False,
+) -> FunctionTool:
     whole = isinstance(timeout_ms, int) and not isinstance(timeout_ms, bool)
     if timeout_ms is not None and (not whole or not 1 <= timeout_ms <= MS_MAX):
         raise BadRequest(f"timeout_ms must be a whole number above zero; it is {timeout_ms!r}")
@@ -72,7 +110,7 @@ class Tools:
     def __init__(self, tools: Iterable[FunctionTool | ToolFunction] = ()) -> None:
         self._tools: dict[str, FunctionTool] = {}
         for one in tools:
-            self._put(one if isinstance(one, FunctionTool) else as_tool(one))
+            self._put(one if isinstance(one, FunctionTool) else _make_tool(one))
 
     @overload
     def add(self, function: F, /) -> F: ...
@@ -98,17 +136,10 @@ class Tools:
         timeout_ms: int | None = None,
         ends_turn: bool = False,
     ) -> F | Callable[[F], F]:
-        """Add a function: ``@tools.add``, or ``@tools.add(timeout_ms=5_000)`` as in `as_tool`."""
+        """Add a function: ``@tools.add``, or ``@tools.add(timeout_ms=5_000)``, as `tool` does."""
 
         def put(function: F) -> F:
-            one = as_tool(
-                function,
-                name=name,
-                description=description,
-                timeout_ms=timeout_ms,
-                ends_turn=ends_turn,
-            )
-            self._put(one)
+            self._put(_make_tool(function, name, description, timeout_ms, ends_turn=ends_turn))
             return function
 
         return put if function is None else put(function)

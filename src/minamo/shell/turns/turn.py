@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import anyio
 from attrs import field, frozen
 
-from minamo.core.chunks import Chunk, Error
+from minamo.core.chunks import Chunk, ErrorChunk
 from minamo.core.config import StreamConfig
 from minamo.core.result import Status, StreamResult
 from minamo.core.stream import Stream
@@ -24,21 +24,21 @@ from minamo.errors import BadRequest
 from minamo.machine import Machine
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded, first_of, refuse_async
-from minamo.shell.driver import Driver, Idle, Source
-from minamo.shell.stops.requests import Wish, Wishes
-from minamo.shell.telemetry.telemetry import Several, Telemetry, safely
+from minamo.shell.driver import ChunkSource, Driver, NullSink
+from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.telemetry.telemetry import Telemetry, TelemetryFanOut, safely
 from minamo.shell.turns.tool_context import Show
-from minamo.shell.turns.tool_runner import Workshop
+from minamo.shell.turns.tool_runner import ToolRunner
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_actions import TABLE, Hearing, TurnActions
 from minamo.shell.turns.turn_result import TurnResult, calls_of, joined, summed
 from minamo.shell.turns.turn_settings import TurnSettings
-from minamo.wire.conversation import Message
+from minamo.wire.conversation import ChatMessage
 from minamo.wire.options import Tool
 
 _LOG = logging.getLogger("minamo.turn")
 
-Ask = Callable[[Sequence[Message], Sequence[Tool]], AsyncIterable[str | Chunk]]
+Ask = Callable[[Sequence[ChatMessage], Sequence[Tool]], AsyncIterable[str | Chunk]]
 """Asks a provider: what was said so far, and the tools it may call."""
 
 _WISHES = {"user": "stop_requested", "follow_up": "follow_up_requested", "kill": "killed"}
@@ -54,14 +54,14 @@ _REPLIES: dict[Status, str] = {
 
 
 @runtime_checkable
-class Chats(Protocol):
+class ChatProvider(Protocol):
     """A provider such as `OpenAICompatible`, `Gemini`, `Anthropic` or `Scripted`."""
 
-    def chat(self, messages: Sequence[Message], **options: Any) -> AsyncIterable[str | Chunk]:
+    def chat(self, messages: Sequence[ChatMessage], **options: Any) -> AsyncIterable[str | Chunk]:
         """A conversation, ready to be sent."""
 
 
-class Pass(Protocol):
+class StreamPass(Protocol):
     """Streams one reply to where it is shown; hears the turn's wishes; raises nothing."""
 
     async def __call__(
@@ -77,14 +77,14 @@ class Pass(Protocol):
 
 
 async def run_turn(
-    llm: Ask | Chats,
-    messages: Sequence[Message],
+    llm: Ask | ChatProvider,
+    messages: Sequence[ChatMessage],
     *,
-    stream_pass: Pass,
+    stream_pass: StreamPass,
     tools: Tools | None = None,
-    wishes: Wishes | None = None,
+    wishes: StopSignal | None = None,
     settings: TurnSettings | None = None,
-    fallbacks: Sequence[Ask | Chats] = (),
+    fallbacks: Sequence[Ask | ChatProvider] = (),
     user_id: int | None = None,
     channel_id: int | None = None,
     progress: Show | None = None,
@@ -102,7 +102,7 @@ async def run_turn(
     if not isinstance(fallbacks, Sequence):
         raise BadRequest(f"fallbacks are a list of providers, not a {type(fallbacks).__name__}")
     for one in (llm, *fallbacks):
-        if not callable(one) and not isinstance(one, Chats):
+        if not callable(one) and not isinstance(one, ChatProvider):
             raise BadRequest(
                 f"a turn asks a provider, such as OpenAICompatible(…), or a function of messages "
                 f"and tools, several times; a {type(one).__name__} is neither"
@@ -115,16 +115,16 @@ async def run_turn(
     refuse_async("watch", watch)
     if not isinstance(settings, TurnSettings | None):
         raise BadRequest(f"the settings of a turn are TurnSettings(…), not {settings!r}")
-    wishes = wishes if wishes is not None else Wishes()
+    wishes = wishes if wishes is not None else StopSignal()
     settings = settings if settings is not None else TurnSettings()
-    workshop = Workshop(
+    workshop = ToolRunner(
         tools=tools,
         settings=settings,
         wishes=wishes,
         user_id=user_id,
         channel_id=channel_id,
         show=None if progress is None else Guarded("progress", progress, _LOG),
-        telemetry=Several() if telemetry is None else safely(telemetry),
+        telemetry=TelemetryFanOut() if telemetry is None else safely(telemetry),
     )
     turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
     with wishes.heard_by(turn.hear, turn.take_back):
@@ -136,7 +136,7 @@ def _check_messages(messages: object) -> None:
     if not isinstance(messages, Sequence) or isinstance(messages, str):
         raise BadRequest(f"the messages of a turn are a list, not a {type(messages).__name__}")
     for number, message in enumerate(messages):
-        if not isinstance(message, Message):
+        if not isinstance(message, ChatMessage):
             raise BadRequest(f"message {number} is a {type(message).__name__}, not a Message")
 
 
@@ -145,10 +145,10 @@ class _Turn:
 
     def __init__(
         self,
-        providers: Sequence[Ask | Chats],
-        messages: list[Message],
-        stream_pass: Pass,
-        workshop: Workshop,
+        providers: Sequence[Ask | ChatProvider],
+        messages: list[ChatMessage],
+        stream_pass: StreamPass,
+        workshop: ToolRunner,
         watch: Observer | None,
     ) -> None:
         self._providers = providers
@@ -161,7 +161,7 @@ class _Turn:
             len(providers),
             len(workshop.tools) > 0,
             messages,
-            stop_reply=lambda: workshop.wishes.put(Wish()),
+            stop_reply=lambda: workshop.wishes.put(StopRequest()),
         )
         self._path: list[str] = []
         self._broken = False
@@ -172,7 +172,7 @@ class _Turn:
         if watch is not None:
             self._machine.subscribe(Guarded("watch", watch, _LOG))
 
-    def hear(self, wish: Wish) -> bool:
+    def hear(self, wish: StopRequest) -> bool:
         """Take a wish; whether it is acted on, so that it cannot be taken back."""
         self._send(_WISHES[wish.kind], wish)
         if self._machine.state != "finishing_tools":
@@ -232,7 +232,7 @@ class _Turn:
         except Exception as error:  # noqa: BLE001 - a fault of ours is a failed turn, no crash
             _LOG.exception("the turn failed")
             self._books.stop_reason = None
-            self._books.data = Error("api_error", f"internal error ({type(error).__name__})")
+            self._books.data = ErrorChunk("api_error", f"internal error ({type(error).__name__})")
             self._broken = True
 
     async def _stream(self) -> None:
@@ -250,7 +250,9 @@ class _Turn:
         except Exception as error:  # noqa: BLE001 - a fault of ours is a failed reply, no crash
             _LOG.exception("a reply could not be shown")
             books.error_told = False
-            problem = Error("api_error", f"the reply could not be shown ({type(error).__name__})")
+            problem = ErrorChunk(
+                "api_error", f"the reply could not be shown ({type(error).__name__})"
+            )
             result = StreamResult(status="error", data=problem)
         books.take_reply(result, hearing.replay, silent=hearing.silent)
         self._send(_event(result, silent=hearing.silent), result)
@@ -260,16 +262,16 @@ class _Turn:
         llm = self._providers[self._books.provider]
         messages = tuple(self._books.messages)
         try:
-            if not isinstance(llm, Chats):
+            if not isinstance(llm, ChatProvider):
                 return llm(messages, self._specs)
             if not self._specs:
                 return llm.chat(messages)
             return llm.chat(messages, tools=self._specs)
         except BadRequest as error:
-            return _Failed(Error("api_error", str(error)))
+            return _Failed(ErrorChunk("api_error", str(error)))
         except Exception as error:  # noqa: BLE001 - somebody else's provider
             # The name only: messages can hold secrets.
-            return _Failed(Error("api_error", f"asking failed ({type(error).__name__})"))
+            return _Failed(ErrorChunk("api_error", f"asking failed ({type(error).__name__})"))
 
     async def _run_tools(self) -> None:
         books = self._books
@@ -317,7 +319,7 @@ def _event(result: StreamResult, *, silent: bool) -> str:
 class _Failed:
     """A reply that is nothing but an error."""
 
-    def __init__(self, error: Error) -> None:
+    def __init__(self, error: ErrorChunk) -> None:
         self._error = error
 
     async def __aiter__(self) -> Any:
@@ -325,15 +327,15 @@ class _Failed:
 
 
 @frozen(slots=True)
-class ListeningPass:
+class TextPass:
     """Streams a reply through the machine, as to a channel that takes every message at once."""
 
     shown: Callable[[str], object]
-    wishes: Wishes = field(factory=Wishes)
+    wishes: StopSignal = field(factory=StopSignal)
     config: StreamConfig = field(factory=StreamConfig)
 
-    async def __call__(self, source: Source, **_: bool) -> StreamResult:
+    async def __call__(self, source: ChunkSource, **_: bool) -> StreamResult:
         """Stream one reply; errors are in the result, and shown to nobody."""
         stream = Stream(self.config)
-        await Driver(stream, wishes=self.wishes).run(source, Idle(stream, self.shown))
+        await Driver(stream, wishes=self.wishes).run(source, NullSink(stream, self.shown))
         return stream.result()

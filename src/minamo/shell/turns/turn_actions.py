@@ -15,17 +15,17 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.core.chunks import Call, Chunk, Done, Error
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk
 from minamo.core.lexing.silence import Silence
 from minamo.core.result import StopReason, StreamResult
 from minamo.machine import compile, load
 from minamo.shell.providers.endpoint import closing
 from minamo.shell.providers.scripted import as_chunks
-from minamo.shell.stops.requests import Wish
-from minamo.shell.turns.tool_runner import Answer, Problem, failure
+from minamo.shell.stops.requests import StopRequest
+from minamo.shell.turns.tool_runner import Problem, ToolResult, failure
 from minamo.shell.turns.turn_result import calls_of
 from minamo.shell.turns.turn_settings import TurnSettings
-from minamo.wire.conversation import Message, assistant, tool
+from minamo.wire.conversation import ChatMessage, assistant, tool_result
 
 
 class Hearing:
@@ -55,7 +55,7 @@ class Hearing:
     async def _through(self, source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk, None]:
         async with closing(as_chunks(source)) as chunks:
             async for chunk in chunks:
-                if isinstance(chunk, Done):
+                if isinstance(chunk, DoneChunk):
                     self.replay = chunk.replay
                 yield chunk
 
@@ -68,17 +68,17 @@ class TurnActions:
     providers: int
     """How many there are to ask, fallbacks included."""
     tools_given: bool
-    messages: list[Message]
+    messages: list[ChatMessage]
     stop_reply: Callable[[], object]
     """Ends the reply that is on its way."""
     provider: int = 0
     iterations: int = 0
     empties: int = 0
     failed_rounds: int = 0
-    wish: Wish | None = None
+    wish: StopRequest | None = None
     results: list[StreamResult] = field(factory=list)
-    answers: list[Answer] = field(factory=list)
-    round: Sequence[Answer] = ()
+    answers: list[ToolResult] = field(factory=list)
+    round: Sequence[ToolResult] = ()
     unanswered: Sequence[Call] = ()
     """The calls of the last reply, until they have their answers."""
     tools_scope: anyio.CancelScope | None = None
@@ -101,11 +101,11 @@ class TurnActions:
         if text.strip() or calls:
             self.messages.append(assistant(text, calls=calls, replay=replay))
 
-    def take_answers(self, answers: Sequence[Answer]) -> None:
+    def take_answers(self, answers: Sequence[ToolResult]) -> None:
         """Write down what became of the calls of the last reply."""
         self.round, self.unanswered = answers, ()
         self.answers += answers
-        self.messages += [tool(one.call, one.text, failed=one.failed) for one in answers]
+        self.messages += [tool_result(one.call, one.text, failed=one.failed) for one in answers]
         works = any(not one.failed for one in answers)
         self.failed_rounds = 0 if works else self.failed_rounds + 1
 
@@ -141,7 +141,7 @@ class TurnActions:
             return False
         # What was blocked for what it says is not for another provider to say, and Discord
         # refuses a message whoever wrote it.
-        blocked = isinstance(result.data, Error) and result.data.kind == "content_blocked"
+        blocked = isinstance(result.data, ErrorChunk) and result.data.kind == "content_blocked"
         return not blocked and result.stop_reason != "delivery_lost"
 
     def said_something(self, _: object) -> bool:
@@ -164,7 +164,7 @@ class TurnActions:
     def next_provider(self, _: object) -> None:
         self.provider += 1
 
-    def note_wish(self, wish: Wish) -> None:
+    def note_wish(self, wish: StopRequest) -> None:
         if wish.outranks(self.wish):
             self.wish = wish
 
@@ -189,12 +189,14 @@ class TurnActions:
 
     def refuse_iterations(self, _: object) -> None:
         most = self.settings.iterations_max
-        self.data = Error("model_error", f"the model still asks for tools after {most} replies")
+        self.data = ErrorChunk(
+            "model_error", f"the model still asks for tools after {most} replies"
+        )
         self._refuse("too_many", "not run: too many replies in one turn")
 
     def give_up_tools(self, _: object) -> None:
         rounds = self.failed_rounds
-        self.data = Error("model_error", f"the tools failed {rounds} times in a row")
+        self.data = ErrorChunk("model_error", f"the tools failed {rounds} times in a row")
 
     def cancel_tools(self, _: object) -> None:
         if self.tools_scope is not None:
@@ -206,7 +208,7 @@ class TurnActions:
             self.take_answers([failure(call, problem, why) for call in self.unanswered])
 
 
-def _reason(wish: Wish) -> StopReason:
+def _reason(wish: StopRequest) -> StopReason:
     match wish.kind:
         case "kill":
             return "killed"

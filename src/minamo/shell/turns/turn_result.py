@@ -11,8 +11,8 @@ from attrs import asdict, field, frozen
 from minamo.core.chunks import Call, Usage, as_count, as_length
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.shell.telemetry.metrics import together
-from minamo.shell.turns.tool_runner import Answer
-from minamo.wire.conversation import Message
+from minamo.shell.turns.tool_runner import ToolResult
+from minamo.wire.conversation import ChatMessage
 
 
 @frozen(kw_only=True)
@@ -27,11 +27,11 @@ class TurnResult:
     """One for each time a provider was asked, failed and empty ones too."""
     accumulated_text: str = field(default="", repr=as_length)
     """What all replies showed, with a blank line between two."""
-    tool_history: tuple[Answer, ...] = field(default=(), repr=as_count)
+    tool_history: tuple[ToolResult, ...] = field(default=(), repr=as_count)
     """Every call of the turn with its answer, in the order of the calls."""
     iterations: int = 0
     """How many replies there were, retries not counted."""
-    messages: tuple[Message, ...] = field(default=(), repr=as_count)
+    messages: tuple[ChatMessage, ...] = field(default=(), repr=as_count)
     """The conversation with all that was added: what a bot remembers for the next turn.
 
     Only after function_call are there calls without answers: those you have to run.
@@ -108,6 +108,8 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def _metrics(results: tuple[StreamResult, ...], answers: tuple[Answer, ...]) -> dict[str, float]:
+def _metrics(
+    results: tuple[StreamResult, ...], answers: tuple[ToolResult, ...]
+) -> dict[str, float]:
     figures = together(one.metrics for one in results)
     return {**figures, "replies": len(results), "tool_calls": len(answers)}

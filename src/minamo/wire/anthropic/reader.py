@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from minamo.core.chunks import Chunk, Usage
-from minamo.wire.assembler import Draft, Reply
+from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
-from minamo.wire.json import BROKEN, loosely, patiently, total
+from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.sse import Event
 
@@ -81,12 +81,12 @@ class AnthropicReader:
 
     __slots__ = ("_blocks", "_counts", "_drafts", "_id", "_kept", "_kinds", "_started", "reply")
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: ReplyAssembler) -> None:
         self.reply = reply
         self._started = False
         self._id: str | None = None
         self._kinds: dict[int, str] = {}
-        self._drafts: dict[int, Draft] = {}
+        self._drafts: dict[int, PartialToolCall] = {}
         self._blocks: dict[tuple[int, str], tuple[list[str], list[str]]] = {}
         self._kept = 0
         self._counts = _Usage()
@@ -97,7 +97,7 @@ class AnthropicReader:
         try:
             frame = _decode(event.data)
         except BROKEN:
-            frame = patiently(_FRAME, event.data)
+            frame = decode_lenient(_FRAME, event.data)
         if frame is None:
             return [] if event.name == b"ping" else self.reply.unread(event.data)
         # The common ones first; what is none of these is skipped, pings included.
@@ -130,7 +130,7 @@ class AnthropicReader:
         return self.reply.close()
 
     def _start(self, found: Any) -> list[Chunk]:
-        message = loosely(_Message, found)
+        message = convert_optional(_Message, found)
         if message is None:
             return self.reply.fail("model_error", "a message that is not what it should be")
         if self._started:
@@ -231,7 +231,7 @@ class AnthropicReader:
 
     def _usage(self, found: Any) -> None:
         """Counts are cumulative; the last word on each counts."""
-        usage = loosely(_Usage, found)
+        usage = convert_optional(_Usage, found)
         if usage is None:
             return
         known = self._counts

@@ -7,9 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minamo.wire.conversation import Image, Message, Turn, named, paired, sided
+from minamo.wire.conversation import (
+    ChatMessage,
+    Image,
+    MessageWithIds,
+    match_tool_results,
+    merge_roles,
+    with_author_prefix,
+)
 from minamo.wire.frames import Request
-from minamo.wire.options import Options, encoded, name_in_history
+from minamo.wire.options import RequestOptions, encoded, name_in_history
 
 # The API wants a number; this one every model takes.
 MAX_TOKENS = 4_096
@@ -23,11 +30,11 @@ def build(
     url: str,
     headers: Mapping[str, str],
     model: str,
-    messages: Sequence[Message],
-    options: Options,
+    messages: Sequence[ChatMessage],
+    options: RequestOptions,
 ) -> Request:
     """The request for one streamed reply."""
-    turns = paired(messages, _IDS)
+    turns = match_tool_results(messages, _IDS)
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": options.max_tokens or MAX_TOKENS,
@@ -58,15 +65,15 @@ def build(
     return Request(url, headers, encoded(body, options.extra), model)
 
 
-def _used(turns: list[Turn]) -> list[dict[str, Any]]:
+def _used(turns: list[MessageWithIds]) -> list[dict[str, Any]]:
     """Tools of the history, which must be declared even where none may be called any more."""
     names = {name_in_history(call.name): None for turn in turns for call in turn.message.calls}
     return [{"name": name, "input_schema": {"type": "object"}} for name in names]
 
 
-def _messages(turns: list[Turn]) -> list[dict[str, Any]]:
+def _messages(turns: list[MessageWithIds]) -> list[dict[str, Any]]:
     """Answers to calls are the user's here, and all of them must stand in one message."""
-    out = sided(turns, "assistant", "content", _blocks)
+    out = merge_roles(turns, "assistant", "content", _blocks)
     if out[-1]["role"] == "assistant" and "text" in out[-1]["content"][-1]:
         # A reply to be continued may not end in whitespace.
         last = out[-1]["content"][-1]
@@ -74,11 +81,11 @@ def _messages(turns: list[Turn]) -> list[dict[str, Any]]:
     return out
 
 
-def _blocks(turn: Turn) -> list[dict[str, Any]]:
+def _blocks(turn: MessageWithIds) -> list[dict[str, Any]]:
     return _assistant(turn) if turn.message.role == "assistant" else _user(turn)
 
 
-def _user(turn: Turn) -> list[dict[str, Any]]:
+def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
     message = turn.message
     if message.role == "tool":
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": turn.ids[0]}
@@ -90,11 +97,11 @@ def _user(turn: Turn) -> list[dict[str, Any]]:
         return [block]
     blocks = [_image(image) for image in message.images]
     if message.text.strip():
-        blocks.append({"type": "text", "text": named(message)})
+        blocks.append({"type": "text", "text": with_author_prefix(message)})
     return blocks
 
 
-def _assistant(turn: Turn) -> list[dict[str, Any]]:
+def _assistant(turn: MessageWithIds) -> list[dict[str, Any]]:
     message = turn.message
     first = message.calls[0].replay if message.calls else message.replay
     # Thinking stands before what came of it, exactly as it was received, with the text between.

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from minamo.core.chunks import Chunk, Usage
-from minamo.wire.assembler import Draft, Reply
+from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
-from minamo.wire.json import BROKEN, loosely, patiently, total
+from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
 from minamo.wire.sse import Event
 
@@ -167,9 +167,9 @@ class GoogleReader:
 
     __slots__ = ("_open", "_tree", "_usage", "_why", "reply")
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: ReplyAssembler) -> None:
         self.reply = reply
-        self._open: Draft | None = None  # a call whose arguments still arrive
+        self._open: PartialToolCall | None = None  # a call whose arguments still arrive
         self._tree: dict[str | int, Any] = {}
         self._why = ""
         self._usage: Any = None  # the last one counts, so only the last one is looked into
@@ -180,7 +180,7 @@ class GoogleReader:
         try:
             frame = _decode(event.data)
         except BROKEN:
-            frame = patiently(_FRAME, event.data)
+            frame = decode_lenient(_FRAME, event.data)
         if frame is None:
             return self.reply.unread(event.data)
         reply = self.reply
@@ -269,7 +269,7 @@ class GoogleReader:
 
 
 def _usage(found: Any) -> Usage | None:
-    usage = loosely(_Usage, found)
+    usage = convert_optional(_Usage, found)
     if usage is None:
         return None
     return Usage(

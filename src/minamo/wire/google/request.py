@@ -7,9 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minamo.wire.conversation import Image, Message, Turn, named, paired, sided
+from minamo.wire.conversation import (
+    ChatMessage,
+    Image,
+    MessageWithIds,
+    match_tool_results,
+    merge_roles,
+    with_author_prefix,
+)
 from minamo.wire.frames import Request
-from minamo.wire.options import Options, encoded, name_in_history
+from minamo.wire.options import RequestOptions, encoded, name_in_history
 
 # Before Gemini 3 nobody asked for signatures.
 _UNSIGNED = re.compile(r"gemini-[12]\b|gemma")
@@ -22,14 +29,14 @@ def build(
     url: str,
     headers: Mapping[str, str],
     model: str,
-    messages: Sequence[Message],
-    options: Options,
+    messages: Sequence[ChatMessage],
+    options: RequestOptions,
     *,
     thoughts: bool = False,
 ) -> Request:
     """The request for one streamed reply."""
-    turns = paired(messages)
-    contents = sided(turns, "model", "parts", _parts)
+    turns = match_tool_results(messages)
+    contents = merge_roles(turns, "model", "parts", _parts)
     if not _UNSIGNED.match(model):
         _sign(contents)
     body: dict[str, Any] = {"contents": contents}
@@ -66,11 +73,11 @@ def build(
     return Request(url, headers, encoded(body, options.extra), model)
 
 
-def _parts(turn: Turn) -> list[dict[str, Any]]:
+def _parts(turn: MessageWithIds) -> list[dict[str, Any]]:
     return _model(turn) if turn.message.role == "assistant" else _user(turn)
 
 
-def _user(turn: Turn) -> list[dict[str, Any]]:
+def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
     message = turn.message
     if message.call is not None:
         answer: dict[str, Any] = {"name": name_in_history(message.call.name)}
@@ -79,10 +86,10 @@ def _user(turn: Turn) -> list[dict[str, Any]]:
             answer["id"] = turn.ids[0]
         return [{"functionResponse": answer}]
     parts = [_image(image) for image in message.images]
-    return [*parts, {"text": named(message)}] if message.text.strip() else parts
+    return [*parts, {"text": with_author_prefix(message)}] if message.text.strip() else parts
 
 
-def _model(turn: Turn) -> list[dict[str, Any]]:
+def _model(turn: MessageWithIds) -> list[dict[str, Any]]:
     message = turn.message
     parts: list[dict[str, Any]] = []
     if message.text.strip():

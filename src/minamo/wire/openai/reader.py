@@ -7,9 +7,17 @@ from typing import Any
 import msgspec
 
 from minamo.core.chunks import Chunk, Usage
-from minamo.wire.assembler import Draft, Gathered, Reply
+from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
-from minamo.wire.json import BROKEN, decode, loosely, patiently, strictly, total, weight
+from minamo.wire.json import (
+    BROKEN,
+    convert_optional,
+    decode,
+    decode_lenient,
+    loads_strict,
+    size_of,
+    total,
+)
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.sse import Event
 
@@ -34,13 +42,13 @@ class Details:
 
     def add(self, details: list[dict[str, Any]]) -> str:
         """Keep some pieces; return what can be read of them."""
-        self._heavy += weight(details)
+        self._heavy += size_of(details)
         if self._heavy <= REPLAY_CHARS_MAX:
             for piece in details:
                 self._take(piece)
         else:
             self._blocks, self._pieces = [], []
-        found = loosely(list[_Readable], details) or []
+        found = convert_optional(list[_Readable], details) or []
         return "".join(part.text or part.summary or "" for part in found)
 
     def _take(self, piece: dict[str, Any]) -> None:
@@ -155,14 +163,14 @@ class OpenAIReader:
 
     __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: ReplyAssembler) -> None:
         self.reply = reply
-        self._at: dict[int, Draft] = {}
-        self._thought = Gathered()
+        self._at: dict[int, PartialToolCall] = {}
+        self._thought = BoundedText()
         self._details = Details()
         self._field = ""  # where the reasoning stands: servers refuse each other's name for it
         self._usage: Any = None  # the last one counts, so only the last one is looked into
-        self._refusal = Gathered()
+        self._refusal = BoundedText()
         self._spoke = False  # some text has come
 
     def feed(self, event: Event) -> list[Chunk]:
@@ -175,7 +183,7 @@ class OpenAIReader:
         try:
             frame = _decode(event.data)
         except BROKEN:
-            frame = patiently(_FRAME, event.data)
+            frame = decode_lenient(_FRAME, event.data)
         if frame is None:
             return self.reply.unread(event.data)
         reply = self.reply
@@ -236,7 +244,7 @@ class OpenAIReader:
         reply.finish_reason = choice.finish_reason or reply.finish_reason
         out: list[Chunk] = []
         if not self._spoke:
-            whole = loosely(_Whole, choice.message)
+            whole = convert_optional(_Whole, choice.message)
             content = whole.content if whole is not None else None
             out = self._delta(choice.delta or _Delta()) or self._delta(_Delta(content=content))
         return out if reply.ended else out + self.end(marked=True)
@@ -294,11 +302,11 @@ class OpenAIReader:
             calls.give(draft, function.arguments)
         elif function.arguments:
             calls.grow(draft, function.arguments)
-        if piece.extra_content is not None and weight(piece.extra_content) <= REPLAY_CHARS_MAX:
+        if piece.extra_content is not None and size_of(piece.extra_content) <= REPLAY_CHARS_MAX:
             draft.replay["extra_content"] = piece.extra_content
 
 
-def _is_another(draft: Draft, call_id: str) -> bool:
+def _is_another(draft: PartialToolCall, call_id: str) -> bool:
     """Whether a name under an index that has a call already begins another one.
 
     Gemini's compatible server and others give every call index 0.  The id tells calls apart;
@@ -311,7 +319,7 @@ def _is_another(draft: Draft, call_id: str) -> bool:
 
 def _is_whole(arguments: str) -> bool:
     try:
-        return isinstance(strictly(arguments), dict)
+        return isinstance(loads_strict(arguments), dict)
     except ValueError:
         return False
 
@@ -330,7 +338,7 @@ def _parted(parts: list[_Part]) -> tuple[str, str]:
 
 
 def _usage(found: Any) -> Usage | None:
-    usage = loosely(_Usage, found)
+    usage = convert_optional(_Usage, found)
     if usage is None:
         return None
     told = usage.completion_tokens_details or _Details()

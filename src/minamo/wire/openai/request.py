@@ -10,9 +10,9 @@ from typing import Any
 from attrs import frozen
 
 from minamo.core.chunks import Call
-from minamo.wire.conversation import FILLER, Image, Message, Turn, paired
+from minamo.wire.conversation import FILLER, ChatMessage, Image, MessageWithIds, match_tool_results
 from minamo.wire.frames import Request
-from minamo.wire.options import Options, as_json, encoded, name_in_history
+from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 # Servers that refuse a field they do not know, with the names they do.
@@ -31,7 +31,7 @@ _MISTRAL = re.compile("[sx]tral")
 
 
 @frozen(slots=True, kw_only=True)
-class Ways:
+class ServerQuirks:
     """What one server, or one model, wants."""
 
     include_usage: bool = True
@@ -59,14 +59,14 @@ def ways_for(
     include_usage: bool | None = None,
     max_tokens_field: str | None = None,
     names: bool = False,
-) -> Ways:
+) -> ServerQuirks:
     """The ways of a server, as far as its host and the model's name tell them."""
     known = next((fields for at, fields in _STRICT.items() if _within(host, at)), None)
     openai = _within(host, "openai.com") or _within(host, "openai.azure.com")
     mistral = _within(host, "mistral.ai")
     strict = mistral or _MISTRAL.search(model.lower()) is not None
     perplexity = _within(host, "perplexity.ai")
-    return Ways(
+    return ServerQuirks(
         include_usage=not mistral if include_usage is None else include_usage,
         max_tokens_field=max_tokens_field or ("max_completion_tokens" if openai else "max_tokens"),
         seed_field="random_seed" if mistral else "seed",
@@ -89,13 +89,13 @@ def build(
     url: str,
     headers: Mapping[str, str],
     model: str,
-    messages: Sequence[Message],
-    options: Options,
-    ways: Ways,
+    messages: Sequence[ChatMessage],
+    options: RequestOptions,
+    ways: ServerQuirks,
 ) -> Request:
     """The request for one streamed reply."""
     body: dict[str, Any] = {"model": model}
-    body["messages"] = _messages(paired(messages, ways.call_ids), ways)
+    body["messages"] = _messages(match_tool_results(messages, ways.call_ids), ways)
     body["stream"] = True
     if ways.include_usage:
         body["stream_options"] = {"include_usage": True}
@@ -126,7 +126,7 @@ def build(
     return Request(url, headers, encoded(body, options.extra), model)
 
 
-def _messages(turns: list[Turn], ways: Ways) -> list[dict[str, Any]]:
+def _messages(turns: list[MessageWithIds], ways: ServerQuirks) -> list[dict[str, Any]]:
     if ways.strict_order:
         turns = sorted(turns, key=lambda turn: turn.message.role != "system")
     out: list[dict[str, Any]] = []
@@ -162,7 +162,7 @@ def _listed(content: Any) -> list[dict[str, Any]]:
     return content if isinstance(content, list) else _parts(content, ())
 
 
-def _message(turn: Turn, ways: Ways, *, after_tools: bool) -> dict[str, Any]:
+def _message(turn: MessageWithIds, ways: ServerQuirks, *, after_tools: bool) -> dict[str, Any]:
     message = turn.message
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": turn.ids[0], "content": message.text}
@@ -190,7 +190,7 @@ def _message(turn: Turn, ways: Ways, *, after_tools: bool) -> dict[str, Any]:
     return out
 
 
-def _call(call: Call, call_id: str, ways: Ways) -> dict[str, Any]:
+def _call(call: Call, call_id: str, ways: ServerQuirks) -> dict[str, Any]:
     arguments = as_json(call.arguments).decode()
     out: dict[str, Any] = {
         "id": call_id,

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from attrs import define, field, frozen
 
-from minamo.machine.machine import Taken
+from minamo.machine.machine import TransitionRecord
 from minamo.machine.model import DONE_PREFIX, Chart, Row, State
 
 
 @frozen(slots=True)
-class Hop:
+class Step:
     """One possible step: in `source`, `event` (empty: at once) takes `row` to `target`."""
 
     source: str
@@ -25,7 +25,7 @@ class Hop:
     target: str
 
 
-def hops(chart: Chart, leaf: str) -> Iterator[Hop]:
+def hops(chart: Chart, leaf: str) -> Iterator[Step]:
     """Every step that could be taken in *leaf*, in the order rows are tried."""
     yield from _open(chart, leaf, "", chart.rows_at_once(leaf))
     state = chart.states[leaf]
@@ -37,9 +37,9 @@ def hops(chart: Chart, leaf: str) -> Iterator[Hop]:
             yield from _open(chart, leaf, event, chart.rows_for(leaf, event))
 
 
-def _open(chart: Chart, leaf: str, event: str, rows: Iterable[Row]) -> Iterator[Hop]:
+def _open(chart: Chart, leaf: str, event: str, rows: Iterable[Row]) -> Iterator[Step]:
     for row in rows:
-        yield Hop(leaf, event, row, leaf if row.target is None else chart.leaf_of(row.target))
+        yield Step(leaf, event, row, leaf if row.target is None else chart.leaf_of(row.target))
         if not row.guard:
             return  # rows behind an open one are never tried
 
@@ -49,10 +49,10 @@ def is_transient(chart: Chart, leaf: str) -> bool:
     return any(not row.guard for row in chart.rows_at_once(leaf))
 
 
-def shortest(chart: Chart) -> dict[str, tuple[Hop, ...]]:
+def shortest(chart: Chart) -> dict[str, tuple[Step, ...]]:
     """The shortest way from the beginning to each leaf that can be reached."""
     start = chart.leaf_of(chart.initial)
-    ways: dict[str, tuple[Hop, ...]] = {start: ()}
+    ways: dict[str, tuple[Step, ...]] = {start: ()}
     queue = deque([start])
     while queue:
         leaf = queue.popleft()
@@ -63,9 +63,9 @@ def shortest(chart: Chart) -> dict[str, tuple[Hop, ...]]:
     return ways
 
 
-def paths(chart: Chart) -> dict[int, tuple[Hop, ...]]:
+def paths(chart: Chart) -> dict[int, tuple[Step, ...]]:
     """For each row that can be taken at all, by index: the shortest way to take it."""
-    found: dict[int, tuple[Hop, ...]] = {}
+    found: dict[int, tuple[Step, ...]] = {}
     for leaf, way in shortest(chart).items():
         for hop in hops(chart, leaf):
             known = found.get(hop.row.index)
@@ -233,7 +233,7 @@ class Coverage:
     chart: Chart
     taken: Counter[int] = field(factory=Counter)
 
-    def __call__(self, taken: Taken) -> None:
+    def __call__(self, taken: TransitionRecord) -> None:
         """Note one step."""
         if taken.row is not None:
             self.taken[taken.row.index] += 1

@@ -11,9 +11,9 @@ from attrs import field, frozen
 
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
-from minamo.shell.driver import Source
-from minamo.shell.stops.requests import Wish, Wishes
-from minamo.shell.turns.turn import ListeningPass
+from minamo.shell.driver import ChunkSource
+from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.turns.turn import TextPass
 
 
 @frozen
@@ -28,24 +28,24 @@ class Heard:
 
 
 async def listen(
-    source: Source, config: StreamConfig | None = None, *, stop_after_s: float | None = None
+    source: ChunkSource, config: StreamConfig | None = None, *, stop_after_s: float | None = None
 ) -> Heard:
     """Stream a reply through the machine, as to a channel that takes every message at once.
 
     *source* is anything that `Client.stream` takes; somebody may press Stop on the way.
     """
     messages: list[str] = []
-    wishes = Wishes()
+    wishes = StopSignal()
     began = anyio.current_time()
 
     async def press(after_s: float) -> None:
         await anyio.sleep(after_s)
-        wishes.put(Wish(kind="user", requester="somebody"))
+        wishes.put(StopRequest(kind="user", requester="somebody"))
 
     async with anyio.create_task_group() as tasks:
         if stop_after_s is not None:
             tasks.start_soon(press, stop_after_s)
-        result = await ListeningPass(messages.append, wishes, config or StreamConfig())(source)
+        result = await TextPass(messages.append, wishes, config or StreamConfig())(source)
         tasks.cancel_scope.cancel()
     return Heard(result, messages, anyio.current_time() - began)
 
@@ -53,7 +53,7 @@ async def listen(
 Told = TypeVar("Told")
 
 
-def virtually(story: Callable[[], Awaitable[Told]]) -> Told:
+def run_with_virtual_clock(story: Callable[[], Awaitable[Told]]) -> Told:
     """Run *story* with a clock that jumps whenever everybody waits; return what it returns.
 
     It runs on trio, so everything in it must wait by anyio: streams and `Scripted` do.
