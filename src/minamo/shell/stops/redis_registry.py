@@ -86,12 +86,15 @@ class Heartbeat:
         return f"{self._prefix}:channel:{address.channel_id}"
 
     async def run(self, client: Callable[[], Redis]) -> None:
-        """Announce changes at once, and everything again and again."""
+        """Announce changes at once, and everything every `RENEW_S` however many changes come."""
+        renew_at = anyio.current_time() + RENEW_S
         while True:
-            with anyio.move_on_after(RENEW_S) as waiting:
+            with anyio.CancelScope(deadline=renew_at):
                 await self._changed.wait()
             self._changed = anyio.Event()
-            self._all |= waiting.cancelled_caught
+            if self._all or anyio.current_time() >= renew_at:
+                self._all = True
+                renew_at = anyio.current_time() + RENEW_S
             try:
                 await self.tell(client())
             # The link warns of an outage, once; keys not renewed expire, and are set again.
