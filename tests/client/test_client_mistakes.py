@@ -20,7 +20,7 @@ from rigging import make_bot, make_rest_bot, rigged
     ("setting", "value", "says"),
     [
         ("config", {"degree": 1}, "config must be StreamConfig or None"),
-        ("thoughts", "spoiler", "thoughts must be Thoughts or None"),
+        ("thoughts", "spoiler", "thoughts must be ThoughtDisplay or None"),
         ("notices", "none", "notices must be NoticeSettings or None"),
         ("locale", 5, "locale must be str"),
         ("stop_command", 5, "stop_command must be"),

@@ -14,7 +14,7 @@ from delivering import Post, persona, posting
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.interfaces import Embed, TextQueue
-from minamo.shell.delivery.interfaces import Post as Message
+from minamo.shell.delivery.interfaces import OutgoingMessage as Message
 from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.notices.localization import Wording

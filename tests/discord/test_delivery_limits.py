@@ -16,7 +16,7 @@ from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import CLOSED, Unknown
-from minamo.shell.delivery.interfaces import Post as Message
+from minamo.shell.delivery.interfaces import OutgoingMessage as Message
 from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.bot import BotSender

@@ -11,7 +11,7 @@ import pytest
 from delivering import SendOptions, persona, posting, reasons, unpaced
 from dice import FIRST, dice, seeds
 from minamo.shell.delivery.interfaces import SUPPRESS_EMBEDS, Accepted, AllowedMentions, Embed
-from minamo.shell.delivery.interfaces import Post as Message
+from minamo.shell.delivery.interfaces import OutgoingMessage as Message
 from minamo.twin import CREATE, EDIT, EXECUTE, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

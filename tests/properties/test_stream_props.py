@@ -175,11 +175,11 @@ def test_p02_ten_million_chunks(part: int, figure: Callable[[str], None]) -> Non
 
 def test_p08_same_in_same_out_whatever_the_hash_seed() -> None:
     program = (
-        "from minamo.core.chunks import Text; from minamo.core.config import StreamConfig;"
+        "from minamo.core.chunks import TextChunk; from minamo.core.config import StreamConfig;"
         "from minamo.inspect.replay import replay; from minamo.core.trace import Moment, Trace;"
         "t = 'A (b) **c** <think>d</think>\\n\\n```py\\ne\\n```\\n[f](http://g) @h ' * 50;"
         "c = StreamConfig(degree=3, mentions={'h': '1'}, humanize_seed=4);"
-        "print(replay(Trace(c, (Moment(0, 'chunk', chunk=Text(t)), Moment(0, 'end')))).summary())"
+        "print(replay(Trace(c, (Moment(0, 'chunk', chunk=TextChunk(t)), Moment(0, 'end')))).summary())"
     )
     outputs = {
         subprocess.run(
