@@ -1,4 +1,4 @@
-"""Stream LLM replies into Discord through an explicit state machine."""
+"""A library that streams LLM replies into Discord through an explicit state machine."""
 
 from __future__ import annotations
 

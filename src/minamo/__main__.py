@@ -1,4 +1,4 @@
-"""``python -m minamo``: the versions a bug report should name."""
+"""``python -m minamo``: print the versions that a bug report should name."""
 
 from __future__ import annotations
 

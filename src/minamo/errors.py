@@ -1,15 +1,15 @@
-"""The exceptions of minamo: few, and only for mistakes in a program or a chart.
+"""The exceptions of minamo, raised only for mistakes in a program or a chart.
 
     MinamoError
-    ├── BadRequest      something that no provider could take, found before it is sent
-    ├── BadSetting      a setting that makes no sense, found when it is made
+    ├── BadRequest      a request that no provider could accept; found before it is sent
+    ├── BadSetting      an invalid setting; found when it is made
     ├── BadTrace        a trace that cannot be read
     ├── ClientClosed    a client was used before its bot had started, or after it had stopped
     ├── ChartError      a chart or its actions are wrong; found when it is read or compiled
     ├── UnknownEvent    a machine was sent an event that its chart does not declare
-    └── Stuck           a chart went round in circles inside one step
+    └── Stuck           a chart looped inside one step
 
-What the world does wrong (provider, network, Discord, people) is never an exception:
+A failure outside the program (provider, network, Discord, users) is never an exception:
 it becomes the outcome of a stream.
 """
 
@@ -17,19 +17,19 @@ from __future__ import annotations
 
 
 class MinamoError(Exception):
-    """Misuse, or a promise broken by our own code."""
+    """Base class: misuse of minamo, or a bug in it."""
 
 
 class BadRequest(MinamoError):
-    """Something that no provider could take, found before anything was sent."""
+    """A request that no provider could accept, found before anything was sent."""
 
 
 class BadTrace(MinamoError):
-    """A trace that cannot be read; the message begins with the line's number."""
+    """A trace that cannot be read; the message begins with the line number."""
 
 
 class BadSetting(MinamoError):
-    """A setting that makes no sense; the message names it and what it may be."""
+    """An invalid setting; the message names it and its valid values."""
 
 
 class ClientClosed(MinamoError):
@@ -37,7 +37,7 @@ class ClientClosed(MinamoError):
 
 
 class ChartError(MinamoError):
-    """A chart that cannot be used, with where and what to do about it.
+    """A chart that cannot be used; the message has the place and the remedy.
 
     `str()` is one line such as
     ``stream.yaml:12: state 'a', event 'go': unknown target 'b'; ...``.
@@ -59,8 +59,8 @@ class ChartError(MinamoError):
 
 
 class UnknownEvent(MinamoError):
-    """An event that the chart does not declare: a spelling mistake, most likely."""
+    """An event that the chart does not declare, most likely a spelling mistake."""
 
 
 class Stuck(MinamoError):
-    """One event set off more steps than any honest chart needs."""
+    """A chart in which one event triggered more steps than any valid chart needs."""

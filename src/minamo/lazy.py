@@ -1,7 +1,7 @@
-"""Names that are imported when they are first used (PEP 562).
+"""Lazy exports: names that are imported on first use (PEP 562).
 
-`import minamo` must be quick, and most programs need a fraction of it: reading YAML, the
-statechart library and hikari cost far more than everything of ours.
+`import minamo` must be fast, and most programs need a fraction of it: importing the YAML reader,
+the statechart library and hikari costs far more than all of minamo's own modules.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 
 
 def lazy_exports(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """A module ``__getattr__`` for *package*; *homes* says in which module each name lives."""
+    """Return a module ``__getattr__`` for *package*; *homes* maps each name to its module."""
 
     def get(name: str) -> object:
         if name not in homes:

@@ -202,7 +202,7 @@ def test_p04_a_streamed_reply_renders_as_it_was_written(
 
 def without_emphasis(shown: Shown) -> Shown:
     """The text without markers of emphasis, and of its styles those that hide or are code."""
-    kept = ("spoiler", "inlineCode", "codeBlock")
+    kept = ("spoiler", "code", "block", "quote")
     return [
         (char, tuple(style for style in styles if style in kept))
         for char, styles in shown

@@ -1,1 +1,1 @@
-"""The ready-made bot behind `minamo run`: settings in, a bot that answers out."""
+"""The ready-made bot behind `minamo run`, configured by a settings file and the environment."""

@@ -1,4 +1,4 @@
-"""`minamo doctor`: look at everything a bot needs, all at once and never for long."""
+"""`minamo doctor`: checks of all a bot needs; network checks run concurrently, time-limited."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from minamo.bot.tools import toolbox
 from minamo.errors import BadSetting, MinamoError
 from minamo.shell.stops.redis_link import client_for, close_client
 
-# A check that takes longer has found something out: that it does not work.
+# A check that takes longer has failed.
 CHECK_S = 10.0
-# The oldest that the package is made for.
+# The oldest supported version.
 _PYTHON = (3, 11)
-# Of a requirement; the package has no other bounds than these two.
+# Parts of a requirement; the package uses no other bounds than these two.
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _BOUND = re.compile(r"(>=|<)\s*([0-9][0-9.]*)")
 
@@ -32,7 +32,7 @@ _BOUND = re.compile(r"(>=|<)\s*([0-9][0-9.]*)")
 async def examine(
     path: Path | None, environ: Mapping[str, str] | None = None, *, within_s: float = CHECK_S
 ) -> list[Finding]:
-    """Everything there is to say, in a fixed order."""
+    """Run all checks and return the findings in a fixed order."""
     environ = os.environ if environ is None else environ
     found = [_python(), *_packages()]
     settings, said = _settings(path, environ)
@@ -79,7 +79,7 @@ def _packages() -> list[Finding]:
 
 
 def _package(line: str) -> str | None:
-    """What is wrong with the package that a line such as ``hikari<3,>=2.6`` asks for."""
+    """Return what is wrong with the package of a requirement such as ``hikari<3,>=2.6``."""
     wanted, _, marker = line.partition(";")
     found = _NAME.match(wanted.strip())
     if found is None or "extra" in marker:
@@ -112,7 +112,7 @@ def _settings(path: Path | None, environ: Mapping[str, str]) -> tuple[Settings, 
         where = str(path) if path is not None else "from the environment"
         return settings, [ok("settings", where)]
     try:
-        # The rest can still be looked at.
+        # The other checks can still run.
         return read_settings(None, environ), said
     except BadSetting:
         return Settings(), said
@@ -132,7 +132,7 @@ def _no_provider(settings: Settings) -> Finding:
     try:
         make_providers(settings.provider)
     except BadSetting as error:
-        # The demo needs none.
+        # The demo needs no provider.
         return (problem if settings.discord.token else warning)("provider", str(error))
     raise AssertionError("no providers cannot be made")
 
@@ -158,7 +158,7 @@ async def _redis(url: str) -> list[Finding]:
         return [problem("redis", str(error))]
     try:
         await client.ping()
-    except Exception as error:  # noqa: BLE001 - whatever it is, its kind is all that may be told
+    except Exception as error:  # noqa: BLE001 - only the type may be shown, for any error
         words = f"it cannot be used ({type(error).__name__}): is it running, is the password right?"
         return [problem("redis", words)]
     finally:

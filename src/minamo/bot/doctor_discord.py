@@ -1,4 +1,4 @@
-"""What Discord says of the bot: who it is, what it was granted, where it is."""
+"""Discord checks of `minamo doctor`: token, gateway, intents, permissions; and `Finding`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Level = Literal["ok", "warning", "problem"]
 
 @frozen
 class Finding:
-    """One line of the doctor's report; never holds a secret."""
+    """One line of the doctor's report; never contains a secret."""
 
     check: str
     level: Level
@@ -29,28 +29,28 @@ Check = Callable[[], Awaitable[list[Finding]]]
 
 
 def ok(check: str, words: str) -> Finding:
-    """All is well."""
+    """Return a finding that needs no action."""
     return Finding(check, "ok", words)
 
 
 def warning(check: str, words: str) -> Finding:
-    """It runs, but not as somebody may expect."""
+    """Return a finding about a bot that runs, but maybe not as its owner expects."""
     return Finding(check, "warning", words)
 
 
 def problem(check: str, words: str) -> Finding:
-    """It does not run like this."""
+    """Return a finding that prevents the bot from running."""
     return Finding(check, "problem", words)
 
 
-# A sample is enough to see what is missing; a bot may be in thousands of servers.
+# A sample is enough to find missing permissions; a bot may be in thousands of servers.
 _GUILDS_MAX = 5
-# One request; the check as a whole has a limit of its own.
+# Limit of one request; the check as a whole has its own limit.
 _REQUEST_S = 6.0
 _FLAG = hikari.ApplicationFlags
 _MAY = hikari.Permissions
 
-#: What the bot needs, and what people call it.
+#: Permissions the bot needs, with their names in Discord.
 _NEEDED = {
     _MAY.VIEW_CHANNEL: "View Channels",
     _MAY.SEND_MESSAGES: "Send Messages",
@@ -64,12 +64,12 @@ _FOR_THREADS = {_MAY.CREATE_PUBLIC_THREADS: "Create Public Threads"}
 
 @define(eq=False)
 class DiscordChecks:
-    """Asks Discord a few questions, one after the other."""
+    """The requests to Discord, one after the other."""
 
     _settings: Settings = field(repr=False)
 
     async def run(self) -> list[Finding]:
-        """All of them, until one makes the others pointless."""
+        """Run the checks, until one failure makes the others pointless."""
         token, url = self._settings.discord.token, self._settings.discord.url
         if not token:
             words = "no DISCORD_TOKEN, so `minamo run` shows the demo; set it to run your bot"

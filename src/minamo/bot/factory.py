@@ -1,4 +1,4 @@
-"""From the settings of providers to providers, in the order in which they are tried."""
+"""Factories from the settings: the providers in the order they are tried, the bot, the client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from minamo.shell.validation import is_loopback
 
 Adapter = OpenAICompatible | Gemini | Anthropic
 
-#: Where each kind lives unless told otherwise.
+#: Default address of each kind of provider.
 HOMES = {
     "openai": "https://api.openai.com/v1",
     "gemini": "https://generativelanguage.googleapis.com",
@@ -33,14 +33,14 @@ _NONE = (
 
 
 def make_providers(settings: Sequence[ProviderSettings]) -> list[Adapter]:
-    """One adapter for each; whoever calls this closes them."""
+    """Return one adapter for each of *settings*; the caller closes them."""
     if not settings:
         raise BadSetting(_NONE)
     return [make_provider(one, number) for number, one in enumerate(settings, 1)]
 
 
 def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
-    """The adapter for *one*."""
+    """Return the adapter for *one*, or raise `BadSetting`."""
     base_url = home_of(one)
     variable = one.api_key_env or KEY_VARIABLES[one.kind]
     if not one.model:
@@ -61,7 +61,7 @@ def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
                 allow_http=one.allow_http,
             )
         make = Gemini if one.kind == "gemini" else Anthropic
-        # A server of one's own may not want a key, but these dialects always send one.
+        # A self-hosted server may need no key, but these dialects always send one.
         return make(
             base_url=base_url,
             model=one.model,
@@ -73,23 +73,23 @@ def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
 
 
 def home_of(one: ProviderSettings) -> str:
-    """The address it is asked at."""
+    """Return the base address of a provider."""
     return one.base_url or HOMES[one.kind]
 
 
-# What is said to the bot comes with its words even without the privileged intent.  Channels and
-# threads are known through GUILDS.
+# Messages addressed to the bot include their content even without the privileged intent.
+# Channels and threads are known through GUILDS.
 _INTENTS = hikari.Intents.GUILDS | hikari.Intents.GUILD_MESSAGES | hikari.Intents.DM_MESSAGES
 
 
 def intents(settings: Settings) -> hikari.Intents:
-    """What the bot asks the gateway for."""
+    """Return the gateway intents that the settings need."""
     more = settings.discord.message_content
     return _INTENTS | hikari.Intents.MESSAGE_CONTENT if more else _INTENTS
 
 
 def make_bot(settings: Settings) -> hikari.GatewayBot:
-    """A bot that is not started yet and prints nothing of its own."""
+    """Return a bot that is not started yet and prints no banner or logs."""
     return hikari.GatewayBot(
         settings.discord.token,
         rest_url=settings.discord.url or None,
@@ -98,7 +98,7 @@ def make_bot(settings: Settings) -> hikari.GatewayBot:
         logs=None,
         suppress_optimization_warning=True,
         cache_settings=hikari.impl.CacheSettings(
-            # A bot in large servers would otherwise keep all of their people in memory.
+            # Otherwise a bot in large servers would keep all of their members in memory.
             components=hikari.api.CacheComponents.ME
             | hikari.api.CacheComponents.GUILDS
             | hikari.api.CacheComponents.GUILD_CHANNELS
@@ -115,7 +115,7 @@ def make_client(
     stops: Stops | None = None,
     lease: Lease | None = None,
 ) -> Client:
-    """The client with everything the owner decided."""
+    """Return a client with the owner's settings."""
     wants = settings.bot
     return Client(
         bot,

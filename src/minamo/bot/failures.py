@@ -1,4 +1,4 @@
-"""Why the bot does not start or cannot go on, in one sentence that says what to do."""
+"""Error messages for a bot that cannot start or continue: one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hikari
 
 from minamo.errors import MinamoError
 
-# Discord's close codes that no reconnecting helps against.
+# Discord's close codes after which reconnecting is useless.
 _TOKEN, _SHARDING, _INTENTS_WRONG, _INTENTS_DENIED = 4004, 4011, 4013, 4014
 _PORTAL = "https://discord.com/developers/applications"
 
@@ -25,7 +25,7 @@ class CannotRun(MinamoError):
 
 
 def explained(error: BaseException, url: str = "") -> CannotRun | None:
-    """What *error* of hikari's means; None if it means nothing known."""
+    """Return the explanation of an *error* of hikari's; None if it is unknown."""
     words = _words(error, url)
     return None if words is None else CannotRun(words)
 

@@ -1,4 +1,8 @@
-"""The ready-made bot itself: it hears mentions, direct messages and commands, and answers them."""
+"""Event handlers of the ready-made bot: mentions, direct messages and the ask command.
+
+Also the rate-limit replies, the history of a private channel, and the registration of the
+command.  Streaming is left to the client.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +33,20 @@ from minamo.wire.conversation import ChatMessage, system, user
 
 
 def too_much(verdict: Limited, wording: Wording) -> str:
-    """To somebody who asked too much."""
+    """Return the reply to a user who is over the rate limit."""
     if verdict.wait_s is None:
         return wording.say("still_answering")
     return wording.say("asked_too_much", seconds=max(1, math.ceil(verdict.wait_s)))
 
 
-# After a longer pause it is another conversation.
+# After a longer pause a new conversation begins.
 _PAUSE = datetime.timedelta(hours=6)
 
 
 async def direct_conversation(
     rest: hikari.api.RESTClient, me: int, last: hikari.Message, memory: HistoryLimits
 ) -> list[ChatMessage]:
-    """The newest messages of a private channel up to *last*, as a provider understands them."""
+    """Return the newest messages of a private channel up to *last*, as a conversation."""
     before: list[hikari.Message] = []
 
     async def look() -> None:
@@ -50,7 +54,7 @@ async def direct_conversation(
         before.extend([one async for one in found])
 
     if memory.messages_max > 1:
-        # What cannot be fetched is not remembered; a conversation can do without.
+        # If the fetch fails, the history is left out; a conversation works without it.
         await CallRunner().make(look())
     kept: list[hikari.PartialMessage] = [last]
     left, at = memory.characters_max - len(last.content or ""), last.timestamp
@@ -63,13 +67,13 @@ async def direct_conversation(
     return await ReplyChain(rest, me, memory).read(kept[::-1])
 
 
-# Discord takes 6 000; a longer question is better asked with a file or in parts.
+# Discord takes 6 000; a longer question is better sent as a file or in parts.
 _PROMPT_MAX = 4_000
 
 
 @frozen
 class Ask:
-    """What somebody asked with the command."""
+    """The options of one use of the ask command."""
 
     prompt: str = field(repr=as_length)
     persona: str | None = None
@@ -81,7 +85,7 @@ async def register_ask(
     personas: Sequence[str],
     wording: Callable[[str], Wording],
 ) -> hikari.SlashCommand | None:
-    """Let Discord know the command; others of the bot stay as they are."""
+    """Register the ask command; other commands of the bot are not changed."""
     if not name:
         return None
     say = wording(FALLBACK).say
@@ -116,7 +120,7 @@ async def register_ask(
 
 
 def read_ask(one: hikari.CommandInteraction) -> Ask:
-    """What was asked."""
+    """Return the options of a command interaction."""
     given = {option.name: option.value for option in one.options or ()}
     persona = given.get("persona")
     return Ask(str(given.get("prompt") or "…"), None if persona is None else str(persona))
@@ -129,20 +133,20 @@ Told = Callable[[TurnResult], object]
 
 @frozen
 class Counted:
-    """A provider whose calls count against what somebody may ask for."""
+    """A provider whose calls count against the rate limit of a user."""
 
     _provider: ChatProvider
     _granted: Allowed = field(repr=False)
 
     def chat(self, messages: Sequence[ChatMessage], **options: Any) -> AsyncIterable[str | Chunk]:
-        """A conversation, ready to be sent."""
+        """Count a call and return the provider's reply."""
         self._granted.call_model()
         return self._provider.chat(messages, **options)
 
 
 @define(eq=False)
 class Answering:
-    """One bot with a voice: `listen` once, before it starts."""
+    """A bot that answers: call `listen` once, before the bot starts."""
 
     bot: hikari.GatewayBot = field(repr=False)
     client: Client
@@ -151,7 +155,7 @@ class Answering:
     """Tried in order, until one has begun to answer."""
     tools: Tools = field(factory=Tools)
     told: Told = field(default=lambda _: None, repr=False)
-    """Gets the result of every turn."""
+    """Called with the result of every turn."""
     allowance: RateLimiter = field(init=False, repr=False)
     _calls: CallRunner = field(factory=CallRunner, init=False, repr=False)
     _languages: Languages = field(factory=Languages, init=False, repr=False)
@@ -160,7 +164,7 @@ class Answering:
         self.allowance = RateLimiter(self.settings.limits)
 
     def listen(self) -> None:
-        """Begin to hear."""
+        """Subscribe to the bot's events."""
         self.bot.subscribe(hikari.StartedEvent, self._on_started)
         self.bot.subscribe(hikari.MessageCreateEvent, self._on_message)
         self.bot.subscribe(hikari.InteractionCreateEvent, self._on_interaction)
@@ -175,7 +179,7 @@ class Answering:
         if not isinstance(answer, Accepted):
             _LOG.warning("the command to ask with is not registered: %r", answer)
 
-    # What is heard.
+    # Incoming events.
 
     async def _on_message(self, event: hikari.MessageCreateEvent) -> None:
         if not event.is_human or not self._is_for_me(event):
@@ -206,7 +210,7 @@ class Answering:
             return
         with self.allowance.asked(int(one.user.id)) as verdict:
             if isinstance(verdict, Limited):
-                # Somebody who used a command is always answered; it is only for their eyes.
+                # A command is always answered; only the user who sent it sees the answer.
                 await self._calls.make(respond_ephemeral(one, too_much(verdict, wording)))
                 return
             await self._on_ask(one, ask, verdict)
@@ -214,18 +218,18 @@ class Answering:
     async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask, granted: Allowed) -> None:
         persona = self._persona_named(ask.persona) or self._persona_in(one.channel_id)
         if one.guild_id is None:
-            persona = None  # there are no webhooks in direct messages
+            persona = None  # direct messages have no webhooks
         name = one.user.global_name or one.user.username
         await self._answer(one, [user(ask.prompt, name=str(name))], persona, granted)
 
     def _wording(self, locale: str | None = None) -> Wording:
-        """The words for somebody; only commands tell which language a person speaks."""
+        """Return the wording for a user; only commands carry a user's language."""
         return self._languages.wording(locale or self.settings.bot.locale)
 
     def _is_for_me(self, event: hikari.MessageCreateEvent) -> bool:
         wants, message = self.settings.bot, event.message
         if not message.content and not message.attachments:
-            return False  # said to somebody else, and not for us to read
+            return False  # addressed to another user, and without the intent not readable
         if message.guild_id is None:
             return wants.direct_messages
         me = self.bot.get_me()
@@ -240,11 +244,11 @@ class Answering:
         return not wants.channels or bool(self._places(channel_id) & set(wants.channels))
 
     def _places(self, channel_id: int) -> set[int]:
-        """A channel, and the one it is a thread of."""
+        """Return the channel's id and, for a thread, its parent's."""
         thread = self.bot.cache.get_thread(channel_id)
         return {int(channel_id)} if thread is None else {int(channel_id), int(thread.parent_id)}
 
-    # What is answered.
+    # Answers.
 
     async def _conversation(self, event: hikari.MessageCreateEvent) -> list[ChatMessage] | None:
         memory = HistoryLimits(messages_max=self.settings.bot.memory_messages)
@@ -291,7 +295,7 @@ class Answering:
         return how
 
     async def _quietly(self, call: Awaitable[Any]) -> Any:
-        """What comes of *call*; the bot may be closing meanwhile, and then nothing does."""
+        """Return the result of *call*, or None if the client was closed meanwhile."""
         try:
             return await call
         except ClientClosed:

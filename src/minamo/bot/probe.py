@@ -1,4 +1,4 @@
-"""Whether a provider takes the key, for the price of a list of models: nothing."""
+"""Check of a provider's key and model by listing its models, which costs nothing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from minamo.core.chunks import ErrorChunk
 from minamo.shell.providers.http import Http, Timeouts
 from minamo.wire.frames import Request
 
-# Whoever waits for a bot to start waits no longer than this for a provider.
+# The start of the bot waits no longer than this for a provider.
 PROBE_S = 8.0
-# The lists of some routers are long; what does not fit is not looked at.
+# Some routers have long lists; a longer one is not read.
 _LIST_BYTES_MAX = 4 << 20
 
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
@@ -28,15 +28,15 @@ Verdict = Literal["fine", "refused", "no_model", "unreachable", "unclear"]
 
 @frozen
 class Probed:
-    """What was found out."""
+    """The result of a probe."""
 
     verdict: Verdict
     words: str
-    """For people; never holds a key."""
+    """Message for people; never contains a key."""
 
 
 async def probe(one: ProviderSettings, within_s: float = PROBE_S) -> Probed:
-    """Ask the provider of *one* for its models."""
+    """Request the list of models from the provider of *one* and return the verdict."""
     base = home_of(one).rstrip("/")
     name = f"{one.kind} ({base.split('://', 1)[-1].split('/', 1)[0]})"
     http = Http(base, Timeouts(connect_s=within_s, first_byte_s=within_s, read_s=within_s))
@@ -92,7 +92,7 @@ def _failed(error: ErrorChunk, name: str) -> Probed:
 
 
 def _is_bad_key(error: ErrorChunk) -> bool:
-    # Gemini says 400 for a key that it does not know.
+    # Gemini answers 400 for an unknown key.
     return error.status == 400 and "api key" in error.message.lower()
 
 
@@ -107,5 +107,5 @@ def _models(body: bytes) -> list[str]:
 
 def _known(model: str, models: list[str]) -> bool:
     plain = model.removeprefix("models/")
-    # Tags and dates behind a name are often optional: `llama3` and `llama3:latest`.
+    # Tags and dates after a name are often optional: `llama3` and `llama3:latest`.
     return any(one.removeprefix("models/").startswith(plain) for one in models)

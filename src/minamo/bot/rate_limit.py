@@ -1,6 +1,6 @@
-"""How much one person may ask for: so many replies a minute, and so many at a time.
+"""Rate limit per user: replies per minute, and replies at the same time.
 
-A reply is one call of a model.  A turn with tools has several, and each of them counts.
+A reply is one call of a model.  A turn with tools makes several calls, and each of them counts.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from attrs import define, field, frozen
 from minamo.bot.settings import LimitSettings
 
 _WINDOW_S = 60.0
-# People who asked within the last minute; beyond it the one who asked longest ago is forgotten,
-# which costs us a reply at most.
+# Users remembered; beyond it the user whose last request is oldest is forgotten, which costs us
+# one reply at most.
 PEOPLE_MAX = 10_000
 
 
 @define
 class Allowed:
-    """Go ahead."""
+    """A granted request."""
 
     _count: Callable[[], object] = field(default=lambda: None, repr=False, eq=False)
     _calls: int = field(default=0, init=False, eq=False)
 
     def call_model(self) -> None:
-        """Count a call of a model; the first one is what was granted."""
+        """Count a call of a model; the first call is already counted by the grant."""
         self._calls += 1
         if self._calls > 1:
             self._count()
@@ -36,25 +36,25 @@ class Allowed:
 
 @frozen
 class Limited:
-    """Not now."""
+    """A refused request."""
 
     wait_s: float | None
-    """How long until it may be tried again; None: until another reply has ended."""
+    """Seconds until the next try; None: until another reply of the user has ended."""
     told: bool
-    """The person was told so already in this minute; saying it again would only add noise."""
+    """Whether the user was notified in this minute already; a repeated notice would be noise."""
 
 
 @define(eq=False)
 class _Person:
     asked: deque[float]
-    """When the latest replies began, as many of them as may fall into a minute."""
+    """Start times of the latest replies, at most as many as are allowed per minute."""
     running: int = 0
     told_at: float = float("-inf")
 
 
 @define(eq=False)
 class RateLimiter:
-    """Keeps count.  Nothing here waits."""
+    """The request counts of all users.  Nothing here waits."""
 
     _limits: LimitSettings
     _clock: Callable[[], float] = field(default=time.monotonic, repr=False)
@@ -65,7 +65,7 @@ class RateLimiter:
 
     @contextmanager
     def asked(self, user_id: int) -> Iterator[Allowed | Limited]:
-        """Somebody asks; if it is granted it counts as running until the block is left."""
+        """Yield the verdict on a request; a granted one counts as running until the block ends."""
         now = self._clock()
         person = self._person(user_id, now)
         refusal = self._refusal(person, now)

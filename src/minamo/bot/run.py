@@ -1,4 +1,7 @@
-"""`minamo run`: the real bot on the real Discord, or the demo where there is no token."""
+"""`minamo run`: the bot on the real Discord, or the demo if there is no token.
+
+Starts and stops everything in order, and handles signals.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,15 @@ from minamo.shell.stops.registry import Stops
 from minamo.shell.turns.leases import Lease
 from minamo.shell.turns.turn import ChatProvider
 
-# Replies that are being written get the client's own time to end; this is for what may hang
-# behind it.
+# Running replies get the client's own time to end; this limit is for anything that hangs after
+# that.
 CLOSE_S = 20.0
-# Killed by Ctrl-C, as shells count it.
+# Exit code of a process killed by Ctrl-C, by the convention of shells.
 _INTERRUPTED = 130
 
 
 class Ending:
-    """Set by the first signal; the second one leaves no choice."""
+    """The shutdown request: set by the first signal; a second signal exits immediately."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -44,16 +47,16 @@ class Ending:
         await self._event.wait()
 
     def heard(self) -> None:
-        """A signal came."""
+        """Handle a signal."""
         if self._event.is_set():
-            # hikari cannot always be cancelled, so this is the only way that surely ends.
+            # hikari cannot always be cancelled, so this is the only exit that is certain.
             leave_now(_INTERRUPTED)
         self._event.set()
 
 
 @asynccontextmanager
 async def signals() -> AsyncIterator[Ending]:
-    """Hear Ctrl-C and SIGTERM for as long as the block lasts."""
+    """Handle Ctrl-C and SIGTERM until the block is left."""
     loop, ending = asyncio.get_running_loop(), Ending()
     heard = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -68,7 +71,7 @@ async def signals() -> AsyncIterator[Ending]:
 
 
 def leave_now(code: int) -> None:
-    """End the process without another word."""
+    """Flush the output and end the process without any clean-up."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
@@ -76,7 +79,7 @@ def leave_now(code: int) -> None:
 
 
 async def start(bot: hikari.GatewayBot, ending: Ending, url: str = "") -> bool:
-    """Connect; False if somebody ended it meanwhile.
+    """Connect; return False if a signal came first.
 
     Raises:
         CannotRun: with what to do.
@@ -88,7 +91,7 @@ async def start(bot: hikari.GatewayBot, ending: Ending, url: str = "") -> bool:
         if not starting.done():
             return False
         await starting
-    except Exception as error:  # noqa: BLE001 - raised again, in better words if there are any
+    except Exception as error:  # noqa: BLE001 - raised again, with a better message if known
         raise explained(error, url) or error from None
     finally:
         told.cancel()
@@ -119,7 +122,7 @@ async def until_the_end(bot: hikari.GatewayBot, ending: Ending) -> None:
 
 
 async def close(bot: hikari.GatewayBot) -> None:
-    """Close it; what hangs is left behind with the process."""
+    """Close the bot; if that takes longer than `CLOSE_S`, exit the process."""
     if not bot.is_alive:
         return
     asyncio.get_running_loop().set_exception_handler(_unless_told)
@@ -132,7 +135,7 @@ async def close(bot: hikari.GatewayBot) -> None:
 
 
 def _unless_told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Leave out what hikari says once more when it closes: why Discord closed the connection."""
+    """Drop hikari's second report, on close, of why Discord closed the connection."""
     if not isinstance(context.get("exception"), hikari.GatewayError):
         loop.default_exception_handler(context)
 
@@ -141,10 +144,10 @@ Say = Callable[[str], object]
 
 
 async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
-    """Run the owner's bot until it is ended; *say* gets what the owner should know.
+    """Run the owner's bot until a signal; *say* is called with messages for the owner.
 
     Raises:
-        BadSetting: something in the settings makes no sense.
+        BadSetting: a setting is invalid.
         CannotRun: Discord or every provider refuses; the message says what to do.
     """
     async with AsyncExitStack() as stack:
@@ -179,7 +182,7 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
 
 
 async def run_demo(say: Say, *, port: int, show: Callable[[str], object]) -> None:
-    """Run the demo until it is ended; *show* opens the page's address."""
+    """Run the demo until a signal; *show* is called with the address of the page."""
     hub = Hub(recording=True)
     async with AsyncExitStack() as stack:
         ending = await stack.enter_async_context(signals())
@@ -193,11 +196,11 @@ async def run_demo(say: Say, *, port: int, show: Callable[[str], object]) -> Non
 
 
 def _shared(settings: Settings) -> tuple[Stops | None, Lease | None]:
-    """What a bot of several processes shares; the client opens and closes it."""
+    """Return the Redis objects that processes share; the client opens and closes them."""
     url, prefix = settings.redis.url, settings.redis.prefix
     if not url:
         return None, None
-    # Here, so that a bot of one process needs no Redis.
+    # Imported here, so that a bot of one process needs no Redis.
     from minamo.shell.stops.redis_registry import RedisStops
     from minamo.shell.turns.redis_lease import RedisLease
 
@@ -205,7 +208,7 @@ def _shared(settings: Settings) -> tuple[Stops | None, Lease | None]:
 
 
 async def _check_providers(providers: Sequence[ProviderSettings], say: Say) -> None:
-    """Better to hear of a wrong key now than from the first person who asks."""
+    """Check every provider's key now, before the first user's question would reveal a wrong one."""
     found: list[Probed] = await asyncio.gather(*(probe(one) for one in providers))
     if all(one.verdict == "refused" for one in found):
         raise CannotRun("; ".join(one.words for one in found))

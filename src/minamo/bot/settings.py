@@ -1,6 +1,6 @@
-"""What an owner can decide about the ready-made bot, checked when it is read.
+"""Settings of the ready-made bot, validated when they are created.
 
-Every class here is a table of the settings file; `settings.toml` beside it explains them to people.
+Every class here is a table of the settings file; `settings.toml` in this folder explains them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from minamo.shell.notices.thoughts import Place
 from minamo.shell.turns.channels import Policy
 from minamo.shell.validation import is_loopback
 
-# More would not fit the list that Discord shows when somebody picks a persona.
+# Discord's list of choices, from which a user picks a persona, takes no more.
 PERSONAS_MAX = 25
-# A tenth provider will not save a reply that nine have refused.
+# If nine providers have refused a reply, a tenth will not help.
 PROVIDERS_MAX = 10
-# Longer ones cost more than they help, with every single reply.
+# A longer prompt costs more than it helps, with every single reply.
 PROMPT_CHARS_MAX = 32_000
 
 KINDS = ("openai", "gemini", "anthropic")
@@ -28,7 +28,7 @@ MODES = ("messages", "edit")
 
 
 def _wrong(attribute: Attribute[Any], may: str) -> BadSetting:
-    # The value is not repeated: what stands at the wrong place may be a key.
+    # The value is not repeated: a misplaced value may be a key.
     return BadSetting(f"{attribute.name} must be {may}")
 
 
@@ -80,7 +80,7 @@ def _is_id(value: object) -> bool:
 def _listed(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
-    # Ids are too long for JavaScript's numbers, so people are used to write them in quotes.
+    # Ids are too long for JavaScript's numbers, so people are used to writing them in quotes.
     return tuple(int(one) if isinstance(one, str) and one.isdecimal() else one for one in value)
 
 
@@ -110,15 +110,15 @@ def _url(*schemes: str) -> Any:
 
 @frozen(kw_only=True)
 class DiscordSettings:
-    """Whose bot it is."""
+    """The bot's account and the Discord it connects to."""
 
     token: str = field(default="", repr=False, validator=_text(200))
     url: str = field(default="", validator=_url("https", "http"))
     """Another Discord, such as `minamo twin`; empty: the real one."""
     allow_http: bool = field(default=False, validator=_flag)
-    """Plain http to another machine, such as a proxy in a network of one's own."""
+    """Allow plain http to another machine, such as a proxy in a private network."""
     message_content: bool = field(default=False, validator=_flag)
-    """Ask for the privileged intent; without it only what is said to the bot can be read."""
+    """Request the privileged intent; without it only messages to the bot can be read."""
 
     def __attrs_post_init__(self) -> None:
         http = self.url.lower().startswith("http:")
@@ -131,7 +131,7 @@ class DiscordSettings:
 
 @frozen(kw_only=True)
 class BotSettings:
-    """What it answers, and how."""
+    """Which messages the bot answers, and how."""
 
     system_prompt: str = field(default="", repr=False, validator=_text(PROMPT_CHARS_MAX))
     mentions: bool = field(default=True, validator=_flag)
@@ -158,50 +158,50 @@ class BotSettings:
 
 @frozen(kw_only=True)
 class LimitSettings:
-    """How much one person may ask for."""
+    """Limits per user."""
 
     replies_per_minute: int = field(default=6, validator=_whole(0, 600))
-    """0: any number.  Each call of a model is one; a question that takes tools has several."""
+    """0: unlimited.  Each call of a model counts; a question that needs tools makes several."""
     at_once: int = field(default=2, validator=_whole(0, 50))
-    """0: any number."""
+    """0: unlimited."""
 
 
 @frozen(kw_only=True)
 class ProviderSettings:
-    """Where replies come from."""
+    """One provider of replies."""
 
     kind: str = field(default="openai", validator=_one_of(*KINDS))
     model: str = field(default="", validator=_text(256))
     base_url: str = field(default="", validator=_url("https", "http"))
     api_key: str = field(default="", repr=False, validator=_text(500))
     api_key_env: str = field(default="", validator=_text(100))
-    """The variable that holds the key; empty: the usual one of its kind."""
+    """The variable that holds the key; empty: the default one of its kind."""
     allow_http: bool = field(default=False, validator=_flag)
 
 
 @frozen(kw_only=True)
 class PersonaSettings:
-    """A name and a face the bot can speak with."""
+    """A name and an avatar the bot can answer with."""
 
     name: str = field(validator=_text(80, needed=True))
     avatar_url: str = field(default="", validator=_url("https"))
     prompt: str = field(default="", repr=False, validator=_text(PROMPT_CHARS_MAX))
     channels: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
-    """Where it always speaks."""
+    """Channels in which this persona always answers."""
 
 
 @frozen(kw_only=True)
 class RedisSettings:
-    """For a bot that is several processes."""
+    """The Redis shared by a bot of several processes."""
 
-    # A password may be in it.
+    # Not in the repr: it may contain a password.
     url: str = field(default="", repr=False, validator=_url("redis", "rediss"))
     prefix: str = field(default="minamo", validator=_text(64, needed=True))
 
 
 @frozen(kw_only=True)
 class PageSettings:
-    """The live page: the states of every reply, for the owner's eyes."""
+    """The live page, which shows the owner the states of every reply."""
 
     on: bool = field(default=False, validator=_flag)
     port: int = field(default=0, validator=_whole(0, 65_535))
@@ -209,7 +209,7 @@ class PageSettings:
 
 @frozen(kw_only=True)
 class Settings:
-    """Everything."""
+    """All settings."""
 
     discord: DiscordSettings = Factory(DiscordSettings)
     bot: BotSettings = Factory(BotSettings)

@@ -1,6 +1,6 @@
-"""Read the settings: a TOML file, and the environment before it where there are secrets.
+"""Reader of the settings: a TOML file, overridden by the environment where there are secrets.
 
-Whatever is wrong is said in one line that names the file, the line and the key.
+Every error is one line that names the file, the line and the key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ At = tuple[str | int, ...]
 
 @define
 class TomlPositions:
-    """The places of one text."""
+    """Line numbers of the tables and keys of a TOML document."""
 
     text: str = field(repr=False)
     _places: dict[At, int] = field(factory=dict, init=False, repr=False)
@@ -50,7 +50,7 @@ class TomlPositions:
         count: Counter[str] = Counter()
         closer = ""
         for number, line in enumerate(self.text.split("\n"), 1):
-            if closer:  # inside a text of several lines
+            if closer:  # inside a multi-line string
                 closer = "" if closer in line else closer
                 continue
             if found := _TABLE.match(line):
@@ -68,7 +68,7 @@ class TomlPositions:
                 closer = opener if opener and opener not in value[3:] else ""
 
     def of(self, at: At) -> int | None:
-        """The line of a setting, or of the table it should be in."""
+        """Return the line of a setting, or else of the table it should be in."""
         while at:
             if at in self._places:
                 return self._places[at]
@@ -76,14 +76,14 @@ class TomlPositions:
         return None
 
     def key_at(self, line: int) -> str:
-        """The setting that stands in a line; empty if none does."""
+        """Return the setting on a line; empty if there is none."""
         return self._keys.get(line, "")
 
 
-# A settings file has a few kilobytes; whatever is larger is some other file.
+# A settings file is a few kilobytes; a larger file is not a settings file.
 FILE_BYTES_MAX = 1 << 20
 
-#: The usual variable for each kind of provider.
+#: Default variable of the key for each kind of provider.
 KEY_VARIABLES: Mapping[str, str] = {
     "openai": "OPENAI_API_KEY",
     "gemini": "GEMINI_API_KEY",
@@ -101,17 +101,17 @@ _LISTS: Mapping[str, Callable[..., Any]] = {
     "persona": PersonaSettings,
 }
 _WHERE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
-# Models whose name tells the provider, for those who have several keys and name no provider.
+# Model name prefixes that identify the provider, if several keys are set and no provider is.
 _MODEL_NAMES = {"gemini": "gemini", "claude": "anthropic"}
 
 
 def example() -> str:
-    """The settings file with every setting, explained."""
+    """Return the example settings file, which explains every setting."""
     return resources.files("minamo.bot").joinpath("settings.toml").read_text(encoding="utf-8")
 
 
 def read_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings of *path*, if there is one, and of the environment."""
+    """Return the settings of *path*, if given, combined with those of the environment."""
     environ = os.environ if environ is None else environ
     text = "" if path is None else _text(path)
     found = _File("" if path is None else str(path), TomlPositions(text)).read(text, environ)
@@ -166,7 +166,7 @@ class _File:
         )
 
     def _stream(self, given: object, environ: Mapping[str, str]) -> StreamConfig:
-        # Once by itself, so that what is wrong with the file is said of the file.
+        # Validated alone first, so that an error in the file is reported for the file.
         self._table(("stream",), StreamConfig, _keys(StreamConfig), given)
         return StreamConfig.from_env(environ, **given)  # type: ignore[arg-type]
 
@@ -187,7 +187,7 @@ class _File:
         except TypeError:
             raise self._wrong(at, "it needs a name") from None
         except BadSetting as error:
-            # Every complaint begins with the name of the setting.
+            # Every error message begins with the name of the setting.
             key, _, what = str(error).partition(" ")
             raise self._wrong((*at, key) if key in keys else at, what) from None
 
@@ -226,7 +226,7 @@ def _from_environment(settings: Settings, environ: Mapping[str, str]) -> Setting
 
 
 def providers_named(environ: Mapping[str, str]) -> tuple[ProviderSettings, ...]:
-    """The provider that the environment names; at most one, for there is one model's name."""
+    """Return the provider of the environment; at most one, as there is one MINAMO_MODEL."""
     model = environ.get("MINAMO_MODEL", "").strip()
     base_url = environ.get("OPENAI_BASE_URL", "").strip()
     kinds = [kind for kind, name in KEY_VARIABLES.items() if environ.get(name, "").strip()]
@@ -245,8 +245,8 @@ def providers_named(environ: Mapping[str, str]) -> tuple[ProviderSettings, ...]:
 
 
 def _with_key(one: ProviderSettings, environ: Mapping[str, str]) -> ProviderSettings:
-    # The key of one service must not be sent to another by accident: an address of its own gets
-    # the usual key only where the environment names both, and any other by name.
+    # The key of one service must not be sent to another by accident: a custom address gets the
+    # default key only if the environment sets both, and any other key only by its variable's name.
     foreign = one.base_url and one.base_url != environ.get("OPENAI_BASE_URL", "").strip()
     if foreign and not one.api_key_env:
         return one

@@ -1,4 +1,4 @@
-"""The tools of the ready-made bot: a few that can do no harm, and the owner's own file."""
+"""Tools of the ready-made bot: a few harmless ones, and those of the owner's file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minamo.errors import BadRequest, BadSetting
 from minamo.shell.turns.tool_context import ToolError
 from minamo.shell.turns.tools import FunctionTool, ToolFunction, Tools
 
-# As many as anybody throws at a table.
+# More dice than any game needs.
 _DICE_MAX = 100
 _SIDES_MAX = 1_000_000
 
@@ -52,7 +52,7 @@ BUILT_IN: dict[str, ToolFunction] = {"roll": roll, "now": now}
 
 
 def toolbox(names: Sequence[str], file: Path | None = None) -> Tools:
-    """The built-in tools of these names, and those of the owner's file."""
+    """Return the built-in tools of these names, and those of the owner's file."""
     unknown = [one for one in names if one not in BUILT_IN]
     if unknown:
         raise BadSetting(
@@ -67,7 +67,7 @@ def toolbox(names: Sequence[str], file: Path | None = None) -> Tools:
 
 
 def _own(file: Path) -> list[FunctionTool | ToolFunction]:
-    """What the owner's file offers: its `tools`, or else every public async function of it."""
+    """Return the tools of the owner's file: its `tools`, or else every public async function."""
     module = _module(file)
     given = getattr(module, "tools", None)
     if isinstance(given, Tools):
@@ -91,10 +91,10 @@ def _module(file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BadSetting(f"bot.tools_file: {file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look for their home there
+    sys.modules[spec.name] = module  # dataclasses look up their module there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - the owner's own code; any mistake is theirs to see
+    except Exception as error:  # noqa: BLE001 - the owner's code; any error in it is reported
         words = shorten(str(error), 300)
         raise BadSetting(f"{file}: {_where(error, file)}{type(error).__name__}: {words}") from None
     return module

@@ -1,1 +1,1 @@
-"""The `minamo` command: one small file per sub-command."""
+"""The `minamo` command: one module per sub-command."""

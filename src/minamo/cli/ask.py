@@ -1,4 +1,4 @@
-"""`minamo ask`: one reply in the terminal, through the real machine."""
+"""`minamo ask`: stream one reply into the terminal, through the real machine."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _adapter(options: argparse.Namespace) -> Any:
     if not model:
         raise BadRequest("no model to ask: name it with --model, or set MINAMO_MODEL")
     found = providers_named({**os.environ, "MINAMO_MODEL": model})
-    # Who names an address says where the question goes; the environment only helps out.
+    # An explicit --base-url decides where the question goes; the environment is a default.
     kind = options.provider or (found[0].kind if found and not options.base_url else "openai")
     meant = os.environ.get("OPENAI_BASE_URL", "").strip() if kind == "openai" else ""
     base_url = options.base_url or meant or HOMES[kind]
@@ -105,7 +105,7 @@ def _adapter(options: argparse.Namespace) -> Any:
     if kind == "openai":
         return OpenAICompatible(base_url, model=model, api_key=api_key or None)
     make = Gemini if kind == "gemini" else Anthropic
-    # A server of one's own may not want a key, but these dialects always send one.
+    # A local server may not require a key, but these dialects always send one.
     return make(base_url=base_url, model=model, api_key=api_key or "none")
 
 
@@ -123,7 +123,7 @@ async def _ask(options: argparse.Namespace, adapter: Any, stream: Stream, out: _
 
 
 async def _interrupts(wishes: StopSignal) -> None:
-    """Ctrl-C is a stop: what was said stays."""
+    """Turn Ctrl-C into a stop request, which keeps the text shown so far."""
     import anyio
 
     from minamo.shell.stops.requests import StopRequest
@@ -134,7 +134,7 @@ async def _interrupts(wishes: StopSignal) -> None:
 
 
 class _Printer:
-    """Says on the terminal what happens, and records it."""
+    """The output of a stream: events on the terminal, and the trace file."""
 
     def __init__(self, stream: Stream, as_json: bool, record: TextIO | None) -> None:
         self._stream = stream

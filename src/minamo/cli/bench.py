@@ -1,4 +1,4 @@
-"""`minamo bench`: run a measurement; only in a checkout, where the measurements are."""
+"""`minamo bench`: run a benchmark; only in a checkout, because the package has none."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _write(folder: Path, diagrams: Path, known: list[str]) -> int:
 
 
 def _place(path: Path) -> str:
-    """As somebody would write it who works in this folder."""
+    """Return *path* relative to the working directory if it is inside it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
@@ -132,7 +132,7 @@ def _check(folder: Path, diagrams: Path, known: list[str]) -> int:
             wrong.append(
                 f"{name}.yaml: the chart calls itself {chart.name!r}; name it like its file"
             )
-        elif diagrams.is_dir():  # an installed package carries charts and no pictures
+        elif diagrams.is_dir():  # an installed package has charts but no diagrams
             wrong += _compare(chart, diagrams)
     for line in wrong:
         print(line, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Whether a terminal wants colours, and how they are written."""
+"""Terminal colours: detection and escape codes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ BOLD, DIM, RED, GREEN, YELLOW = 1, 2, 31, 32, 33
 
 
 def wanted(stream: TextIO) -> bool:
-    """Whether *stream* is a terminal that takes them, and nobody said no (no-color.org)."""
+    """Return whether *stream* is a terminal with colours and NO_COLOR is unset (no-color.org)."""
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return stream.isatty() and not plain
 
 
 def painted(text: str, code: int, *, on: bool) -> str:
-    """*text* in a colour, or as it is."""
+    """Return *text* in a colour if *on*, else unchanged."""
     return f"\x1b[{code}m{text}\x1b[0m" if on else text

@@ -1,4 +1,4 @@
-"""`minamo demo`: a reply in the terminal, through the real bot and a local Discord."""
+"""`minamo demo`: show a reply in the terminal, through the real bot and a local Discord."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from minamo.shell.turns.turn_result import TurnResult
 
 _FINE = ("completed", "stopped_by_user")
-# As long as a message of Discord's may be.
+# Below Discord's limit for a message, 2000.
 _TEXT_MAX = 1_900
 _EPILOG = """\
 examples:
@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
     if not text or len(text) > _TEXT_MAX:
         raise BadRequest(f"say 1 to {_TEXT_MAX} characters")
     said = next((one.prompt for one in PIECES if one.name == text), text)
-    logging.basicConfig(level=logging.ERROR)  # how replies end is shown already
+    logging.basicConfig(level=logging.ERROR)  # the outcome of a reply is printed anyway
     turn = asyncio.run(_show(said, _Printer(options.json)))
     return 0 if turn is not None and turn.status in _FINE else 1
 
@@ -89,7 +89,7 @@ async def _show(text: str, out: _Printer) -> TurnResult | None:
 
 
 class _Stops:
-    """Ctrl-C is a stop: what was said stays."""
+    """The Ctrl-C handler: requests a stop, which keeps the text shown so far."""
 
     def __init__(self, world: Any) -> None:
         self._world = world
@@ -107,7 +107,7 @@ class _Stops:
 
 
 class _Printer:
-    """Says on the terminal what happens, with the state in the bottom line."""
+    """The terminal output: events, with the current state in the bottom line."""
 
     def __init__(self, as_json: bool) -> None:
         self._json = as_json
@@ -121,8 +121,8 @@ class _Printer:
             self._tell(one)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Somebody piped us into `head`.  It is the local Discord that calls this, and its
-            # bot has nothing to do with that; the rest is said to nobody.
+            # The reader of a pipe, such as `head`, has exited.  The local Discord calls this, and
+            # the error must not reach it or the bot, so the remaining output is discarded.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _tell(self, one: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`minamo doctor`: what is wrong with a bot, and what to do about it."""
+"""`minamo doctor`: check a bot's setup and print problems with their remedies."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def _examine(options: argparse.Namespace) -> int:
         _print(one, as_json=options.json)
     code = 1 if any(one.level == "problem" for one in found) else 0
     if len(asyncio.all_tasks()) > 1:
-        # A check that hangs cannot always be cancelled, and nobody should wait for it.
+        # A check that hangs cannot always be cancelled, and must not delay the exit.
         leave_now(code)
     return code
 

@@ -1,7 +1,7 @@
-"""The `minamo` command: pick the sub-command, and turn mistakes into one line.
+"""The `minamo` command: dispatches to the sub-command and reports user errors in one line.
 
-Exit codes: 0 it went well; 1 it ran and the answer is no; 2 it was asked for something that
-makes no sense.
+Exit codes: 0 success; 1 the command ran and the result is negative; 2 invalid arguments or
+settings.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from importlib import import_module
 from minamo import __version__
 from minamo.errors import BadRequest, BadSetting, MinamoError
 
-# Each module has `add(commands)`, which declares its arguments and the function to run.
+# Each module has `add(commands)`, which declares the arguments and the function to run.
 _COMMANDS = ("run", "demo", "doctor", "ask", "replay", "charts", "twin", "bench")
-# Ended by Ctrl-C, as shells count it.
+# The exit code of shells for a process ended by Ctrl-C: 128 + SIGINT.
 _INTERRUPTED = 130
 _EPILOG = """\
 examples:
@@ -32,7 +32,7 @@ makes no sense
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line, every sub-command included."""
+    """Return the parser of the whole command line, with every sub-command."""
     top = argparse.ArgumentParser(
         prog="minamo",
         description="Stream LLM replies into Discord through a state machine.",
@@ -47,11 +47,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     try:
         return _run(arguments)
     except KeyboardInterrupt:
-        return _INTERRUPTED  # who pressed Ctrl-C knows why it ended
+        return _INTERRUPTED  # no message: the user pressed Ctrl-C
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -66,13 +66,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         print(f"minamo: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadRequest | BadSetting) else 1
     except BrokenPipeError:
-        # Somebody piped us into `head`.  Closing now keeps the interpreter from complaining.
+        # The reader of a pipe, such as `head`, has exited.  Closing stderr here suppresses the
+        # interpreter's warning at exit.
         sys.stderr.close()
         return 0
     except OSError as error:
         if error.filename is None:
             raise
-        # A file or folder that somebody named.
+        # A file or folder named by the user.
         print(f"minamo: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
 

@@ -1,4 +1,4 @@
-"""`minamo replay`: run recorded streams through the machine, and see what became of them."""
+"""`minamo replay`: run recorded streams through the machine and print their outcomes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _show(name: str, replayed: Replayed) -> None:
 
 
 def _print(text: str) -> None:
-    """Print *text*; half a pair of surrogates, which no terminal takes, as a question mark."""
+    """Print *text*, with lone surrogates, which no terminal accepts, as question marks."""
     print(text.encode("utf-8", "replace").decode())
 
 

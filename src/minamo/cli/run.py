@@ -1,4 +1,4 @@
-"""`minamo run`: the ready-made bot, or the demo where there is no token."""
+"""`minamo run`: run the ready-made bot, or the demo if there is no token."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _say(line: str) -> None:
 
 
 def _has_browser() -> bool:
-    """Whether a window would open; a browser for the terminal would take it over."""
+    """Return whether a graphical browser can open; a text browser would occupy the terminal."""
     if not sys.stdout.isatty():
         return False
     windows = sys.platform in ("win32", "darwin")
@@ -110,7 +110,7 @@ def _write(path: Path) -> int:
     from minamo.bot.settings_file import example
 
     try:
-        # Not over what somebody has filled in; and secrets may be filled in.
+        # Do not overwrite a file the user has edited; 0o600, because it may hold secrets.
         path.touch(mode=0o600, exist_ok=False)
         path.write_text(example(), encoding="utf-8")
     except FileExistsError:
@@ -127,5 +127,5 @@ def _log(*, verbose: bool) -> None:
         format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
         stream=sys.stderr,
     )
-    # hikari warns of what it then tries again by itself; the end of it is told by us.
+    # hikari warns about errors that it then retries; minamo reports the final outcome.
     logging.getLogger("hikari").setLevel(logging.INFO if verbose else logging.ERROR)

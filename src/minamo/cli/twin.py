@@ -13,7 +13,7 @@ from minamo.errors import BadRequest, MinamoError
 if TYPE_CHECKING:
     from minamo.twin import Twin
 
-# The same after every start, so that it can stay in a bot's settings; it opens nothing else.
+# Constant, so that it can stay in a bot's settings; it gives access to nothing else.
 _SECRET = "local-and-worthless"  # noqa: S105
 _EPILOG = """\
 examples:
@@ -75,14 +75,14 @@ async def _serve(port: int, text: str | None) -> None:
         await ended.wait()
         watching.cancel()
     finally:
-        # A route that the twin does not know is shown while it runs, and no reason to fail here.
+        # Unknown routes are printed while the twin runs, and are no reason to fail here.
         with suppress(AssertionError):
             await twin.__aexit__(None, None, None)
     print("ended")
 
 
 async def _watch(twin: Twin, text: str | None) -> None:
-    """Show what the bot does, line by line."""
+    """Print the bot's requests, one per line, and say *text* when a bot has connected."""
     shown = told = 0
     greeted = text is None
     while True:

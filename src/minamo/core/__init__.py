@@ -1,1 +1,1 @@
-"""Text in, text out: the pure part, with no clock, socket or log."""
+"""The sans-IO text core: text in, text out, with no clock, socket or log."""

@@ -1,4 +1,4 @@
-"""How: the actions and guards that statecharts/stream.yaml names."""
+"""Actions and guards named in statecharts/stream.yaml.  The chart alone decides when they run."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 class Effect(Enum):
-    """What the shell is asked to do."""
+    """Requests to the shell."""
 
     DELIVER = "deliver"
-    """One more segment waits in the outbox."""
+    """One more segment is pending in the outbox."""
     WITHDRAW = "withdraw"
-    """What waited there is gone; a send that has not begun must not begin."""
+    """Pending segments were withdrawn; a send that has not begun must not begin."""
     CLOSE = "close"
-    """Let go of the provider, end the typing indicator, and say when delivery has answered."""
+    """Release the provider, end the typing indicator, and report when delivery has settled."""
 
 
 @frozen(slots=True)
 class EndEvent:
-    """What comes with an event that ends a stream."""
+    """Payload of an event that ends a stream."""
 
     stop_reason: StopReason | None = None
     data: Any = None
@@ -44,35 +44,35 @@ class EndEvent:
     usage: Usage | None = None
     finish_reason: str = ""
     suppress: str = ""
-    """The reason under which discarded text is booked."""
+    """Suppression reason for discarded text."""
 
 
 _CUT_OFF = {"speaker_guard": "speaker_guard", "send_message_limit": "limit"}
 
 
 class StreamActions:
-    """The parts of one stream, and what the chart does with them."""
+    """Parts of one stream, with the chart's actions and guards as methods."""
 
     def __init__(self, config: StreamConfig) -> None:
         self.config = config
         self.ledger = Ledger()
         self.lexer = Lexer()
         self.front = InputFilters(config, self.ledger)
-        self.silence: Silence | None = None  # set by the caller that knows of a marker
+        self.silence: Silence | None = None  # set by the caller if there is a marker
         self.captures = Captures(self.ledger)
         self.outbox = Outbox(config, self.ledger)
         self.buffer = self._new_buffer()
         self.effects: list[Effect] = []
         self.model_parts: list[dict[str, str]] = []
         self.machine: Machine | None = None
-        self.idle_lane: Callable[[], object] | None = None  # takes each segment at once
+        self.idle_lane: Callable[[], object] | None = None  # idle lane: takes each segment at once
         self.handed = 0  # segments that have left the buffer
-        self.shown = 0  # messages that Discord has
+        self.shown = 0  # messages visible on Discord
         self.ending = EndEvent()
         self.done = DoneChunk()
-        self.recall = EndEvent()  # what took text back last
-        self.ending_already = False  # something has happened that ends it; the rest is read
-        self.withdrawn = ""  # the reason under which unsent text was last taken back
+        self.recall = EndEvent()  # the event that last withdrew text
+        self.ending_already = False  # an ending event has occurred; remaining text is still read
+        self.withdrawn = ""  # suppression reason of the last withdrawal
 
     def _new_buffer(self) -> Buffer:
         config = self.config
@@ -155,16 +155,16 @@ class StreamActions:
         self.buffer.close_code(*self._moved_out(token))
 
     def _is_behind_guard(self, token: Token) -> bool:
-        """Whether code comes after a label of somebody else, in text that is read at the end."""
+        """Suppress code after another speaker's label, in text read at the end; return whether."""
         if self.front.tripped:
             self.ledger.suppress(token.start, len(token.text), "speaker_guard")
         return self.front.tripped
 
     def _moved_out(self, token: Token) -> tuple[str, int]:
-        """The line of a fence without its indent: Discord needs none, and would show it."""
+        """Return a fence line and its start without the indent: Discord would show it, unneeded."""
         bare = token.text.lstrip(" \t")
         if bare[0] not in "`~":
-            return token.text, token.start  # the mark of a list item stands in front
+            return token.text, token.start  # the mark of a list item precedes the fence
         indent = len(token.text) - len(bare)
         self.ledger.suppress(token.start, indent, "clean.fence")
         return bare, token.start + indent
@@ -220,19 +220,19 @@ class StreamActions:
         for segment in self.buffer.rest():
             at = 0
             for start, size in segment.trail:
-                if start != ADDED:  # else the prefill, which is shown in front of what comes now
+                if start != ADDED:  # else the prefill, shown in front of the text that follows
                     parts.append(segment.text[at : at + size])
                     trail.append((start, size))
                 at += size
         self.captures.keep("think", "".join(parts), trail)
         self.front = InputFilters(self.config, self.ledger)
         self.buffer = self._new_buffer()
-        self.outbox.retract()  # what stands in a reply that grows was none of what comes now
+        self.outbox.retract()  # an edit-in-place reply has shown text that is no part of the reply
 
     # Delivery.
 
     def hand_over(self, _: object) -> None:
-        # One at a time: the way through the chart is then the same however the text was chunked.
+        # One at a time, so that the path through the chart does not depend on the chunking.
         segment = self.buffer.ready.popleft()
         self.handed += 1
         if segment.text.strip():
@@ -280,7 +280,7 @@ class StreamActions:
                 self.ledger.suppress(stood, len(text), reason)
         self.front.discard(reason)
         for segment in self.buffer.rest():
-            if self.outbox.grows:  # some of it may stand in the channel
+            if self.outbox.grows:  # part of it may be in the channel
                 self.outbox.put(segment)
                 continue
             for stood, size in segment.trail:
@@ -297,13 +297,13 @@ class StreamActions:
         self._take_back(ending)
 
     def _take_back(self, ending: EndEvent) -> bool:
-        """Suppress what delivery has not begun to send; return whether there was any text."""
+        """Suppress text that delivery has not begun to send; return whether there was any."""
         self.withdrawn = ending.suppress
         self.effects.append(Effect.WITHDRAW)
         return self.outbox.withdraw(ending.suppress)
 
     def report_recall(self) -> None:
-        """Tell the chart that unsent text was taken back, and by what."""
+        """Send the chart a `recalled` event with the cause of the last withdrawal."""
         assert self.machine is not None
         self.machine.send("recalled", self.recall)
 
@@ -323,6 +323,6 @@ class StreamActions:
 
     def record_late(self, payload: object) -> None:
         if isinstance(payload, Token):
-            # What the guard or the limit cut off is theirs, however much of it was read.
+            # Text cut off by the guard or the limit keeps their reason, however much was read.
             reason = _CUT_OFF.get(self.ending.stop_reason or "", "late")
             self.ledger.suppress(payload.start, len(payload.text), reason)

@@ -1,4 +1,4 @@
-"""Keep what is not shown: thoughts and details."""
+"""Captured blocks that are not shown: thoughts and details."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUMMARY = re.compile(r"<summary(?:\s[^<>]*)?>.*?</summary\s*>", re.IGNORECASE |
 
 @frozen(slots=True)
 class Block:
-    """One thought or one stretch of details, as written, and where it stood."""
+    """One thought or one details block as written, with its source spans."""
 
     kind: str
     text: str
@@ -25,23 +25,23 @@ class Block:
 
 @define
 class Captures:
-    """The blocks of a stream; at most one is open."""
+    """The captured blocks of a stream; at most one is open."""
 
     ledger: Ledger
     blocks: list[Block] = field(factory=list)
     kind: str = ""
-    """The kind of the open block, if one is."""
+    """Kind of the open block; empty if none is open."""
     depth: int = 0
-    """How many blocks are open inside the open one."""
+    """Number of blocks open inside the open one."""
     _text: StringIO = field(factory=StringIO)
     _trail: Trail = field(factory=list)
     _size: int = 0
     _kept: int = 0  # over all blocks, for the limit
     _closed_at: int | None = None  # just past the last tag that closed an inner block
-    _flowing: bool = False  # the last block is a provider's thought that may go on
+    _flowing: bool = False  # the last block is a provider's thought that may continue
 
     def texts(self, kind: str) -> tuple[str, ...]:
-        """The blocks of *kind*, trimmed; blank ones are left out."""
+        """Return the blocks of *kind*, trimmed and without blank ones."""
         found = (block.text.strip() for block in self.blocks if block.kind == kind)
         return tuple(text for text in found if text)
 
@@ -52,7 +52,7 @@ class Captures:
         self._text, self._trail = StringIO(), []
 
     def add(self, token: Token) -> None:
-        """Take text of the open block."""
+        """Append text to the open block; text past `CAPTURE_MAX` is suppressed."""
         room = max(CAPTURE_MAX - self._kept, 0)
         text = token.text[:room]
         self.ledger.suppress(token.start + len(text), len(token.text) - len(text), "limit")
@@ -67,18 +67,18 @@ class Captures:
                 self._trail.append((token.start, len(text)))
 
     def nest(self, token: Token) -> None:
-        """A tag opens a block inside the open one; the tag is part of it."""
+        """Open an inner block; its tag is part of the text."""
         self.depth = min(self.depth + 1, NESTING_MAX)
         self.add(token)
 
     def unnest(self, token: Token) -> None:
-        """A tag closes a block inside the open one."""
+        """Close an inner block; its tag is part of the text."""
         self.depth -= 1
         self.add(token)
         self._closed_at = self._size
 
     def close(self) -> None:
-        """Keep the open block."""
+        """Close the open block and keep it."""
         text = self._text.getvalue()
         if self.kind == "details":
             text = self._without_summaries(text)
@@ -87,10 +87,10 @@ class Captures:
         self._flowing = False
 
     def give_back(self) -> tuple[str, int] | None:
-        """Cut an open block behind the tag that last closed an inner one, if one did.
+        """Cut the open block after the last tag that closed an inner one, if there is one.
 
-        The block merely mentioned a tag and was over there.  Returns what came after, which is to
-        be read as anything else, and where it stood.  A block that was cut off stays as it is.
+        The block merely mentioned a tag and ended there.  Returns the text after the cut, to be
+        read like any other, and its stream offset.  A block truncated by the limit is not cut.
         """
         at = self._closed_at
         if not self.kind or at is None or at == self._size or self._kept >= CAPTURE_MAX:
@@ -105,17 +105,20 @@ class Captures:
         return text[at:], start
 
     def keep_open(self) -> None:
-        """Keep a block that never closed."""
+        """Close and keep a block whose closing tag never came."""
         if self.kind:
             self.close()
 
     def keep(self, kind: str, text: str, trail: Trail) -> None:
-        """Keep text as a block of its own."""
+        """Keep *text* as a separate block."""
         self._flowing = False
         self.blocks.append(Block(kind, text, trail))
 
     def provider(self, thoughts: tuple[str, ...]) -> None:
-        """Take thoughts that came beside the text; pieces of one follow each other at once."""
+        """Keep thoughts sent beside the text.
+
+        The first continues the previous thought unless text was shown in between.
+        """
         for index, thought in enumerate(thoughts):
             room = max(CAPTURE_MAX - self._kept, 0)
             thought = thought[:room]
@@ -127,7 +130,7 @@ class Captures:
             self._flowing = True
 
     def interrupt(self) -> None:
-        """Text was shown: a further thought of the provider is a new one."""
+        """Note that text was shown: the provider's next thought begins a new block."""
         self._flowing = False
 
     def _without_summaries(self, text: str) -> str:

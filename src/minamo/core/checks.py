@@ -1,7 +1,7 @@
-"""Checks of what a program is given: numbers that are numbers, within reason.
+"""Validation of settings: numbers of the right type, within bounds.
 
-What is wrong is named together with what it may be.  The value itself is shown only as far as it is
-short: a setting in the wrong place may be a key.
+An error names the setting and its allowed values.  The wrong value itself is shown shortened and
+redacted: a setting in the wrong place may be a key.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ from attrs import Attribute
 from minamo.core.redact import shorten
 from minamo.errors import BadSetting
 
-# Nothing that is set in milliseconds, characters or messages is sensibly larger: 115 days.
+# No setting in milliseconds, characters or messages is sensibly larger: 115 days.
 NUMBER_MAX = 10**10
 SECONDS_MAX = NUMBER_MAX // 1_000
-# What a wrong value is told by.
+# Length to which a wrong value is shortened.
 _SHOWN_MAX = 60
 
 
 def shown(value: object) -> str:
-    """Return a wrong value as it may stand in a message: short, and without secrets."""
+    """Return a wrong value for use in a message: short, and without secrets."""
     if isinstance(value, str):
         return repr(shorten(value, _SHOWN_MAX))
     if isinstance(value, int) and abs(value) > NUMBER_MAX:
-        return "a number far beyond that"  # of thousands of digits, which `repr` refuses
+        return "a number far beyond that"  # may have thousands of digits, which `repr` refuses
     try:
         return shorten(repr(value), _SHOWN_MAX)
-    except Exception:  # noqa: BLE001 - a `repr` of other people
+    except Exception:  # noqa: BLE001 - a foreign `repr` may raise
         return f"a {type(value).__name__}"
 
 
 def is_whole(value: object, low: int, high: int = NUMBER_MAX) -> bool:
-    """Whether *value* is an int from *low* to *high*; True and False are not."""
+    """Return whether *value* is an int from *low* to *high*; True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def is_number(value: object, low: float, high: float) -> bool:
-    """Whether *value* is a number from *low* to *high*; NaN, True and False are not."""
+    """Return whether *value* is a number from *low* to *high*; NaN, True and False are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
 def is_seconds(value: object) -> bool:
-    """Whether *value* is a time that can be waited for, 0 included."""
+    """Return whether *value* is a time in seconds that can be waited for, 0 included."""
     return is_number(value, 0, SECONDS_MAX)
 
 
@@ -62,14 +62,14 @@ def whole(low: int, high: int | None = None) -> Any:
 
 
 def seconds(_: object, attribute: Attribute[Any], value: object) -> None:
-    """Refuse, as a validator, a time that is none."""
+    """Refuse, as a validator, an invalid time."""
     if not is_seconds(value):
         may = f"a number of seconds, 0 to {SECONDS_MAX}"
         raise BadSetting(f"{attribute.name} must be {may}; it is {shown(value)}")
 
 
 def positive_seconds(_: object, attribute: Attribute[Any], value: object) -> None:
-    """Refuse, as a validator, a time that is none, or 0."""
+    """Refuse, as a validator, an invalid time, or 0."""
     if not is_seconds(value) or value == 0:
         may = f"a number of seconds above 0, at most {SECONDS_MAX}"
         raise BadSetting(f"{attribute.name} must be {may}; it is {shown(value)}")

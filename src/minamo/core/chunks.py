@@ -1,6 +1,6 @@
-"""What a provider says, normalised: text, function_call, error, done.
+"""Normalised provider output: text, function_call, error and done chunks.
 
-Adapters make chunks, the stream takes them.  A `repr` shows lengths, never a person's words.
+Adapters produce chunks, the stream consumes them.  A `repr` shows lengths, never a user's words.
 """
 
 from __future__ import annotations
@@ -15,100 +15,100 @@ ErrorKind = Literal[
 ]
 
 
-# An error is shown to people: a sentence or two.
+# An error message is shown to users: a sentence or two.
 MESSAGE_CHARS_MAX = 300
-# The longest a provider may ask us to wait; beyond, it might as well have said nothing.
+# The longest wait a provider may ask for; a longer one is as good as none.
 RETRY_AFTER_MAX_S = 3_600.0
-# More than all models together write in a day, and it fits the 64 bits of those who count.
+# More than all models together write in a day, and within a 64-bit counter.
 TOKENS_MAX = 10**12
-# What the dialects call it when a reply reached its length, in lower case.
+# Finish reasons of all dialects, in lower case, for a reply that reached its length limit.
 _CUT_OFF = frozenset(
     ("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded", "continuation")
 )
 
 
 def is_cut_off(finish_reason: str) -> bool:
-    """Whether a finish reason, of any dialect, says that the reply reached its length."""
+    """Return whether a finish reason, of any dialect, means that the length limit was reached."""
     return finish_reason.lower() in _CUT_OFF
 
 
 def _count(value: object) -> int | None:
-    """Return a number of tokens within reason; None if *value* is no number."""
+    """Return a token count clamped to plausible values; None if *value* is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return None
     return int(min(max(value, 0), TOKENS_MAX))
 
 
 def as_length(text: object) -> str:
-    """How a `repr` shows a person's words: not at all."""
+    """Return the `repr` of a user's words: only their length."""
     return f"<{len(str(text))} characters>"
 
 
 def as_count(items: Any) -> str:
-    """How a `repr` shows a list of them."""
+    """Return the `repr` of a collection of them: only its size."""
     return f"<{len(items)}>"
 
 
 @frozen(slots=True)
 class Call:
-    """One tool the model wants to be run."""
+    """One tool call requested by the model."""
 
     name: str
     arguments: Mapping[str, Any] = field(factory=dict, repr=as_count)
     id: str = ""
-    """The provider's name for this call, sent back with the answer; empty if it has none."""
+    """The provider's id for this call, sent back with the answer; empty if it has none."""
     replay: Mapping[str, Any] = field(factory=dict, repr=as_count)
-    """What the provider wants to see again in the history, such as a thought signature."""
+    """Data the provider expects back in the history, such as a thought signature."""
 
 
 @frozen(slots=True)
 class Usage:
-    """What a reply cost, as far as the provider says; counts that make no sense are mended."""
+    """Token counts of a reply as the provider reports them; implausible counts are corrected."""
 
     input_tokens: int | None = field(default=None, converter=_count)
-    """All that was read, from a cache or not."""
+    """All input, cached or not."""
     output_tokens: int | None = field(default=None, converter=_count)
-    """All that was written, thoughts too."""
+    """All output, thoughts included."""
     reasoning_tokens: int | None = field(default=None, converter=_count)
-    """The part of the output that was thought."""
+    """The part of the output spent on thoughts."""
     cached_tokens: int | None = field(default=None, converter=_count)
-    """The part of the input that came from a cache."""
+    """The part of the input read from a cache."""
 
 
 @frozen(slots=True)
 class TextChunk:
-    """Some text; empty if the chunk only brings thoughts or keeps the stream alive."""
+    """A piece of text; empty if the chunk only carries thoughts or keeps the stream alive."""
 
     content: str = field(default="", repr=as_length)
     thoughts: tuple[str, ...] = field(default=(), repr=as_count)
     overlap: int | None = field(default=None, eq=False, repr=False, kw_only=True)
-    """Characters removed in front because they repeated the chunk before; None if none looked."""
+    """Characters removed in front as repeats of the previous chunk; None if not checked."""
     type: ClassVar[Literal["text"]] = "text"
 
 
 @frozen(slots=True)
 class FunctionCall:
-    """The tools of a whole reply, all of them."""
+    """All tool calls of a reply."""
 
     calls: tuple[Call, ...]
     thoughts: tuple[str, ...] = field(default=(), repr=as_count)
     usage: Usage | None = None
-    """What the reply cost; the done chunk after it says so too, but comes late."""
+    """Token counts of the reply; the done chunk after it has them too, but comes late."""
     finish_reason: str = ""
-    """Why the reply ended, likewise."""
+    """Why the reply ended; the done chunk after it has it too."""
     type: ClassVar[Literal["function_call"]] = "function_call"
 
 
 @frozen(slots=True)
 class ErrorChunk:
-    """Something went wrong on the provider's side or on the way to it."""
+    """A failure of the provider or of the connection to it."""
 
     kind: ErrorKind
     message: str = ""
-    """For people; never holds a key or a URL with one."""
+    """For users; never holds a key or a URL with one."""
     retryable: bool = False
     retry_after: float | None = None
-    """Seconds, where the provider names them."""
+    """Seconds, if the provider gives them."""
     status: int | None = None
     """The HTTP status, if there was one."""
     thoughts: tuple[str, ...] = field(default=(), repr=as_count)
@@ -117,17 +117,17 @@ class ErrorChunk:
 
 @frozen(slots=True)
 class DoneChunk:
-    """The provider says it finished; more may follow all the same."""
+    """The provider's report that it finished; more chunks may still follow."""
 
     finish_reason: str = ""
     usage: Usage | None = None
     model: str = ""
-    """The model that answered, which may be another than was asked for."""
+    """The model that answered; it may differ from the requested one."""
     provider: str = ""
-    """Who served it, where a router says so."""
+    """The serving provider, if a router names it."""
     thoughts: tuple[str, ...] = field(default=(), repr=as_count)
     replay: Mapping[str, Any] = field(factory=dict, repr=as_count)
-    """What the provider wants to see again with this reply in the history."""
+    """Data the provider expects back with this reply in the history."""
     type: ClassVar[Literal["done"]] = "done"
 
 

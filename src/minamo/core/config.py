@@ -1,4 +1,4 @@
-"""The settings of one stream, checked when they are made."""
+"""The settings of one stream, validated on construction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minamo.errors import BadSetting
 
 
 class HumanizerDegree(IntEnum):
-    """How a reply is cut into messages."""
+    """Degree to which a reply is cut into messages."""
 
     NONE = 0
     """Aggregated: the whole reply at once."""
@@ -24,7 +24,7 @@ class HumanizerDegree(IntEnum):
     MEDIUM = 2
     """At line ends."""
     HEAVY = 3
-    """At sentence ends too, with a human touch."""
+    """At sentence ends too, with humanised text."""
 
 
 def _flag(_: object, attribute: Attribute[Any], value: object) -> None:
@@ -85,7 +85,7 @@ def _ids(value: object) -> Any:
 _MS = whole(1, limits.MS_MAX)
 
 
-#: The names in the environment, and the settings they are for.
+#: Environment variables and the settings they are for.
 ENVIRONMENT: Mapping[str, str] = {
     "INACTIVITY_TIMEOUT_MS": "inactivity_timeout_ms",
     "FIRST_TOKEN_TIMEOUT_MS": "first_token_timeout_ms",
@@ -102,7 +102,7 @@ ENVIRONMENT: Mapping[str, str] = {
 
 @frozen(kw_only=True)
 class StreamConfig:
-    """Every number and switch of a stream.  Times are in milliseconds."""
+    """All settings of a stream.  Times are in milliseconds."""
 
     degree: int = field(default=HumanizerDegree.LOW, validator=whole(0, 3))
     max_message_length: int = field(
@@ -117,14 +117,14 @@ class StreamConfig:
     first_token_timeout_ms: int = field(default=120_000, validator=_MS)
     stream_deadline_ms: int = field(default=900_000, validator=_MS)
     sdk_call_timeout_ms: int = field(default=120_000, validator=whole(10_000, limits.MS_MAX))
-    """For one pass of a tool loop; every chunk and every receipt winds it up again."""
+    """For one pass of a tool loop; every chunk and every receipt restarts it."""
     drain_timeout_ms: int = field(default=5_000, validator=_MS)
-    """How long somebody who stopped a reply waits, at most, for what was sent already."""
+    """How long a stop request waits, at most, for messages already sent."""
     suppress_text_output: bool = field(default=False, validator=_flag)
     overlap_removal: bool = field(default=False, validator=_flag)
     tables: str = field(default="code", validator=_tables)
     humanize: bool = field(default=True, validator=_flag)
-    """Only degree 3 has anything to humanise."""
+    """Has an effect at degree 3 only."""
     humanize_seed: int = field(default=0, validator=whole(0))
     clean_off: frozenset[str] = field(default=frozenset(), converter=_named, validator=_rules)
     uncensor_unicode_space: bool = field(default=False, validator=_flag)
@@ -132,16 +132,16 @@ class StreamConfig:
     speaker_names: tuple[str, ...] = field(default=(), converter=_listed, validator=_texts)
     generic_speaker_guard: bool = field(default=False, validator=_flag)
     guard_first_line: bool = field(default=False, validator=_flag)
-    """Whether a name of `speaker_names` ends the reply on its very first line, too."""
+    """Whether a name of `speaker_names` also ends the reply on its very first line."""
     mentions: Mapping[str, str] = field(factory=dict, converter=_ids, validator=_mentions)
     prefill: str = field(default="", validator=_text)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> StreamConfig:
-        """Make a config of what is *given*, else of the environment, else of the defaults.
+        """Build a config from *given*, else the environment, else the defaults.
 
-        `ENVIRONMENT` has the names of the variables.  Without *environ* it is the process's own:
-        the only place in the core that looks there, and only when it is called.
+        `ENVIRONMENT` lists the variables.  *environ* defaults to the process's own environment,
+        which the core reads only here, and only when this is called.
         """
         if environ is None:
             import os
@@ -165,7 +165,7 @@ def _number(name: str, text: str) -> int:
 
 
 def _check_variable(name: str, setting: str, value: int) -> None:
-    """Name the variable that is wrong, not only the setting."""
+    """Raise an error that names the variable, not only the setting."""
     try:
         StreamConfig(**{setting: value})  # type: ignore[arg-type]  # all of them are numbers
     except BadSetting as error:

@@ -1,8 +1,8 @@
-"""The contract of a source: what it yields is text or a chunk whose fields have their types.
+"""The contract of a source: it yields text, or a chunk whose fields have their types.
 
-Sources are written by other people.  `as_chunk` stands at the border: whatever was yielded becomes
-a chunk that the rest of minamo can rely on, or an `Error` that says what is wrong with it.
-`find_problem` is the same contract for those who test an adapter.
+Sources are third-party code.  `as_chunk` checks each yielded value at the boundary: it becomes a
+chunk that the rest of minamo can rely on, or an `ErrorChunk` that names the problem.
+`find_problem` is the same check for the tests of an adapter.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from minamo.core.chunks import (
 from minamo.core.redact import shorten
 
 _KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
-_NONE: tuple[str, ...] = ()  # the one empty tuple there is
+_NONE: tuple[str, ...] = ()  # the empty-tuple singleton
 _TEXTS = {str}
-# Of subclasses of str, whose own methods may do anything.
+# For subclasses of str, whose own methods may do anything.
 _exact = str.__str__
 
 
 def as_chunk(said: object) -> tuple[Chunk, str]:
-    """Return what a source yielded as a valid chunk, and what was wrong with it, if anything.
+    """Return a source's output as a valid chunk, and its problem; empty if there is none.
 
-    An error chunk is mended, because the source has failed in any case.  Anything else that is
-    wrong becomes an error chunk.
+    An error chunk is repaired, because the source has failed in any case.  Any other invalid
+    value becomes an error chunk.
     """
     kind = type(said)
     try:
-        # Nearly all chunks are of this form, and pass as they are.
+        # Nearly all chunks have this form, and pass unchanged.
         if kind is TextChunk and type(said.content) is str and said.overlap is None:  # type: ignore[attr-defined]
             thoughts = said.thoughts  # type: ignore[attr-defined]
             if thoughts is _NONE or (type(thoughts) is tuple and {*map(type, thoughts)} == _TEXTS):
@@ -53,13 +53,13 @@ def as_chunk(said: object) -> tuple[Chunk, str]:
             return _mended(said), problem
         if not problem:
             return _rebuilt(said), ""
-    except Exception as error:  # noqa: BLE001 - an attribute of other people's class may raise
+    except Exception as error:  # noqa: BLE001 - an attribute of a foreign class may raise
         problem = f"a {_name(said)} whose fields raise {_name(error)}"
     return ErrorChunk("api_error", f"the provider failed: {problem}"), problem
 
 
 def find_problem(said: Any) -> str:
-    """Return what breaks the contract in *said*, in one line; empty if nothing does."""
+    """Return in one line how *said* breaks the contract; empty if it does not."""
     match said:
         case TextChunk():
             what = _text("content", said)
@@ -82,7 +82,7 @@ def find_problem(said: Any) -> str:
 
 
 def _name(value: object) -> str:
-    """Return the name of a value's class, even where its metaclass has its own."""
+    """Return the name of a value's class, even if its metaclass overrides the name."""
     return shorten(type.__dict__["__name__"].__get__(type(value)), 60)
 
 
@@ -156,7 +156,7 @@ def _status(value: Any) -> int | None:
 
 
 def _mended(error: ErrorChunk) -> ErrorChunk:
-    """Return an error chunk with every field that makes sense, and defaults for the others."""
+    """Return an error chunk with every valid field, and defaults for the others."""
     message = "" if _text("message", error) else _exact(error.message)
     return ErrorChunk(
         _kind(error.kind) or "api_error",
@@ -169,7 +169,7 @@ def _mended(error: ErrorChunk) -> ErrorChunk:
 
 
 def _rebuilt(said: Any) -> Chunk:
-    """Return a valid chunk, perhaps of a subclass or with fields of one, as one of ours."""
+    """Return a valid chunk, perhaps of a subclass or with fields of one, as our exact types."""
     thoughts = tuple(map(_exact, said.thoughts))
     if isinstance(said, TextChunk):
         overlap = said.overlap

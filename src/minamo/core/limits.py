@@ -1,75 +1,76 @@
-"""Every number of the text core, each with its reason.  Nothing grows without one of these."""
+"""All numeric limits of the text core, each with its reason.  Nothing grows without one."""
 
 from __future__ import annotations
 
-# Discord refuses a message over 2,000; 50 are left for a changed way of counting.
+# Discord refuses a message over 2,000; 50 are spare in case its way of counting changes.
 MESSAGE_LENGTH = 1_950
 MESSAGE_LENGTH_MIN = 100
 MESSAGE_LENGTH_MAX = 2_000
 
-# Prose is cut here when no boundary comes: about what one wants to read before the next arrives.
+# Prose is cut here if no boundary comes: about what a user reads before the next message.
 FLUSH_PROSE = 1_000
-# A fence is one thing to its reader, so it waits far longer than prose.
+# A reader takes a fence as one unit, so it is held far longer than prose.
 FLUSH_CODE = 15_000
-# Where around the limit a better place to cut is looked for.
+# The window around the limit in which a better cut is searched.
 WINDOW_BEFORE = 300
 WINDOW_AFTER = 200
 
-# Degree 0 keeps a whole reply.  Past this it is handed over all the same: some 100 messages,
-# more than any reply that anyone reads.
+# Degree 0 keeps a whole reply.  Past this size it is handed over anyway: some 100 messages,
+# more than any user reads.
 AGGREGATE_MAX = 200_000
 
-# A tag longer than this is text.  The longest we know, with attributes, has about 60.
+# A longer tag is text.  The longest known tag, with attributes, has about 60 characters.
 TAG_MAX = 256
-# Thoughts in thoughts; the count stops here, so that a runaway model cannot hide its whole reply.
+# Depth of nested thoughts; counting stops here, so a runaway model cannot hide its whole reply.
 NESTING_MAX = 16
-# How much of a line is held to see whether a backtick closes, or a fence's line ends.
+# How much of a line is held until a backtick closes or a fence's line ends.
 SPAN_HOLD = 1_000
-# The deepest a fence in a list is looked for, and how much of a line tells a list item by.
+# The deepest indent at which a fence in a list is recognised, and how much of a line is read to
+# recognise a list item.
 FENCE_INDENT_MAX = 32
 LIST_LEAD_MAX = 48
 # The longest run of backticks or tildes that opens or closes a fence; more is decoration.
 FENCE_RUN_MAX = 64
 
-# Thoughts and details are kept for the log, not shown; one that is longer is cut off.
+# Thoughts and details are kept for the log, not shown; anything longer is cut off.
 CAPTURE_MAX = 1_000_000
 
-# The way through the chart that a result tells; a reply of a thousand segments has this many.
+# Length of the path through the chart in a result; a reply of a thousand segments has this many.
 STATES_MAX = 2_000
 
-# A run of text is given to the machine in parts of this size.  Each character can end a segment
-# at most every other time and a segment takes two steps, so one event stays far below the
-# machine's own limit of steps.
+# A run of text is passed to the machine in parts of this size.  At most every other character can
+# end a segment and a segment takes two steps, so one event stays far below the machine's own
+# limit of steps.
 TOKEN_MAX = 400
 
-# Many small strings take more room than one; they are joined now and then.
+# Many small strings take more memory than one, so they are joined now and then.
 PARTS_MAX = 256
 
-# Taking one thing out can put another together, as in "<|im_<|im_end|>end|>".  Nobody nests
-# that deeper than this by accident, and each pass reads the whole text.
+# Removing one match can create another, as in "<|im_<|im_end|>end|>".  No text nests deeper than
+# this by accident, and each pass reads the whole text.
 CLEAN_PASSES_MAX = 4
 
-# A leaked instruction is a note, not an essay; a longer bracket is left for the reader.
+# A leaked instruction is short; a longer bracket is left in the text.
 SYSTEM_LEAK_MAX = 2_000
 
-# At most half a message may go into closing and reopening; the rest is for the text itself.
+# At most half a message may be closers and reopened openers; the rest is for the text itself.
 ENCLOSURES_SHARE = 2
-# A zero-width break may be needed on either side of what is added.
+# A zero-width break may be needed on either side of an insertion.
 BREAKS_MAX = 2
 
-# Short lists of short names still hold this much, so that the hold does not tell names apart.
+# Minimum hold for short lists of short names, so that the hold does not distinguish names.
 GUARD_HOLD_MIN = 32
-# The newline in front of a label and the colon behind it.
+# The newline in front of a label and the colon after it.
 LABEL_EDGES = 2
-# "***" on both sides is the most emphasis a name can wear.
+# "***" on both sides is the most emphasis a name can have.
 LABEL_EMPHASIS = 6
 # Display names have at most 32 characters; twice that also takes in "Name (aside)".
 GENERIC_LABEL_MAX = 64
 
-# Blanks before the mark of a quote; more is not how one is written.
+# Blanks before the mark of a quote; a line with more is not a quote.
 QUOTE_LEAD_MAX = 16
 
-# Chances in a hundred.  Light on purpose: in most messages nothing changes but the end.
+# Chances in percent.  Light on purpose: in most messages only the end changes.
 LOWER_CHANCE = 20
 STOP_CHANCE = 50
 DOTS_CHANCE = 30
@@ -80,36 +81,36 @@ SHORT_MESSAGE_MAX = 80
 # longer run of tags is not a flag but a hidden message.
 FLAG_TAGS_MAX = 6
 
-# Spans are for looking at a single stream; past this many only the counts go on.
+# Spans are for inspecting a single stream; past this many only the counts continue.
 SPANS_MAX = 10_000
 
 # Titles are rare and short; the bound keeps a text full of quotes linear.
 LINK_TITLE_MAX = 256
 
-# A label that is longer is not waited for: a lone bracket would hold a reply back.
+# A longer label is not waited for: a lone bracket would delay a reply.
 LINK_BEGUN_MAX = 1_000
 
 # How far back a word can begin that decides whether a full stop ends a sentence.
 SENTENCE_CONTEXT = 64
 
-# Some models begin with a few empty lines; more than this is not hesitation but output.
+# Some models begin with a few empty lines; more than this is output.
 LEADING_BLANKS_MAX = 64
 
-# Seven kinds of formatting can nest in each other; deeper than this only long runs of markers go.
+# Seven kinds of formatting can nest; only long runs of markers go deeper than this.
 FORMATTING_DEPTH_MAX = 12
 
 # A code block in a desktop window with the member list open shows about this many columns;
-# a wider table wraps into noise, and reads better as bullets.
+# a wider table wraps, and reads better as bullets.
 TABLE_COLUMNS_MAX = 64
-# A header that is longer is said once and not in every row: a small table would become a book.
+# A longer header is written once and not in every row: it would inflate a small table.
 TABLE_LABEL_MAX = 80
 
-# Three messages; even a text made to be slow is fitted in less than 50 ms then.  A longer text is
-# fitted by portions, each of so much of a message in a hundred: nearly two messages, of which the
-# second waits for what comes after it.
+# Three messages; even an adversarial text is then fitted in less than 50 ms.  A longer text is
+# fitted in portions, each FIT_STEP percent of a message: nearly two messages, of which the second
+# waits for the text after it.
 FIT_MAX = 6_000
 FIT_STEP = 195
-# How far behind a portion closers of its formatting are looked for: as far as one message goes.
+# How far past a portion closers of its formatting are searched: the length of one message.
 AHEAD_MAX = 2_000
 
 # Closing quotes and markers after a full stop, at most.

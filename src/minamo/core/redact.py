@@ -1,8 +1,7 @@
-"""Take secrets out of text, and only then shorten it.
+"""Removal of secrets from text, always before it is shortened.
 
-Some providers quote the key that they refuse.  A key that straddles the end of a shortened text is
-no longer found by looking for the whole key, so every place that shortens words of other people
-calls `shorten`, which looks first.
+Some providers quote the key that they refuse.  A key cut in two by shortening no longer matches
+the whole key, so all code that shortens foreign text calls `shorten`, which redacts first.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import re
 from collections.abc import Iterable
 
 MARK = "[key]"
-# A part of a secret of so many characters is taken out as well: providers mask keys in the middle,
-# and break them over lines.  Shorter parts are found in ordinary words.
+# A part of a secret of this length is removed as well: providers mask keys in the middle, and
+# break them over lines.  Shorter parts occur in ordinary words.
 SECRET_RUN_MIN = 8
-# What a shortened text was made of, at most, is this much longer; so is what may stand at its end.
+# Extra input read for a shortened text, and the size of its tail that may hold part of a secret.
 _MARGIN = 512
-# Keys and tokens whose shape is known: of providers, of Discord's bots and webhooks, in headers
-# and in the addresses of servers.
+# Keys and tokens of known shape: of providers, of Discord's bots and webhooks, in headers and in
+# server addresses.
 _SHAPES = re.compile(
     r"""\b(?:sk|pk|rk|pplx|gsk|xai|ghp|gho|hf|csk)[-_][\w-]{16,}
     | \bAIza[\w-]{20,}
@@ -30,7 +29,7 @@ _SHAPES = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return *text* without any part of *secrets*, and without what has the shape of a key."""
+    """Return *text* without any part of *secrets*, and without anything shaped like a key."""
     for secret in secrets:
         text = _without(secret, text)
     return _SHAPES.sub(MARK, text)
@@ -39,8 +38,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 def shorten(text: str, most: int, secrets: Iterable[str] = (), *, printable: bool = True) -> str:
     """Return *text* as one line of at most *most* characters, redacted before the cut.
 
-    Control characters, which could hide a key from us and not from people, are dropped; so are
-    joiners, without which some emoji and scripts look different.  *printable* False keeps them.
+    Control characters, which could hide a key from the patterns but not from a reader, are
+    dropped; so are joiners, without which some emoji and scripts look different.  *printable*
+    False keeps them.
     """
     window = text[: 4 * most + 2 * _MARGIN]
     line = " ".join(window.split())
@@ -48,7 +48,7 @@ def shorten(text: str, most: int, secrets: Iterable[str] = (), *, printable: boo
         line = "".join(char for char in line if char.isprintable())
     line = redact(line, secrets)
     if len(window) < len(text):
-        # The beginning of a secret may stand at the end of the window, too short to be known.
+        # The window may end with the beginning of a secret, too short to be recognised.
         line = line[:-_MARGIN]
     return line if len(line) <= most else f"{line[: most - 1]}…"
 

@@ -1,4 +1,4 @@
-"""How a stream ended: the one value it returns."""
+"""The outcome of a stream: the one value it returns."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ StopReason = Literal[
 
 @frozen(kw_only=True)
 class StreamResult:
-    """What became of one stream.  The `repr` shows sizes, not words."""
+    """The outcome of one stream.  The `repr` shows sizes, not words."""
 
     status: Status
     data: Any = field(default=None, repr=False)
-    """The first call of a function_call, the error of an error."""
+    """The first call of a function_call; the error of an error."""
     accumulated_text: str = field(default="", repr=as_length)
-    """What was delivered, cleaned, with the whitespace between segments as written."""
+    """The delivered text, cleaned, with the whitespace between segments as written."""
     details_content: str = field(default="", repr=as_length)
     stop_reason: StopReason | None = None
     thought_log: tuple[str, ...] = field(default=(), repr=as_count)
     continuation_prefill: str = field(default="", repr=as_length)
-    """Where a reply that was cut short may be taken up again: its unfinished last clause."""
+    """The unfinished last clause of a reply that was cut short, from which to continue it."""
     function_calls: tuple[Call, ...] = field(default=(), repr=as_count)
     finish_reason: str = ""
     usage: Usage | None = None
     receipts: tuple[Any, ...] = field(default=(), repr=as_count)
     suppressed: Mapping[str, int] = field(factory=dict)
-    """How many characters were not shown, by reason."""
+    """Number of characters not shown, by reason."""
     additions: Mapping[str, int] = field(factory=dict)
-    """How many characters were shown that the model did not write, by reason."""
+    """Number of characters shown that the model did not write, by reason."""
     states: tuple[str, ...] = ()
-    """The way through the chart, repeats left out."""
+    """The path through the chart, without repeats."""
     metrics: Mapping[str, float] = field(factory=dict)

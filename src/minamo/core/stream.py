@@ -1,7 +1,7 @@
-"""One reply: the door through which everything that happens to it comes.
+"""The sans-IO state of one reply: feed it events, drain its effects, read its result.
 
-Pure.  Chunks and wishes go in, effects come out of `take_effects`, and at the end `result` says
-how it went.  When what happens is said by statecharts/stream.yaml alone.
+Chunks and stop requests go in, `take_effects` returns the effects, and `result` the outcome.
+When each action runs is decided by statecharts/stream.yaml alone.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from minamo.machine import Machine, compile, load
 
 CHART = load("stream")
 TABLE = compile(CHART, StreamActions)
-#: The markers to look for in each state: those that have a row there.
+#: The markers to recognise in each state: those that have a row there.
 LIVE = {leaf.id: TABLE.live(leaf.id, MARKERS) for leaf in CHART.leaves}
 _OPEN = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.lineage(leaf.id)}
 
 
 class Stream:
-    """One reply on its way.  It never raises for anything the world does."""
+    """One reply in progress.  It raises for no event of the provider, a user or delivery."""
 
     __slots__ = ("_intake", "actions", "characters", "chunks", "machine")
 
@@ -43,12 +43,12 @@ class Stream:
 
     @property
     def state(self) -> str:
-        """The leaf of the chart the stream is in."""
+        """The chart's leaf state in which the stream is."""
         return self.machine.state
 
     @property
     def decided(self) -> bool:
-        """Whether something has ended the stream; its text may still be on its way."""
+        """Whether an event has ended the stream; its text may still be in delivery."""
         return self.machine.state not in _OPEN
 
     @property
@@ -57,20 +57,20 @@ class Stream:
         return self.machine.ended
 
     def take_effects(self) -> list[Effect]:
-        """What the shell is asked to do now, in order."""
+        """Return and clear the pending effects, in order."""
         effects, self.actions.effects = self.actions.effects, []
         return effects
 
-    # What the provider does.
+    # Provider events.
 
     def chunk(self, chunk: Chunk) -> None:
-        """Take the next chunk."""
+        """Process the next chunk."""
         self.chunks += 1
         if chunk.thoughts:
             self.actions.captures.provider(chunk.thoughts)
         if isinstance(chunk, TextChunk):
             if chunk.overlap:
-                # Counted, but at no place of the stream: the stream never saw it.
+                # Counted, but without an offset: these characters never reached the stream.
                 self.actions.ledger.suppressed["overlap"] += chunk.overlap
             self._text(chunk.content)
         elif isinstance(chunk, FunctionCall):
@@ -83,82 +83,82 @@ class Stream:
             self.machine.send("provider_finished", chunk)
 
     def end(self) -> None:
-        """The provider has no more chunks."""
+        """End the stream: the provider has no more chunks."""
         self._end("provider_ended", EndEvent())
 
     def fail(self, error: ErrorChunk) -> None:
-        """Reading from the provider failed."""
+        """End the stream: reading from the provider failed."""
         self._end("provider_failed", EndEvent(data=error))
 
     def silent(self, reason: StopReason = "inactivity") -> None:
-        """No chunk came in time."""
+        """End the stream: no chunk came in time."""
         self._end("went_silent", EndEvent(reason))
 
     def overran(self) -> None:
-        """The stream took too long as a whole."""
+        """End the stream: it took too long as a whole."""
         self._end("overran", EndEvent("deadline"))
 
-    # What people want.
+    # Requests of users and of the system.
 
     def stop(self, requester: str | None = None) -> None:
-        """Somebody wants the reply to end here; without a requester it is the system."""
+        """End the reply here; without a *requester* the system requests it."""
         reason: StopReason = "system_request" if requester is None else "user_request"
         self._end("stop_requested", EndEvent(reason, suppress="stop"))
 
     def follow_up(self) -> None:
-        """A newer message takes this one's place."""
+        """End the reply because a newer message replaces it."""
         self._discard("follow_up_requested", EndEvent("follow_up", suppress="follow_up"))
 
     def kill(self) -> None:
-        """End at once."""
+        """End the reply at once."""
         self._discard("killed", EndEvent("killed", suppress="killed"))
 
-    # What delivery says.
+    # Reports of delivery.
 
     def delivered(self, messages: int = 1) -> None:
-        """Discord has so many more messages, in their order."""
+        """Record that Discord has so many more messages, in their order."""
         self.actions.shown += messages
         for _ in range(messages):
             self.actions.outbox.delivered()
 
     def arrived(self, number: int) -> None:
-        """Discord has the message of that number, from 0."""
+        """Record that Discord has message *number*, counted from 0."""
         self.actions.shown += 1
         self.actions.outbox.delivered(number)
 
     def removed(self) -> None:
-        """A message that Discord had is gone again, because the reply grew to something else."""
+        """Record that a message was deleted again because the edit-in-place reply changed."""
         self.actions.shown -= 1
 
     def missed(self, number: int, reason: str) -> None:
-        """The message of that number will not be seen; that alone does not end the stream."""
+        """Record that message *number* will not be shown; that alone does not end the stream."""
         self.actions.outbox.lose(number, reason)
         if reason in WITHDRAWN:
             self.actions.report_recall()
 
     def settle_in_place(self, stood: RenderedPrefix | None, tried: RenderedPrefix | None) -> None:
-        """Book a reply that grew in place, when nothing more of it will be sent."""
+        """Account for an edit-in-place reply when no more of it will be sent."""
         if self.actions.outbox.settle(stood, tried):
             self.actions.report_recall()
 
     def delivery_lost(self) -> None:
-        """A message was refused, or nobody knows what became of it."""
+        """End the stream: a message was refused, or its outcome is unknown."""
         self._discard("delivery_lost", EndEvent("delivery_lost", suppress="undelivered"))
 
     def limit_reached(self) -> None:
-        """The reply has used up its messages."""
+        """End the stream: the reply has reached its message limit."""
         self._discard("limit_reached", EndEvent("send_message_limit", suppress="limit"))
 
     def flushed(self) -> None:
-        """Delivery has answered for everything."""
+        """Record that every message has its outcome."""
         if self.decided:
             self._read_held()  # half a character may have come too late
         self.machine.send("flushed", None)
 
-    # How it went.
+    # The outcome.
 
     def result(self, *, metrics: Mapping[str, float] | None = None) -> StreamResult:
-        """The outcome; only when the stream has ended."""
+        """Return the outcome; raise RuntimeError if the stream has not ended."""
         if not self.ended:
             raise RuntimeError(f"the stream is still {self.state}; wait for its outcome")
         self._read_held()
@@ -188,7 +188,7 @@ class Stream:
     def _text(self, content: str) -> None:
         self.characters += len(content)
         if not content:
-            # Even an empty chunk says that the provider answers.
+            # Even an empty chunk shows that the provider answers.
             self.machine.send("text", Token("text", "", self.actions.lexer.at))
             return
         text = self._intake.feed(content)
@@ -211,17 +211,17 @@ class Stream:
                 machine.send(token.event, Token(token.event, part, token.start + at))
 
     def _read_held(self) -> None:
-        """What was held to be decided is decided now: it is all there is."""
+        """Decide the text held back as undecided: no more will come."""
         self.actions.lexer.add(self._intake.release())
         self._read(last=True)
 
     def _read_mistaken(self) -> None:
-        """A block that merely mentioned its tag ended long ago: read again what came after.
+        """Read again the text after a block that merely mentioned its tag and ended before it.
 
-        As anything else: there may be code in it, or a thought.
+        It is read like any other text: it may contain code, or a thought.
         """
         captures = self.actions.captures
-        # What ended the stream came first: a label in here only hides what follows it.
+        # The ending event came first: a label in this text only hides the text after it.
         self.actions.ending_already = True
         while (back := captures.give_back()) is not None:
             text, start = back
@@ -236,13 +236,13 @@ class Stream:
         self.machine.send(event, ending)
 
     def _discard(self, event: str, ending: EndEvent) -> None:
-        """What was held goes with the rest, undecided; this may come while text is being read."""
+        """Discard held text, undecided, with the rest; may be called while text is being read."""
         if not self.decided:
             self.actions.lexer.add(self._intake.release())
         self.machine.send(event, ending)
 
 
 def _unfinished(text: str) -> str:
-    """What stands after the last sentence that ended."""
+    """Return the text after the last complete sentence."""
     ends = find_ends(text)
     return text[ends[-1] :].strip() if ends else text

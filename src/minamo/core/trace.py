@@ -1,6 +1,6 @@
-"""Traces: a stream written down as JSON lines, and read back with care.
+"""Traces: a stream recorded as JSON lines, and their strict reader.
 
-A trace that makes no sense is refused with the number of the line and what is wrong there.
+An invalid trace is refused with the number of the line and the problem.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from minamo.errors import BadSetting, BadTrace
 
 
 def trace_lines(moments: Iterable[Moment]) -> Iterator[str]:
-    """The lines of *moments*, without a settings line; reading them back gives the same life."""
+    """Yield the lines of *moments*, without a settings line; reading them gives equal moments."""
     now = 0.0
     for moment in moments:
-        # A stop with the time of a chunk would be taken before it; without one it stays here.
+        # A stop with the time of a chunk would be read before it; without a time it stays here.
         timed = moment.first or moment.at != now or moment.event == "chunk"
         yield json.dumps({**({"t": moment.at} if timed else {}), **_moment_record(moment)})
         now = moment.at
@@ -38,7 +38,7 @@ def _moment_record(moment: Moment) -> dict[str, Any]:
 
 
 def chunk_record(chunk: Chunk) -> dict[str, Any]:
-    """What stands behind ``"chunk":`` in a trace; reading it back gives an equal chunk."""
+    """Return the value of ``"chunk":`` in a trace; reading it back gives an equal chunk."""
     record: dict[str, Any] = {"type": chunk.type}
     if isinstance(chunk, TextChunk):
         record["content"] = chunk.content
@@ -60,7 +60,7 @@ def chunk_record(chunk: Chunk) -> dict[str, Any]:
 
 
 def usage_record(usage: Usage | None) -> dict[str, int] | None:
-    """What is known of the cost, or None."""
+    """Return the known token counts, or None."""
     return None if usage is None else _filled(asdict(usage))
 
 
@@ -68,7 +68,7 @@ def _filled(record: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if value not in (None, "")}
 
 
-#: What a trace may set: every setting of a stream that replay can honour.
+#: Settings allowed in a trace: every setting of a stream that replay can honour.
 SETTINGS = (
     "degree", "max_message_length", "flush_buffer_size", "flush_buffer_size_code_block",
     "send_message_limit", "inactivity_timeout_ms", "first_token_timeout_ms", "stream_deadline_ms",
@@ -79,14 +79,14 @@ SETTINGS = (
 # Thirty years: longer than any stream, and small enough that every float of it is exact to a
 # microsecond.
 SECONDS_MAX = 1e9
-# Schemas nest five or six deep, and so do the arguments of calls.  Whatever walks or writes a
-# line recursively must survive it.
+# Schemas nest five or six deep, and so do the arguments of calls.  Code that walks or writes a
+# line recursively must survive this depth.
 DEPTH_MAX = 64
 
 _ERROR_KINDS = (
     "api_error", "rate_limit", "content_blocked", "timeout", "provider_overloaded", "model_error",
 )  # fmt: skip
-# How much of a wrong value a message repeats.
+# Message for JSON nested deeper than `DEPTH_MAX`.
 _TOO_DEEP = "not JSON that anyone would write: nested too deeply"
 _EVENTS = ("chunk", "stop", "kill", "delivery_lost", "end")
 _CHUNKS = {
@@ -99,7 +99,7 @@ _CHUNKS = {
 
 @frozen(slots=True)
 class Moment:
-    """One line: what happens, and when (seconds from the start)."""
+    """One line: an event and its time (seconds from the start)."""
 
     at: float
     event: str
@@ -107,12 +107,12 @@ class Moment:
     chunk: Chunk | None = None
     requester: str | None = None
     first: bool = False
-    """Taken before a chunk of the same time."""
+    """Processed before a chunk of the same time."""
 
 
 @frozen(slots=True)
 class Trace:
-    """A whole trace."""
+    """A whole trace: settings, and moments in order."""
 
     config: StreamConfig
     moments: tuple[Moment, ...]
@@ -140,7 +140,7 @@ def read_trace(lines: Iterable[str]) -> Trace:
         except (BadTrace, BadSetting) as error:
             raise BadTrace(f"line {number}: {error}") from None
         begun = True
-    # Stable, so that everything else stays as written.
+    # A stable sort: otherwise the written order is kept.
     return Trace(config, tuple(sorted(moments, key=lambda one: (one.at, not one.first))))
 
 
@@ -160,7 +160,7 @@ def _no_constant(name: str) -> object:
 
 
 def _finite(digits: str) -> float:
-    """Refuse a number like 1e400: it would be written as `Infinity`, which is no JSON."""
+    """Return the number; refuse one like 1e400, which would be written as `Infinity`, no JSON."""
     value = float(digits)
     if math.isinf(value):
         raise ValueError(f"{digits[:20]} is too large a number")
@@ -206,8 +206,8 @@ def _moment(record: Mapping[str, Any], now: float) -> Moment:
     if event == "chunk":
         return Moment(float(at), event, chunk=_chunk(value))
     if event == "stop":
-        # Without a time of its own a stop comes right after the line before it; with the time
-        # of a chunk it was there before the chunk was looked at.
+        # Without its own time a stop comes right after the line before it; with the time of a
+        # chunk it comes before that chunk is processed.
         return _stop(float(at), value, first="t" in record)
     if value is not True:
         raise BadTrace(f"{event} must be true; it is {shown(value)}")

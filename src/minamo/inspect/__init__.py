@@ -1,4 +1,4 @@
-"""Look at streams: traces, replay, and the live page.
+"""Inspection of streams: traces, replay, and the live page.
 
-Everything here watches and nothing decides: a stream behaves the same with nobody looking.
+Code here only observes. A stream must behave the same whether or not it is inspected.
 """

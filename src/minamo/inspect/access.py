@@ -1,10 +1,10 @@
 """Access control for the live page: session cookie, Host check, same-origin check.
 
-Three locks, because what is shown are people's words.  The address holds a random key, which is
+Three checks, because the page shows people's messages.  The address holds a random key, which is
 exchanged for a session cookie that scripts and other sites cannot use, and from which the key
-cannot be learnt.  The name the browser asked for must be an address or `localhost`, so that no
-foreign name can be bound to this machine.  And what changes something must come from the page
-itself.
+cannot be derived.  The requested host must be an IP address, `localhost` or a configured name, so
+that no foreign name can be bound to this machine.  And a request that changes something must come
+from the page itself.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ _HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><title>minamo</tit
 _ENTERED = (
     f'{_HEAD}<meta http-equiv="refresh" content="0;url=/"><p><a href="/">minamo</a></p></html>'
 )
-# Nobody who may try as often as the network allows guesses so many characters.
+# A key of this length cannot be guessed, even at the full request rate of the network.
 KEY_LENGTH_MIN = 16
-# Browsers ask for it by themselves, whatever they show; it tells nothing.
+# Browsers request it on their own for any page; it reveals nothing.
 ICON = "/favicon.ico"
 
 
 @define(eq=False)
 class AccessControl:
-    """The locks of one page."""
+    """The access checks of one page."""
 
     key: str = field(repr=False)
     names: frozenset[str]
-    """Host names under which it is reached, besides addresses and `localhost`."""
+    """Host names under which the page is served, besides IP addresses and `localhost`."""
     port: int = 0
     _secret: bytes = field(factory=lambda: secrets.token_bytes(32), init=False, repr=False)
-    """Signs the sessions.  Made anew at every start, so that they end with the page."""
+    """Signs the sessions.  Created at every start, so that sessions end with the page."""
 
     def __attrs_post_init__(self) -> None:
         if len(str(self.key).strip()) < KEY_LENGTH_MIN:
@@ -67,11 +67,11 @@ class AccessControl:
 
     @property
     def cookie(self) -> str:
-        """The cookie's name; cookies do not know ports, so the name does."""
+        """Name of the cookie; it contains the port, because cookies are shared between ports."""
         return f"minamo_{self.port}"
 
     def middleware(self) -> Any:
-        """For the application: refuses, and puts the headers on everything."""
+        """Return the middleware that refuses requests and adds the headers to every response."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -85,7 +85,7 @@ class AccessControl:
         return guard
 
     def refusal(self, request: web.Request) -> web.StreamResponse | None:
-        """Why *request* is not let in, or the cookie for its key; None if it may pass."""
+        """Return a refusal of *request*, or the cookie for its key; None if it may pass."""
         if not _is_text(request):
             return json_error(400, "the headers of that request are not UTF-8 text")
         name = _host_name(request.headers.get("Host", ""))
@@ -103,14 +103,14 @@ class AccessControl:
         if not _same(request.query["key"], self.key):
             return _shut(request)
         # Not a redirect: one that began on another site would arrive without the strict cookie.
-        # A page that goes on by itself is its own origin, and leaves no key in the history.
+        # A page that refreshes itself is its own origin, and leaves no key in the history.
         response = web.Response(text=_ENTERED, content_type="text/html")
         session = self._session(secrets.token_urlsafe(24))
         response.set_cookie(self.cookie, session, httponly=True, samesite="Strict", path="/")
         return response
 
     def _session(self, token: str) -> str:
-        """Return a random *token* with our signature; nothing has to be remembered of it."""
+        """Return a random *token* with our signature; no session has to be stored."""
         signed = hmac.new(self._secret, token.encode("utf-8", "replace"), hashlib.sha256)
         return f"{token}.{signed.hexdigest()}"
 
@@ -119,12 +119,12 @@ class AccessControl:
 
 
 def json_error(status: int, words: str) -> web.Response:
-    """An answer that only says something."""
+    """Return an error response with a message as JSON."""
     return web.json_response({"error": words}, status=status)
 
 
 def _shut(request: web.Request) -> web.Response:
-    """The same for a program and for somebody who typed the address."""
+    """Return the 403 response: JSON for a program, HTML for a browser."""
     if "text/html" not in request.headers.get("Accept", ""):
         return json_error(403, _SHUT)
     return web.Response(text=f"{_HEAD}<p>{_SHUT}</p></html>", status=403, content_type="text/html")
@@ -138,17 +138,17 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 def _same(given: str, meant: str) -> bool:
-    """Compare two texts in a time that does not tell where they differ."""
+    """Compare two strings in a time that does not reveal where they differ."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), meant.encode("utf-8", "replace"))
 
 
 def _is_text(request: web.Request) -> bool:
-    """Whether all headers are UTF-8; aiohttp keeps other bytes as lone surrogates."""
+    """Return whether all headers are UTF-8; aiohttp keeps other bytes as lone surrogates."""
     return all(is_unicode(value) for value in request.headers.values())
 
 
 def is_unicode(text: str) -> bool:
-    """Whether *text* can be written as UTF-8."""
+    """Return whether *text* can be encoded as UTF-8."""
     with suppress(UnicodeEncodeError):
         text.encode()
         return True

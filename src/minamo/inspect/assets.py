@@ -1,6 +1,7 @@
-"""The charts for the page: pictures without their style, and the style in a file of its own.
+"""Static files and charts for the live page.
 
-The page allows no style inside a document, and it has a switch for light and dark.
+The page's policy allows no style inside a document, and the page can switch between light and
+dark: so charts are served without their style, and the style is a file of its own.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _TYPES = {
 
 @frozen(slots=True)
 class PageFile:
-    """One file."""
+    """One static file and its media type."""
 
     body: bytes = field(repr=False)
     type: str
 
 
 def page_files() -> dict[str, PageFile]:
-    """All of them by name; there are no folders."""
+    """Return all files by name; there are no folders."""
     out = {}
     for one in (files("minamo.inspect") / "page").iterdir():
         kind = _TYPES.get(f".{one.name.rpartition('.')[2]}")
@@ -47,7 +48,7 @@ _STYLE = re.compile(r"<style>.*?</style>\n", re.DOTALL)
 
 @lru_cache(maxsize=1)
 def chart_list() -> list[dict[str, Any]]:
-    """The charts there are, with what the page asks of them; a broken one is left out."""
+    """Return the charts with the data the page needs; invalid charts are left out."""
     out = []
     for name in chart_names():
         try:
@@ -73,7 +74,7 @@ def _trigger(row: Row) -> str:
 
 @lru_cache(maxsize=16)
 def chart_svg(name: str) -> str | None:
-    """The picture of a chart, to be set into a page that has `chart_style`."""
+    """Return the picture of a chart, for a page that has `chart_style`; None if unknown."""
     if name not in chart_names():
         return None
     return _STYLE.sub("", to_svg(load(name)))
@@ -81,7 +82,7 @@ def chart_svg(name: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def chart_style() -> str:
-    """The colours of the pictures; the page says which by `data-theme`."""
+    """Return the colours of the pictures; the page selects a theme by `data-theme`."""
     lines = [
         _block(":root .chart", LIGHT),
         _block(':root[data-theme="dark"] .chart', DARK),

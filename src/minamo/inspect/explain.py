@@ -1,7 +1,7 @@
-"""Why is a character shown, or not?  For each one: its place, its chunk, and the state it met.
+"""Explanation of each character: where it ended up, its chunk, and the state that read it.
 
-The truth is the core's own: the ledger's spans, the captured blocks, and the trail of every batch
-that was fitted.  This file only lays them side by side.
+The data is the core's own: the ledger's spans, the captured blocks, and the trail of every fitted
+batch.  This file only combines them and must not decide anything itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minamo.core.captures import Block
 from minamo.core.limits import SPANS_MAX
 from minamo.inspect.tracks import Read, Tracks
 
-#: Why a character of the reply is not in the channel, by the name the ledger uses.
+#: Reasons why a character of the reply is not in the channel, by their names in the ledger.
 HIDDEN: Mapping[str, str] = {
     "marker": "A tag such as <think>. It says where text goes and is not text itself.",
     "summary": "The title of a details block. Only what is inside is kept.",
@@ -53,7 +53,7 @@ HIDDEN: Mapping[str, str] = {
     "unknown": "The books do not say. That would be a fault: please report it with the trace.",
 }
 
-#: Why a character is in the channel that the model did not write.
+#: Reasons why a character that the model did not write is in the channel.
 ADDITIONS: Mapping[str, str] = {
     "closer": "Closes formatting that would run into the next message.",
     "reopened": "Opens again what the message before had to close.",
@@ -67,7 +67,7 @@ ADDITIONS: Mapping[str, str] = {
     "clean.mention": "A real mention, from the map of names.",
 }
 
-#: What it means to be in a place that needs no further reason.
+#: Explanations of the places that need no further reason.
 PLACES: Mapping[str, str] = {
     "message": "It is part of the reply.",
     "thought": "Kept as a thought; thoughts are never shown in the channel.",
@@ -85,46 +85,46 @@ Kind = Literal["message", "thought", "details", "suppressed", "kept", "held", "u
 
 @frozen(slots=True)
 class Location:
-    """Where a run of characters is."""
+    """The place of a run of characters."""
 
     kind: Kind
-    """``kept``: nothing is shown on purpose; ``held``: not decided yet; ``unlisted``: the books
-    of this stream are full."""
+    """``kept``: nothing is shown on purpose; ``held``: not decided yet; ``unlisted``: the ledger
+    of this stream is full."""
     index: int = 0
-    """Which message, thought or details, from 0."""
+    """Zero-based index of the message, thought or details block."""
     offset: int = 0
-    """Where in it the first character of the run stands."""
+    """Offset of the run's first character within it."""
     reason: str = ""
-    """Of what is suppressed."""
+    """Why the run is suppressed, kept or unlisted."""
 
 
 @frozen(slots=True)
 class CharacterFate:
-    """What became of the characters `start` up to `end`: one place, one chunk, one state."""
+    """The outcome of the characters `start` to `end`: one place, one chunk, one state."""
 
     start: int
     end: int
     place: Location
     chunk: int
-    """Which chunk brought them, from 0."""
+    """Zero-based index of the chunk that contained them."""
     state: str
-    """The leaf of the chart in which they were read; empty if they never were."""
+    """The leaf state in which they were read; empty if they never were."""
 
 
 @frozen(slots=True)
 class MessageRun:
-    """A run of one message's characters: where they stood, or why they were added."""
+    """A run of one message's characters: their source offset, or why they were added."""
 
     offset: int
     size: int
     start: int
-    """`ADDED` if they never stood in the stream."""
+    """Source offset in the stream; `ADDED` if the characters are not from the stream."""
     reason: str = ""
 
 
 @frozen(slots=True)
 class AuditSnapshot:
-    """A copy of all that `fates` needs, so that another thread may read it."""
+    """A copy of everything `fates` needs, so that another thread may read it."""
 
     text: str
     reads: tuple[Read, ...]
@@ -134,11 +134,11 @@ class AuditSnapshot:
     spans: tuple[DroppedSpan, ...]
     ended: bool
     keeps_all: bool
-    """Nothing is shown at all: `suppress_text_output`."""
+    """Whether nothing is shown at all: `suppress_text_output`."""
 
     @classmethod
     def of(cls, tracks: Tracks) -> AuditSnapshot:
-        """The books of a stream as they are now."""
+        """Return a copy of the current records of a stream."""
         actions = tracks.stream.actions
         return cls(
             text=tracks.text,
@@ -153,7 +153,7 @@ class AuditSnapshot:
 
 
 def messages(batches: Iterable[FittedBatch]) -> list[list[MessageRun]]:
-    """For every message that was given out, where its characters came from."""
+    """Return the source runs of every message that was handed out."""
     out: list[list[MessageRun]] = []
     for batch in batches:
         stood = _Stood(batch.trail)
@@ -173,9 +173,9 @@ def messages(batches: Iterable[FittedBatch]) -> list[list[MessageRun]]:
 
 
 def fates(books: AuditSnapshot) -> list[CharacterFate]:
-    """What became of every character, in order and without a gap."""
+    """Return the outcome of every character, in order and without gaps."""
     size = len(books.text)
-    # A message that was given out and then lost is booked as suppressed too, and that is later.
+    # A message handed out and then lost is also recorded as suppressed; that is later and wins.
     booked = _filled(sorted(_booked(books), key=_start), size, None)
     given = _filled(sorted(_given(books), key=_start), size, None)
     reads = _filled([(r.start, r.end, r.state) for r in books.reads], size, "")
@@ -197,7 +197,7 @@ def fates(books: AuditSnapshot) -> list[CharacterFate]:
 
 
 def _joined(runs: Iterable[CharacterFate]) -> list[CharacterFate]:
-    """Neighbours that tell the same as one."""
+    """Return *runs* with equivalent neighbours merged."""
     out: list[CharacterFate] = []
     for one in runs:
         last = out[-1] if out else one
@@ -257,7 +257,7 @@ def _chunks(ends: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 
 def _filled(runs: Sequence[tuple[int, int, T]], size: int, missing: T) -> list[tuple[int, int, T]]:
-    """*runs* without gaps from 0 to *size*; they are sorted and do not overlap."""
+    """Return *runs* with gaps from 0 to *size* filled; they are sorted and do not overlap."""
     out: list[tuple[int, int, T]] = []
     at = 0
     for start, end, value in runs:
@@ -272,14 +272,14 @@ def _filled(runs: Sequence[tuple[int, int, T]], size: int, missing: T) -> list[t
 
 
 class _Stood:
-    """A trail that can be asked for any part of it without walking all of it."""
+    """An index over a trail; finds any part of it by binary search."""
 
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
         self._begins = [0, *accumulate(size for _, size in trail)]
 
     def cut(self, offset: int, size: int) -> Iterator[tuple[int, int]]:
-        """Where *size* characters from *offset* on stood, as (start, size) runs."""
+        """Yield the source of *size* characters from *offset* on, as (start, size) runs."""
         at = bisect_right(self._begins, offset) - 1
         end = offset + size
         while offset < end and at < len(self._trail):

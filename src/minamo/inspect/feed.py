@@ -1,6 +1,6 @@
-"""What stands in the channels, in a form that knows neither Discord's JSON nor hikari's classes.
+"""Model of the channels' messages, independent of Discord's JSON and of hikari's classes.
 
-In a demonstration the local Discord fills it; with a real bot what was sent does.
+In the demo the local Discord fills it; with a real bot the sent messages do.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ Json = dict[str, Any]
 
 @frozen(slots=True, kw_only=True)
 class Author:
-    """Who wrote a message."""
+    """The author of a message."""
 
     id: str
     name: str
     is_app: bool = False
-    """A bot, or a persona that speaks through a webhook."""
+    """Whether it is a bot, or a persona that speaks through a webhook."""
 
 
 @define(eq=False, kw_only=True)
 class Message:
-    """A message as it stands now."""
+    """The current version of a message."""
 
     id: str
     channel: str
     author: Author
     text: str = field(default="", repr=False)
     at: str = ""
-    """When it was written, as ISO 8601."""
+    """Creation time as ISO 8601."""
     edited: bool = False
     reply_to: str | None = None
     embeds: list[Json] = field(factory=list, repr=False)
@@ -43,7 +43,7 @@ class Message:
     files: list[Json] = field(factory=list, repr=False)
 
     def record(self) -> Json:
-        """As JSON."""
+        """Return the message as JSON."""
         return {
             "id": self.id,
             "channel": self.channel,
@@ -63,7 +63,7 @@ class Message:
 
 
 def message_of(data: Mapping[str, Any]) -> Message:
-    """A message, from the JSON that Discord sends of one."""
+    """Return a message from Discord's JSON for it."""
     user = data["author"]
     reference = data.get("message_reference") or {}
     return Message(
@@ -88,7 +88,7 @@ def message_of(data: Mapping[str, Any]) -> Message:
 
 
 def name_of(user: Mapping[str, Any]) -> str:
-    """What a person or persona is called."""
+    """Return the display name of a user or persona."""
     return str(user.get("global_name") or user.get("username") or "someone")
 
 
@@ -110,7 +110,7 @@ def _embed(data: Mapping[str, Any]) -> Json:
 def _buttons(components: list[Any]) -> list[Json]:
     out: list[Json] = []
     for one in components:
-        if one.get("type") == 2:  # a button; the other kinds only hold some
+        if one.get("type") == 2:  # a button; the other types are only containers
             emoji = (one.get("emoji") or {}).get("name") or ""
             out.append(
                 {
@@ -124,16 +124,16 @@ def _buttons(components: list[Any]) -> list[Json]:
     return out
 
 
-# What a page shows of a channel, and of how many; the oldest go first.
+# Messages kept per channel, and number of channels; the oldest are dropped first.
 MESSAGES_MAX = 200
 CHANNELS_MAX = 32
-# Channels whose names are known; a large bot sees more, and then some show their number.
+# Channel names kept; a large bot sees more channels, and the rest are shown by id.
 NAMES_MAX = 10_000
-# People whose names are known; the oldest are forgotten.
+# User names kept; the oldest are dropped first.
 PEOPLE_MAX = 1_000
-# How long Discord shows somebody typing after the last sign of it.
+# How long Discord shows a user as typing after the last typing event.
 TYPING_S = 10.0
-# The flag of a message that only the user of a command sees.
+# The flag of a message that only the user of a command can see.
 _EPHEMERAL = 1 << 6
 
 Tell = Callable[[Json], object]
@@ -144,20 +144,20 @@ _NOBODY = Author(id="0", name="bot", is_app=True)
 
 @define(eq=False)
 class Feed:
-    """The channels, newest messages only."""
+    """The channels with their newest messages."""
 
     tell: Tell = field(default=lambda _: None, repr=False)
-    """Gets every change, at once."""
+    """Called synchronously with every change."""
     names: dict[str, str] = field(factory=dict)
-    """What channels are called, by id."""
+    """Channel names by id."""
     people: dict[str, str] = field(factory=dict, init=False)
-    """What people are called, by id; learnt from what they write."""
+    """User names by id, learnt from messages and their mentions."""
     me: Author = _NOBODY
-    """Who speaks in `sent`."""
+    """Default author in `sent`."""
     _channels: OrderedDict[str, OrderedDict[str, Message]] = field(factory=OrderedDict, init=False)
 
     def put(self, message: Message) -> None:
-        """A message was written or changed."""
+        """Add or replace a message."""
         shelf = self._shelf(message.channel)
         shelf[message.id] = message
         while len(shelf) > MESSAGES_MAX:
@@ -166,19 +166,19 @@ class Feed:
         self.tell({"kind": "message", **message.record(), "channel_name": called})
 
     def drop(self, channel: str, message_id: str) -> None:
-        """A message was deleted."""
+        """Remove a message."""
         if self._shelf(channel).pop(message_id, None) is not None:
             self.tell({"kind": "deleted", "channel": channel, "id": message_id})
 
     def typing(self, channel: str, author: Author) -> None:
-        """Somebody types."""
+        """Report that *author* is typing."""
         told = {"id": author.id, "name": author.name, "app": author.is_app}
         self.tell({"kind": "typing", "channel": channel, "author": told, "for_s": TYPING_S})
 
     def sent(
         self, post: Post, receipt: Receipt, *, author: Author | None = None, at: str = ""
     ) -> None:
-        """The bot sent, changed or removed a message; only what arrived is shown."""
+        """Apply a create, edit or delete by the bot; only delivered ones are shown."""
         if receipt.outcome != "delivered" or receipt.message_id is None:
             return
         channel, number = str(post.channel_id), str(receipt.message_id)
@@ -201,9 +201,9 @@ class Feed:
         )
 
     def gateway(self, name: str, data: Mapping[str, Any]) -> None:
-        """A dispatch of Discord's gateway, such as the local Discord's `watch` gives."""
+        """Apply a Discord gateway event, such as those the local Discord's `watch` passes on."""
         if name.startswith("MESSAGE_") and int(data.get("flags") or 0) & _EPHEMERAL:
-            return  # it stands in no channel
+            return  # an ephemeral message is in no channel
         if name in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and "author" in data:
             self._learn((data["author"], *(data.get("mentions") or [])))
             self.put(message_of(data))
@@ -243,12 +243,12 @@ class Feed:
             self.tell({"kind": "people", "names": new})
 
     def names_now(self) -> dict[str, str]:
-        """The names of channels in which something was said, or of one if nothing was."""
+        """Return the names of channels with messages, or of one channel if there are none."""
         heard = {key: self.names[key] for key in self._channels if key in self.names}
         return heard or dict([*self.names.items()][:1])
 
     def snapshot(self) -> list[Json]:
-        """Every message there is, oldest first."""
+        """Return every message kept, per channel, oldest first."""
         return [one.record() for shelf in self._channels.values() for one in shelf.values()]
 
     def _shelf(self, channel: str) -> OrderedDict[str, Message]:

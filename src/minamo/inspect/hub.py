@@ -1,7 +1,7 @@
-"""Between the bot and those who look: records on one side, pages on the other.
+"""Connection between the bot and the live pages: recorders on one side, pages on the other.
 
-The bot never waits for a page.  Each page has a queue with a limit; one that does not keep up
-loses what is in it and is told everything anew.
+The bot never waits for a page.  Each page has a bounded queue; a page that falls behind loses
+its queue and gets a new snapshot.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from minamo.inspect.recorder import Recorder
 from minamo.machine import TransitionRecord
 from minamo.machine.machine import Observer
 
-# Streams that can still be looked at; each may hold a megabyte of text.
+# Streams kept for inspection; each may hold a megabyte of text.
 STREAMS_MAX = 32
-# What a page may be behind: some seconds of the busiest stream.
+# Queue limit of a page: some seconds of the busiest stream.
 QUEUE_MAX = 4_000
-# Of so many streams a new page is also told the latest happenings.
+# A snapshot includes the latest events for this many streams.
 RECENT = 2
-# People who look at one bot at the same time; more is a mistake or a misuse.
+# Pages open on one bot at the same time; more is a mistake or misuse.
 PAGES_MAX = 16
 
 Json = dict[str, Any]
@@ -35,19 +35,19 @@ Json = dict[str, Any]
 
 @define(eq=False)
 class Page:
-    """One page that looks; `take` what there is for it when `wake` was called."""
+    """The event queue of one open page; call `take` after `wake` was called."""
 
     hub: Hub = field(repr=False)
     wake: Callable[[], object] = field(repr=False)
     behind: int = 0
-    """Events that it lost because it was too slow."""
+    """Events that were dropped because the page was too slow."""
     _queue: deque[Json] = field(factory=deque, init=False, repr=False)
-    _fresh: bool = field(default=True, init=False)  # it must be told everything
+    _fresh: bool = field(default=True, init=False)  # the next `take` returns a snapshot
 
     def put(self, event: Json) -> None:
-        """Add an event."""
+        """Queue an event; if the queue is full, drop it all and schedule a snapshot."""
         if self._fresh:
-            return  # what it is told first will include this
+            return  # the pending snapshot will include this
         if len(self._queue) >= QUEUE_MAX:
             self.behind += len(self._queue)
             self._queue.clear()
@@ -57,7 +57,7 @@ class Page:
         self.wake()
 
     def take(self) -> list[Json]:
-        """Everything since the last time; a snapshot for one that is new or was too slow."""
+        """Return the events since the last call; a snapshot if the page is new or was too slow."""
         if self._fresh:
             self._fresh = False
             self._queue.clear()
@@ -69,18 +69,18 @@ class Page:
 
 @define(eq=False)
 class Hub:
-    """What happens, for whoever looks.
+    """Distributor of stream records and channel messages to the live pages.
 
     Args:
-        recording: Record streams also while nobody looks, so that they can be looked at later.
-        clock: The clock that `at` is on everywhere; the event loop's unless told otherwise.
+        recording: Record streams even while no page is open, so that they can be inspected later.
+        clock: The clock of every `at`; defaults to the event loop's clock.
     """
 
     recording: bool = False
     clock: Callable[[], float] = field(default=anyio.current_time, repr=False)
     feed: Feed = field(factory=Feed, repr=False)
     dropped: int = field(default=0, init=False)
-    """Streams that are forgotten, because there were too many."""
+    """Streams discarded because there were more than `STREAMS_MAX`."""
     _recorders: OrderedDict[str, Recorder] = field(factory=OrderedDict, init=False, repr=False)
     _pages: list[Page] = field(factory=list, init=False, repr=False)
     _lit: dict[str, tuple[str | None, TransitionRecord]] = field(
@@ -95,15 +95,15 @@ class Hub:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody looks."""
+        """Whether a page is open."""
         return bool(self._pages)
 
     def open_stream(
         self, channel_id: int, stream: Stream, *, at: float | None = None
     ) -> Recorder | None:
-        """A record of *stream*, to be told what happens; None if nobody wants one.
+        """Return a recorder for *stream*; None if not recording and no page is open.
 
-        Call it before anything happens to the stream.
+        Call it before the stream gets its first event.
         """
         if not self.recording and not self._pages:
             return None
@@ -118,13 +118,13 @@ class Hub:
         return recorder
 
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
-        """Something to subscribe to the machines of *chart*, so that the page lights its state."""
+        """Return an observer for machines of *chart*, so that the page highlights their state."""
         channel = None if channel_id is None else str(channel_id)
 
         def taken(one: TransitionRecord) -> None:
             if one.row is None:
                 return
-            # Also while nobody looks: who comes later must not find a state that is long left.
+            # Also without an open page: a page opened later must not show an outdated state.
             self._lit[chart] = (channel, one)
             if self._pages:
                 self.tell({"kind": "chart", **_light(chart, channel, one)})
@@ -132,14 +132,14 @@ class Hub:
         return taken
 
     def tell(self, event: Json) -> None:
-        """Let every page know."""
+        """Queue *event* for every page."""
         for page in self._pages:
             page.put(event)
 
     # For pages.
 
     def join(self, wake: Callable[[], object]) -> Page | None:
-        """Begin to look; None if too many do."""
+        """Register a page; return None if `PAGES_MAX` are open."""
         if len(self._pages) >= PAGES_MAX:
             return None
         page = Page(self, wake)
@@ -147,15 +147,15 @@ class Hub:
         return page
 
     def leave(self, page: Page) -> None:
-        """Stop looking."""
+        """Unregister a page."""
         self._pages.remove(page)
 
     def find(self, number: str) -> Recorder | None:
-        """The record of a stream that is still known."""
+        """Return the recorder of stream *number*; None if unknown or discarded."""
         return self._recorders.get(number)
 
     def snapshot(self, *, behind: int = 0) -> Json:
-        """Everything a page must know to begin with."""
+        """Return the complete state that a page begins with."""
         records = list(self._recorders.values())
         recent = records[-RECENT:]
         return {

@@ -1,7 +1,7 @@
-"""Record one stream: as a trace that can be replayed, and as events for whoever looks.
+"""Recorder of one stream: writes a trace that can be replayed, and events for the live page.
 
-The driver says what happens, the machine says what that did.  Nothing here waits, and nothing
-here can make a stream fail.
+The driver reports inputs and the machine reports transitions.  Nothing here waits, and no
+exception raised here may reach the stream.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from minamo.inspect.views import excerpt
 
 
 def settings_of(config: StreamConfig) -> dict[str, Any]:
-    """What a replay must be told to behave as a stream with *config*."""
+    """Return the settings a replay needs to behave like a stream with *config*."""
     return dict(_changed(config, StreamConfig(humanize=False)))
 
 
 def _changed(config: StreamConfig, usual: StreamConfig) -> Iterator[tuple[str, Any]]:
     known = {one.name for one in fields(StreamConfig)} & set(SETTINGS)
-    # The wire has removed overlaps before a chunk is recorded; doing it twice would eat text.
+    # The wire has removed overlaps before a chunk is recorded; doing it twice would delete text.
     for name in sorted(known - {"overlap_removal"}):
         value = getattr(config, name)
         if value != getattr(usual, name):
@@ -45,14 +45,14 @@ def _plain(value: Any) -> Any:
 
 
 # A long reply has a few thousand chunks.  A trace without its beginning cannot be replayed, so
-# past this the end is left out, and said.
+# past this limit the end is dropped, and `cut` counts the dropped records.
 EVENTS_MAX = 20_000
-# Over all chunks of one stream; some thirty times the longest reply anyone reads.
+# Over all chunks of one stream; about thirty times the longest reply a person reads.
 CHARACTERS_MAX = 1_000_000
 
 Json = dict[str, Any]
 
-# What a driver may report, and what it is in a trace.
+# Events a driver may report, and their trace records.
 _RECORDS: Mapping[str, Json] = {
     "user": {"stop": {"kind": "user"}},
     "follow_up": {"stop": {"kind": "follow_up"}},
@@ -61,27 +61,27 @@ _RECORDS: Mapping[str, Json] = {
     "end": {"end": True},
 }
 EVENTS = frozenset(_RECORDS)
-"""What has a line in a trace, besides chunks."""
+"""Events other than chunks that have a line in a trace."""
 _WISHES = ("user", "follow_up", "kill")
 
 
 @define(eq=False)
 class TraceWriter:
-    """Writes until there is enough; then nothing more is noted of the text either."""
+    """Trace writer with a size limit; past the limit the tracks stop recording text too."""
 
     _tracks: Tracks
     _lines: list[str] = field(repr=False)
     cut: int = field(default=0, init=False)
-    """How many happenings were not recorded, because there were too many."""
-    _said: float = field(default=-1.0, init=False)  # the time of the last line
+    """Records dropped because the trace was full."""
+    _said: float = field(default=-1.0, init=False)  # time of the last line
 
     @classmethod
     def of(cls, config: StreamConfig, tracks: Tracks) -> TraceWriter:
-        """Begin with the settings that a replay needs."""
+        """Return a writer whose first line holds the settings that a replay needs."""
         return cls(tracks, [json.dumps({"settings": settings_of(config)})])
 
     def chunk(self, chunk: Chunk, now: float) -> None:
-        """A chunk came."""
+        """Record a chunk."""
         if self._full():
             self.cut += 1
             return
@@ -89,7 +89,7 @@ class TraceWriter:
         self._line({"chunk": chunk_record(chunk)}, now)
 
     def event(self, event: str, payload: object, now: float) -> None:
-        """One of `EVENTS` happened."""
+        """Record one of `EVENTS`."""
         record = _RECORDS[event]
         requester = getattr(payload, "requester", None) if event == "user" else None
         if requester is not None:
@@ -97,7 +97,7 @@ class TraceWriter:
         self._line(record, now, is_stop=event in _WISHES)
 
     def text(self) -> str:
-        """The stream as JSON lines."""
+        """Return the stream as JSON lines."""
         return "".join(f"{line}\n" for line in self._lines)
 
     def _line(self, record: Json, now: float, *, is_stop: bool = False) -> None:
@@ -105,8 +105,8 @@ class TraceWriter:
             self.cut += 1
             return
         at = round(now, 3)
-        # A stop with the time of a chunk would be taken before that chunk; without a time it
-        # stays where it is.
+        # A replay would apply a stop with the same time as a chunk before that chunk; without a
+        # time it keeps its position.
         timed = {} if is_stop and at == self._said else {"t": at}
         self._said = at
         self._lines.append(json.dumps({**timed, **record}))
@@ -119,9 +119,9 @@ class TraceWriter:
 
 _LOG = logging.getLogger("minamo.page")
 
-# The latest happenings that a page is given when it comes.
+# Latest events that are sent to a newly opened page.
 LATEST_MAX = 400
-# Far more than a reply has messages.
+# Far more messages than a reply has.
 RECEIPTS_MAX = 500
 
 Tell = Callable[[Json], object]
@@ -129,22 +129,22 @@ Tell = Callable[[Json], object]
 
 @define(eq=False)
 class Recorder:
-    """The record of one stream; `Hub.open_stream` makes it."""
+    """The record of one stream; created by `Hub.open_stream`."""
 
     id: str
     channel_id: int
     stream: Stream = field(repr=False)
     began_at: float
     tell: Tell = field(repr=False)
-    """Gets every happening, at once."""
+    """Called synchronously with every event."""
     wall: float = 0.0
-    """When it began by the clock on the wall, to find its place among the messages."""
+    """Start as wall-clock time, used to order the stream among the messages."""
     tracks: Tracks = field(init=False, repr=False)
     latest: list[Json] = field(factory=list, init=False, repr=False)
     receipts: list[Json] = field(factory=list, init=False, repr=False)
     lane: Json = field(factory=lambda: {"held": 0, "waiting": 0}, init=False, repr=False)
     broken: bool = field(default=False, init=False)
-    """Something could not be recorded; that is a fault of ours, and is in the log."""
+    """Whether an event could not be recorded; this is a bug in minamo, and is in the log."""
     ended_at: float | None = field(default=None, init=False)
     first_at: float | None = field(default=None, init=False)
     heard_at: float | None = field(default=None, init=False)
@@ -156,23 +156,23 @@ class Recorder:
     def __attrs_post_init__(self) -> None:
         self.tracks = Tracks.of(self.stream)
         self._trace = TraceWriter.of(self.stream.actions.config, self.tracks)
-        # After the tracks, so that these have noted the row when it is passed on.
+        # Subscribed after the tracks, so that they have recorded the transition first.
         self.stream.machine.subscribe(lambda _: self._moved())
 
     # For the driver.
 
     def happened(self, at: float, event: str, payload: object = None) -> None:
-        """Something happened at *at*, on the clock of the event loop.
+        """Record that *event* happened at *at*, on the clock of the event loop.
 
-        A driver takes this as its `watch`.  In a trace: ``chunk``, ``user`` (a stop, with the
-        wish), ``follow_up``, ``kill``, ``delivery_lost``, ``end``.  For the page only:
-        ``receipt``, ``full`` and ``room`` (the clocks stand still while the lane is full),
-        ``settled`` (the stream has its result) and ``cancelled`` (it never will), or any other
-        word.
+        A driver takes this as its `watch`.  Recorded in the trace: ``chunk``, ``user`` (with the
+        `StopRequest`), ``follow_up``, ``kill``, ``delivery_lost``, ``end``.  Sent to the page only:
+        ``receipt``, ``full`` and ``room`` (the clocks are paused while the lane is full),
+        ``settled`` (the stream has its result), ``cancelled`` (it will never have one), or any
+        other string.
         """
         try:
             self._happened(at, event, payload)
-        except Exception:  # noqa: BLE001 - whoever looks must not be able to harm what is looked at
+        except Exception:  # noqa: BLE001 - inspection must not be able to break the stream
             if not self.broken:
                 _LOG.exception("recording a stream failed; its record has gaps")
             self.broken = True
@@ -184,7 +184,7 @@ class Recorder:
             self._look_at_lane()
             return
         if event in ("settled", "cancelled"):
-            if self.ended_at is None:  # it may be cancelled while it says good-bye
+            if self.ended_at is None:  # it may be cancelled while it closes
                 self._close()
             return
         told: Json = {"kind": "event", "event": event}
@@ -209,7 +209,7 @@ class Recorder:
     # For the page.
 
     def outcome(self) -> Json:
-        """How the stream stands, in a few words."""
+        """Return the current state of the stream as a short record."""
         actions = self.stream.actions
         ended = self.stream.ended
         return {
@@ -223,7 +223,7 @@ class Recorder:
         }
 
     def summary(self, *, with_latest: bool = True) -> Json:
-        """What a page needs to show this stream from now on."""
+        """Return everything a page needs to show this stream from now on."""
         config = self.stream.actions.config
         return {
             "id": self.id,
@@ -246,13 +246,13 @@ class Recorder:
         }
 
     def trace(self) -> str:
-        """The stream as JSON lines, to be replayed."""
+        """Return the stream as JSON lines, for a replay."""
         return self._trace.text()
 
-    # What it is made of.
+    # Internals.
 
     def _close(self) -> None:
-        self.tracks.given.clear()  # a reply that grew in place has receipts for its changes only
+        self.tracks.given.clear()  # an edit-in-place reply has receipts for its edits only
         self._look_at_lane()
         self.ended_at = self._now
         self._tell({"kind": "ended", **self.outcome()})
@@ -274,7 +274,7 @@ class Recorder:
         self.tell(told)
 
     def _look_at_lane(self) -> None:
-        """What was handed over and has no receipt: some of it is fitted, some waits for that."""
+        """Report text handed over without a receipt: fitted messages, and text not fitted yet."""
         outbox = self.stream.actions.outbox
         out = sum(self.tracks.given.values())
         lane = {"held": outbox.waiting + out, "waiting": outbox.waiting}

@@ -1,4 +1,7 @@
-"""Run a trace through the real machine in virtual time, with a lane that is always idle."""
+"""Replay of a trace through the real machine in virtual time, with a lane that is always idle.
+
+`replay` returns the outcome; `step_through` also records the stream after each event.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +22,23 @@ from minamo.wire.assembler import ChunkOverlap
 
 @frozen(slots=True)
 class Replayed:
-    """What a trace came to."""
+    """The outcome of a replayed trace."""
 
     result: StreamResult
     messages: tuple[str, ...]
     thoughts: tuple[str, ...]
     details: tuple[str, ...]
     batches: tuple[FittedBatch, ...]
-    """For following characters; see `minamo.core.accounting.spans`."""
+    """For tracing characters; see `minamo.core.accounting.spans`."""
     stream: Stream
 
     def summary(self) -> dict[str, Any]:
-        """What `minamo replay --json` prints."""
+        """Return the record that `minamo replay --json` prints."""
         return summary(self.stream, self.messages)
 
 
 def summary(stream: Stream, messages: Sequence[str]) -> dict[str, Any]:
-    """How a stream ended, for programs."""
+    """Return the outcome of a stream as JSON."""
     result, captures = stream.result(), stream.actions.captures
     calls = [{"name": one.name, "arguments": one.arguments} for one in result.function_calls]
     return {
@@ -53,20 +56,20 @@ def summary(stream: Stream, messages: Sequence[str]) -> dict[str, Any]:
 
 
 class StepObserver(Protocol):
-    """Somebody who wants to see each step of a replay; see `minamo.inspect.replay`."""
+    """An observer of each step of a replay; `Steps` is one."""
 
     def began(self, stream: Stream) -> object:
-        """The stream is there and nothing has happened."""
+        """Handle a new stream, before its first event."""
 
     def heard(self, chunk: Chunk) -> object:
-        """The stream is about to take *chunk*."""
+        """Handle *chunk*, before the stream takes it."""
 
     def stepped(self, at: float, event: str) -> object:
-        """*event* has happened, with everything that followed from it at once."""
+        """Handle *event*, after the stream has processed it and all its consequences."""
 
 
 def replay(trace: Trace, onlooker: StepObserver | None = None) -> Replayed:
-    """Run *trace* to its outcome; without an end, the provider went silent."""
+    """Run *trace* to its outcome; a trace without an end means that the provider went silent."""
     run = _Run(trace, onlooker)
     for moment in trace.moments:
         run.wait_until(moment.at)
@@ -91,7 +94,7 @@ class _Run:
         self.config = trace.config
         self.messages: list[str] = []
         self.batches: list[FittedBatch] = []
-        self.heard = 0.0  # when the last chunk came
+        self.heard = 0.0  # time of the last chunk
         self.patience = trace.config.first_token_timeout_ms / 1000
         self.limited = False
         self.overlap = ChunkOverlap() if trace.config.overlap_removal else None
@@ -101,7 +104,7 @@ class _Run:
             onlooker.began(self.stream)
 
     def wait_until(self, at: float | None) -> None:
-        """Let time pass; a clock that runs out before *at* ends the stream."""
+        """Advance the time to *at*; a timeout that expires before *at* ends the stream."""
         silent, over = self.heard + self.patience, self.config.stream_deadline_ms / 1000
         if self.stream.ended or (at is not None and at <= min(silent, over)):
             return
@@ -114,7 +117,7 @@ class _Run:
             self.onlooker.stepped(min(silent, over), "silent" if silent <= over else "overran")
 
     def happen(self, moment: Moment) -> None:
-        """Let one line of the trace happen."""
+        """Apply one line of the trace."""
         stream = self.stream
         if moment.chunk is not None:
             self.heard = moment.at
@@ -138,7 +141,7 @@ class _Run:
             self.onlooker.stepped(moment.at, moment.event)
 
     def settle(self) -> None:
-        """An idle lane has answered for everything by the time it is asked to finish."""
+        """Report the flush at once: an idle lane has acknowledged everything when it is closed."""
         if Effect.CLOSE in self.stream.take_effects():
             self.stream.flushed()
 
@@ -152,7 +155,7 @@ class _Run:
             self.stream.limit_reached()
 
 
-# What a picture can still show of one step; a chunk of a hundred thousand characters makes more.
+# Most moves of one step that a picture can show; a chunk of 100,000 characters makes more.
 MOVES_MAX = 40
 
 
@@ -162,42 +165,42 @@ class Step:
 
     at: float
     event: str
-    """``begin`` for the first step, before anything happened."""
+    """``begin`` for the first step, before any event."""
     state: str
     moves: tuple[Move, ...]
     more: int
-    """How many moves are left out."""
+    """Number of moves left out."""
     read: int
-    """Characters that have come."""
+    """Characters received."""
     messages: int
-    """Messages given out so far; they never change afterwards."""
+    """Messages handed out so far; they never change afterwards."""
     thoughts: int
-    """Thoughts and details that are complete."""
+    """Complete thoughts and details."""
     buffered: int
-    """Characters that wait in the buffer for a boundary."""
+    """Characters in the buffer that wait for a boundary."""
     undecided: int
-    """Characters of which it is not known yet whether they are a marker."""
+    """Characters that may still turn out to be a marker."""
 
 
 @define(eq=False)
 class Steps:
-    """Sees a replay and keeps its steps."""
+    """A `StepObserver` that records every step."""
 
     steps: list[Step] = field(factory=list, init=False)
     tracks: Tracks | None = field(default=None, init=False)
 
     def began(self, stream: Stream) -> None:
-        """Note how it is before anything happens."""
+        """Record the initial state."""
         self.tracks = Tracks.of(stream)
         self.stepped(0.0, "begin")
 
     def heard(self, chunk: Chunk) -> None:
-        """Note a chunk that is about to be taken."""
+        """Record a chunk that is about to be taken."""
         assert self.tracks is not None
         self.tracks.heard(chunk)
 
     def stepped(self, at: float, event: str) -> None:
-        """Note how it is now."""
+        """Record the current state."""
         assert self.tracks is not None
         tracks, stream = self.tracks, self.tracks.stream
         actions = stream.actions
@@ -220,7 +223,7 @@ class Steps:
 
 
 def step_through(trace: Trace) -> tuple[Replayed, list[Step], Tracks]:
-    """Replay *trace* and keep every step of it."""
+    """Replay *trace* and return the outcome with every step."""
     seen = Steps()
     replayed = replay(trace, seen)
     assert seen.tracks is not None

@@ -1,4 +1,4 @@
-"""The routes of the page: its files, the live happenings, and whatever one may ask about."""
+"""Routes of the live page: its files, the live events, queries about streams, and actions."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from minamo.inspect.hub import Hub, Page
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.views import Actions, look_at_lines, of_books, words
 
-# A trace of a long reply has some hundred kilobytes.
+# A trace of a long reply is some hundred kilobytes.
 BODY_MAX = 8 * 1024 * 1024
-# What a person may write: Discord takes 2 000 characters, with a mention in front.
+# Longest message a user may send: Discord takes 2 000 characters, with a mention in front.
 TEXT_MAX = 1_900
-# So often a page hears from us when nothing happens, so that both notice a dead connection.
+# Interval of keep-alives without events, so that both sides notice a dead connection.
 PULSE_S = 15.0
-# At most so many happenings go to a page at a time; the rest goes right after.
+# Most events sent to a page in one write; the rest follows immediately.
 _AT_ONCE = 500
 
 Recorded = Callable[[web.Request, Recorder], Awaitable[web.Response]]
 
 
 class Site:
-    """One page and what is behind it."""
+    """The request handlers of one page."""
 
     def __init__(self, hub: Hub, doors: AccessControl, actions: Actions | None) -> None:
         self.hub = hub
@@ -41,7 +41,7 @@ class Site:
         self.files = page_files()
 
     def application(self) -> web.Application:
-        """All routes, behind the doors."""
+        """Return the application: all routes, behind the access checks."""
         app = web.Application(client_max_size=BODY_MAX, middlewares=[self.doors.middleware()])
         app.add_routes(
             [
@@ -63,27 +63,27 @@ class Site:
         )
         return app
 
-    # What can be read.
+    # Read-only routes.
 
     async def index(self, _: web.Request) -> web.Response:
-        """The page itself."""
+        """Serve the page itself."""
         return _file(self.files["index.html"])
 
     async def icon(self, _: web.Request) -> web.Response:
-        """The mark, for browsers that ask by themselves."""
+        """Serve the icon, which browsers request on their own."""
         return _file(self.files["mark.svg"])
 
     async def file(self, request: web.Request) -> web.Response:
-        """A script, a style, a picture."""
+        """Serve a script, a style or a picture."""
         found = self.files.get(request.match_info["name"])
         return json_error(404, "there is no such file") if found is None else _file(found)
 
     async def chart_style(self, _: web.Request) -> web.Response:
-        """The colours of the charts."""
+        """Serve the colours of the charts."""
         return web.Response(text=chart_style(), content_type="text/css")
 
     async def chart(self, request: web.Request) -> web.Response:
-        """The picture of a chart."""
+        """Serve the picture of a chart."""
         # Drawing takes up to a second, once; replies must not wait for it.
         name = request.match_info["name"].removesuffix(".svg")
         svg = await asyncio.to_thread(chart_svg, name)
@@ -92,7 +92,7 @@ class Site:
         return web.Response(text=svg, content_type="image/svg+xml")
 
     async def about(self, _: web.Request) -> web.Response:
-        """What stays the same while the page is open."""
+        """Serve the data that stays the same while the page is open."""
         can = self.actions
         prompts = [] if can is None else [{"title": p.title, "text": p.text} for p in can.prompts]
         return web.json_response(
@@ -105,7 +105,7 @@ class Site:
         )
 
     async def live(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: lists of happenings, as many at a time as there are."""
+        """Serve server-sent events; each holds a list of all pending events."""
         woken = asyncio.Event()
         page = self.hub.join(woken.set)
         if page is None:
@@ -131,7 +131,7 @@ class Site:
                 await response.write(b": still here\n\n")
 
     async def _something(self, woken: asyncio.Event) -> bool:
-        """Wait for an event or the end; False if neither came for a while."""
+        """Wait for an event or the close; return False if neither came within `PULSE_S`."""
         waits = [asyncio.ensure_future(one.wait()) for one in (woken, self.closing)]
         try:
             first = asyncio.FIRST_COMPLETED
@@ -142,7 +142,7 @@ class Site:
         return bool(done)
 
     def recorded(self, what: Recorded) -> Callable[[web.Request], Awaitable[web.Response]]:
-        """*what* for the stream that the address names."""
+        """Return a handler that calls *what* with the stream named in the address."""
 
         async def handler(request: web.Request) -> web.Response:
             recorder = self.hub.find(request.match_info["number"])
@@ -153,16 +153,16 @@ class Site:
         return handler
 
     async def look_at_body(self, request: web.Request) -> web.Response:
-        """Look at a trace from a file."""
+        """Replay the trace in the request body and return its analysis."""
         try:
             return await _looked((await request.read()).decode("utf-8-sig"))
         except UnicodeDecodeError:
             return json_error(400, "that file is not UTF-8 text, so it is no trace")
 
-    # What can be done.
+    # Actions.
 
     async def say(self, request: web.Request) -> web.Response:
-        """Write into the channel."""
+        """Send a message to the channel."""
         text = (await _body(request)).get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > TEXT_MAX:
             return json_error(400, f"write 1 to {TEXT_MAX} characters")
@@ -193,7 +193,7 @@ class Site:
 
 
 async def _trace(_: web.Request, recorder: Recorder) -> web.Response:
-    """The stream as a file to keep."""
+    """Return the trace of the stream as a file to download."""
     name = f"minamo-{recorder.id}.jsonl"
     return web.Response(
         text=recorder.trace(),
@@ -203,14 +203,14 @@ async def _trace(_: web.Request, recorder: Recorder) -> web.Response:
 
 
 async def _look(_: web.Request, recorder: Recorder) -> web.Response:
-    """Replay what was recorded so far."""
+    """Replay the trace recorded so far and return its analysis."""
     return await _looked(recorder.trace(), unfinished=not recorder.stream.ended)
 
 
 async def _why(_: web.Request, recorder: Recorder) -> web.Response:
-    """Where the characters of a stream really went, also while it runs."""
+    """Return where the characters of a stream really went, also while it runs."""
     books = AuditSnapshot.of(recorder.tracks)
-    # In another thread, as in `_looked`: the bot goes on meanwhile.
+    # In another thread, as in `_looked`: the bot continues meanwhile.
     text = await asyncio.to_thread(lambda: json.dumps(of_books(books)))
     return web.Response(text=text, content_type="application/json")
 
@@ -227,7 +227,7 @@ async def _looked(trace: str, *, unfinished: bool = False) -> web.Response:
 
 
 async def _body(request: web.Request) -> Mapping[str, Any]:
-    # Not `request.json`: it believes whatever encoding the request names.
+    # Not `request.json`: it trusts any encoding that the request names.
     with suppress(ValueError, RecursionError):
         body = json.loads(await request.read())
         if isinstance(body, dict):

@@ -1,4 +1,4 @@
-"""Serve the page on this machine, under an address with a random key."""
+"""HTTP server of the live page, on this machine by default, at an address with a random key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Actions", "Prompt", "Served", "serve"]
 
 @frozen(slots=True)
 class Served:
-    """A page that is being served."""
+    """A running page."""
 
     host: str
     port: int
@@ -28,7 +28,7 @@ class Served:
 
     @property
     def address(self) -> str:
-        """Where the page is, with its key; for the terminal, not for a log."""
+        """Address of the page with its key; for the terminal, not for a log."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{shown}:{self.port}/?key={self.key}"
 
@@ -43,15 +43,15 @@ async def serve(
     actions: Actions | None = None,
     names: Collection[str] = (),
 ) -> AsyncIterator[Served]:
-    """Serve the page of *hub* for as long as the block lasts.
+    """Serve the page of *hub* until the block is left.
 
     Args:
-        hub: What there is to see.
-        host: Only this machine can look, unless another address is given.
-        port: 0 takes a free one.
-        key: What the address must hold, 16 characters or more; random unless given.
-        actions: What the page may do; without it, the page only looks.
-        names: Further host names under which it is reached, as behind a proxy.
+        hub: The hub to show.
+        host: The default accepts connections from this machine only.
+        port: 0 picks a free one.
+        key: Secret that the address must contain, 16 characters or more; random by default.
+        actions: The actions the page may take; without it, the page is read-only.
+        names: Further host names under which the page is served, as behind a proxy.
 
     Raises:
         BadSetting: the port cannot be used, or the key is too short.

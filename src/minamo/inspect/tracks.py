@@ -1,7 +1,8 @@
-"""What must be noted while a stream runs, so that one can ask afterwards where characters went.
+"""Records of a running stream that are needed to explain later where each character went.
 
-The core's own books say where each character ended.  What they do not say is which chunk brought
-it and in which state it was read; that is noted here, from outside.
+The core's own ledger has the final place of each character.  It lacks the chunk that brought it
+and the state in which it was read; both are recorded here, from outside.  Also the protocols
+through which this package reads messages and receipts without importing the shell.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Embed(Protocol):
 
 
 class Post(Protocol):
-    """A message as it goes out."""
+    """An outgoing message."""
 
     @property
     def channel_id(self) -> int: ...
@@ -44,7 +45,7 @@ class Post(Protocol):
 
 
 class Receipt(Protocol):
-    """What became of one message."""
+    """The outcome of one message."""
 
     @property
     def outcome(self) -> str: ...
@@ -67,7 +68,7 @@ class Receipt(Protocol):
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
-    """A receipt as JSON."""
+    """Return a receipt as JSON."""
     return {
         "index": receipt.index,
         "call": receipt.kind,
@@ -82,7 +83,7 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
 
 @frozen(slots=True)
 class Read:
-    """Characters `start` up to `end` were read in `state`."""
+    """The state in which the characters `start` to `end` were read."""
 
     start: int
     end: int
@@ -91,10 +92,10 @@ class Read:
 
 @frozen(slots=True)
 class Move:
-    """One row of the chart that was taken."""
+    """One chart row that was taken."""
 
     event: str
-    """Empty for a row that is taken at once."""
+    """Empty for a row without an event, which is taken immediately."""
     source: str
     target: str
     row: int
@@ -102,20 +103,20 @@ class Move:
 
 @define(eq=False)
 class Tracks:
-    """The notes on one stream; attach them before anything happens to it."""
+    """The records of one stream; attach them before the stream gets its first event."""
 
     stream: Stream
     reads: list[Read] = field(factory=list, init=False)
     batches: list[FittedBatch] = field(factory=list, init=False)
     ends: list[int] = field(factory=list, init=False)
-    """For each chunk, how many characters had come when it had."""
+    """For each chunk, the total characters received up to its end."""
     moves: list[Move] = field(factory=list, init=False)
-    """The rows taken since somebody last cleared this list; text that stays put is left out."""
+    """Rows taken since the reader last cleared this list, without text rows that keep the state."""
     given: dict[int, int] = field(factory=dict, init=False)
-    """The sizes of messages that were given out; whoever has a receipt takes one away."""
+    """Sizes of messages handed out, by index; the recorder removes one for each receipt."""
     count: int = field(default=0, init=False)
     full: bool = field(default=False, init=False)
-    """Note nothing more, but for the moves: there is enough."""
+    """Whether to record nothing more except moves, because a size limit was reached."""
     _parts: list[str] = field(factory=list, init=False)
     _size: int = field(default=0, init=False)
     _intake: Intake = field(init=False)
@@ -126,7 +127,7 @@ class Tracks:
 
     @classmethod
     def of(cls, stream: Stream) -> Tracks:
-        """Begin to watch *stream*."""
+        """Attach to *stream* and return the records."""
         tracks = cls(stream)
         outbox = stream.actions.outbox
         before = outbox.watch
@@ -147,24 +148,24 @@ class Tracks:
 
     @property
     def size(self) -> int:
-        """How many characters have come."""
+        """Characters received."""
         return self._size
 
     @property
     def text(self) -> str:
-        """Every character that came, as the stream counts them: see `Intake`."""
+        """Every character received, as the stream counts them: see `Intake`."""
         text = "".join(self._parts)
-        # The stream decides what is held back here when it ends.
+        # The stream decides at its end about the text that `Intake` holds back.
         ended = not self.full and self.stream.actions.lexer.at > len(text)
         return text + self._intake.pending if ended else text
 
     def forget_from(self, number: int) -> None:
-        """The messages from *number* on were taken back and are given out anew."""
+        """Forget the messages from *number* on; they were taken back and are handed out again."""
         while self.count > number and self.batches and not self.full:
             self.count -= self.batches.pop().sent
 
     def heard(self, chunk: Chunk) -> None:
-        """Note a chunk."""
+        """Record a chunk."""
         if isinstance(chunk, TextChunk) and chunk.content:
             text = self._intake.feed(chunk.content)
             self._parts.append(text)
@@ -176,7 +177,7 @@ class Tracks:
         if isinstance(token, Token) and taken.event:
             self._read(token.start, token.start + len(token.text), taken.source)
             if taken.event == "text" and taken.source == taken.target:
-                return  # nearly all of them, and none says anything
+                return  # nearly all rows are like this, and they carry no information
         if taken.row is not None:
             self.moves.append(Move(taken.event, taken.source, taken.target, taken.row.index))
 

@@ -1,4 +1,4 @@
-"""One stream as the page wants it: everything that can be looked at, as plain JSON."""
+"""Views of one stream for the live page, as plain JSON; and the actions the page may offer."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ from minamo.inspect.replay import Step, step_through
 
 @frozen(slots=True)
 class Prompt:
-    """Something to say with one press of a button."""
+    """A suggested message that a button of the page sends."""
 
     title: str
     text: str
 
 
 class Actions(Protocol):
-    """What the page may do; without one it only looks.
+    """The actions a page may take; without this object the page is read-only.
 
-    A `MinamoError` that one of these raises is told to whoever pressed.
+    A `MinamoError` raised by one of these is shown to the user who pressed the button.
     """
 
     @property
     def prompts(self) -> Sequence[Prompt]:
-        """What to offer."""
+        """The suggested messages."""
 
     async def say(self, text: str) -> None:
-        """Somebody writes into the channel."""
+        """Send *text* to the channel as a user."""
 
     async def stop(self) -> None:
-        """Somebody wants the reply to end here."""
+        """Stop the current reply as a user."""
 
     async def press(self, message_id: str, button_id: str) -> None:
-        """Somebody presses a button of a message."""
+        """Press a button of a message as a user."""
 
 
-# One line of the log; the whole text is in the raw view.
+# One line of the log; the raw view has the whole text.
 EXCERPT_MAX = 160
 
-# The steps that no line of a trace brings: a clock ran out.
+# Steps without a line in the trace: a timeout expired.
 _CLOCKS = ("silent", "overran")
-# Closing and the outcome: the last states of every stream.
+# Closing and the outcome: the last two states of every stream.
 _ENDING = 2
 
 Json = dict[str, Any]
 
 
 def look_at_lines(lines: Iterable[str], *, unfinished: bool = False) -> Json:
-    """Everything about a trace.
+    """Return the analysis of a trace given as JSON lines.
 
     Raises:
         BadTrace: naming the line and what is wrong.
@@ -65,10 +65,10 @@ def look_at_lines(lines: Iterable[str], *, unfinished: bool = False) -> Json:
 
 
 def look_at(trace: Trace, *, unfinished: bool = False) -> Json:
-    """Replay *trace* with an idle lane and tell everything about it.
+    """Replay *trace* with an idle lane and return the analysis.
 
-    To a replay a trace without an end is a provider that fell silent.  *unfinished* says that it
-    is not: the stream still runs, or was cancelled.
+    A replay treats a trace without an end as a provider that went silent.  Pass
+    *unfinished* if it did not: the stream is still running, or was cancelled.
     """
     replayed, steps, tracks = step_through(trace)
     summary = replayed.summary()
@@ -87,7 +87,7 @@ def look_at(trace: Trace, *, unfinished: bool = False) -> Json:
 
 
 def of_books(books: why.AuditSnapshot) -> Json:
-    """Where every character is."""
+    """Return the place of every character."""
     return {
         "text": books.text,
         "fates": [_fate(one) for one in why.fates(books)],
@@ -97,12 +97,12 @@ def of_books(books: why.AuditSnapshot) -> Json:
 
 
 def words() -> Json:
-    """The sentences for every reason; the page fetches them once."""
+    """Return the explanation of every reason; the page fetches them once."""
     return {"hidden": dict(HIDDEN), "added": dict(ADDITIONS), "places": dict(PLACES)}
 
 
 def excerpt(chunk: Chunk) -> str:
-    """What a chunk says, in a line."""
+    """Return the content of a chunk, shortened to one line of the log."""
     text = getattr(chunk, "content", None)
     if text is None:
         calls = ", ".join(call.name for call in getattr(chunk, "calls", ()))
@@ -113,7 +113,7 @@ def excerpt(chunk: Chunk) -> str:
 
 
 def said(trace: Trace) -> list[str]:
-    """For each step after the first, what it brought, in a line; a clock brings nothing."""
+    """Return an excerpt for each step after the first; timeouts have none."""
     return [excerpt(one.chunk) if one.chunk is not None else "" for one in trace.moments]
 
 

@@ -1,6 +1,6 @@
 """The state-machine engine: read a chart, compile it, run it, verify it, draw it.
 
-chart = load("stream")                 # or a path to a chart of one's own
+chart = load("stream")                 # or a path to a chart of your own
 assert not verify(chart)
 table = compile(chart, MyActions)      # once, at import
 machine = Machine(table, MyActions())  # many, and cheap

@@ -1,4 +1,8 @@
-"""Compile a chart against the class of its actions: names become functions, once."""
+"""Compiler of a chart against its actions class: resolves every name to a function, once.
+
+`declare` builds the python-statemachine class, `lower` resolves inheritance, entry and exit for
+each leaf, and `bind` looks up the methods.  Nothing here runs an action.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +23,19 @@ from minamo.machine import guards
 from minamo.machine.model import DONE_PREFIX, Chart, Row, State
 from minamo.machine.yaml_nodes import hint
 
-# As shipped, a loaded chart swallows exceptions raised in actions and then enters the target
-# all the same; and it shows an empty configuration while actions run.
+# By default, a loaded chart swallows exceptions raised in actions and then enters the target
+# anyway; and its configuration is empty while actions run.
 _STRICT: dict[str, bool] = {
     "catch_errors_as_events": False,
     "atomic_configuration_update": True,
     "enable_self_transition_entries": False,
-    # An event with no row is decided by the chart's `ignored`, checked by `verify`.
+    # Events without a row are covered by the chart's `ignored`, checked by `verify`.
     "allow_event_without_transition": True,
 }
 
 
 def declare(chart: Chart) -> type[StateChart[Any]]:
-    """The python-statemachine class of *chart*, with its strict flags set."""
+    """Return the python-statemachine class of *chart*, with its strict flags set."""
     for event in chart.events:
         # Events become attributes of the class: one called `send` would replace the method.
         if hasattr(StateChart, event):
@@ -74,18 +78,18 @@ def _row(row: Row) -> dict[str, object]:
 
 @frozen(slots=True)
 class Step:
-    """One row as seen from one leaf, with every name still a name."""
+    """One row as seen from one leaf, with all names unresolved."""
 
     source: str
-    """The state that declares the row; the leaf or one of its ancestors."""
+    """The state that declares the row: the leaf or one of its ancestors."""
     place: int
-    """Its place among the rows of that state."""
+    """Its index among the rows of that state."""
     events: tuple[str, ...]
     guards: tuple[str, ...]
     before: tuple[str, ...]
     """Exit actions, innermost first, then the row's own."""
     target: str | None
-    """The leaf to be in afterwards; None if the row has no target."""
+    """The leaf entered by the row; None if the row has no target."""
     after: tuple[str, ...]
     """Entry actions, outermost first."""
 
@@ -97,13 +101,13 @@ class Leaf:
     id: str
     final: bool
     done: str
-    """The done.state event raised by resting here, or an empty string."""
+    """The done.state event raised when this leaf is entered, or an empty string."""
     steps: tuple[Step, ...]
 
 
 @frozen(slots=True)
 class ChartIR:
-    """The whole class: its leaves, and how a machine begins."""
+    """The lowered chart: its leaves, and how a machine begins."""
 
     leaves: tuple[Leaf, ...]
     initial: str
@@ -162,7 +166,7 @@ def _step(leaf: DeclaredState, place: int, row: Transition) -> Step:
 
 
 def _domain(source: DeclaredState, target: DeclaredState) -> DeclaredState | None:
-    """The innermost state that contains both *source* and *target* and is neither."""
+    """Return the innermost state that contains both *source* and *target* and is neither."""
     for ancestor in source.ancestors():
         if target.is_descendant(ancestor):
             return ancestor
@@ -170,7 +174,7 @@ def _domain(source: DeclaredState, target: DeclaredState) -> DeclaredState | Non
 
 
 def _entered(target: DeclaredState, domain: DeclaredState | None) -> list[DeclaredState]:
-    """The states entered on the way from *domain* to the leaf of *target*, outermost first."""
+    """Return the states entered from *domain* to the leaf of *target*, outermost first."""
     chain = [s for s in target.ancestors() if domain is None or s.is_descendant(domain)]
     states = [*reversed(chain), target]
     while states[-1].states:
@@ -190,16 +194,16 @@ def _specs(owner: DeclaredState | Transition, group: CallbackGroup) -> Iterator[
 
 Action = Callable[[Any, Any], object]
 
-# Method names that python-statemachine would call by their spelling alone.  A class with one
-# of them would behave differently in the reference interpreter, so it is refused.
+# Method names that python-statemachine would call by naming convention.  A class with one of
+# them would behave differently in the reference interpreter, so it is refused.
 _BY_SPELLING = ("before_{}", "on_{}", "after_{}", "on_enter_{}", "on_exit_{}", "on_invoke_{}")
 _ALWAYS = ("transition", "state")
 
 
 # Not frozen: a frozen attrs class pays for every construction, and a plain slotted one reads
-# fastest in the machine's inner loop.  Nobody writes to it after `compile`.
+# fastest in the machine's inner loop.  Not modified after `compile`.
 class CompiledTransition:
-    """One compiled row in one leaf: the unit the machine works with."""
+    """One compiled row in one leaf: the unit the machine executes."""
 
     __slots__ = ("after", "before", "guard", "row", "target")
 
@@ -218,7 +222,7 @@ class CompiledTransition:
 
 
 class Node:
-    """One compiled leaf: where each event leads, and what is taken at once."""
+    """One compiled leaf: its transitions by event, and its eventless ones."""
 
     __slots__ = ("at_once", "done", "final", "id", "on")
 
@@ -240,7 +244,7 @@ class Table:
     enter: tuple[Action, ...]
 
     def live(self, leaf: str, events: Iterable[str]) -> frozenset[str]:
-        """Those of *events* that have a row in *leaf*."""
+        """Return those of *events* that have a row in *leaf*."""
         return frozenset(event for event in events if event in self.nodes[leaf].on)
 
 
@@ -265,7 +269,7 @@ def bind(chart: Chart, lowered: ChartIR, actions: type) -> Table:
     heard = {event for node in nodes.values() for event in node.on}
     for node in nodes.values():
         if node.done not in heard:
-            node.done = ""  # nobody listens anywhere: do not raise it at all
+            node.done = ""  # no row anywhere handles it: do not raise it at all
     return Table(
         chart=chart,
         nodes=nodes,

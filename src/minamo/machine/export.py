@@ -1,4 +1,4 @@
-"""Write a chart as a page: the picture, every row, and every pair of state and event."""
+"""Text exports of a chart: Mermaid, SCXML, and a Markdown page with all rows and pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from minamo.machine.model import Chart, Row, State
 
 
 def trigger(row: Row) -> str:
-    """What sets the row off: its events and guard."""
+    """Return the events and guard of a row as text."""
     parts = [", ".join(row.events)] if row.events else []
     if row.guard:
         parts.append(f"[{row.guard}]")
@@ -17,13 +17,13 @@ def trigger(row: Row) -> str:
 
 
 def label(row: Row) -> str:
-    """The row as statecharts write it: ``event [guard] / action, action``."""
+    """Return the row in statechart notation: ``event [guard] / action, action``."""
     actions = f"/ {', '.join(row.actions)}" if row.actions else ""
     return " ".join(part for part in (trigger(row), actions) if part)
 
 
 def grouped(chart: Chart) -> dict[tuple[str, str], list[Row]]:
-    """The rows that have a target, by source and target, in document order."""
+    """Return the rows that have a target, by source and target, in document order."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in chart.rows:
         if row.target is not None:
@@ -32,7 +32,7 @@ def grouped(chart: Chart) -> dict[tuple[str, str], list[Row]]:
 
 
 def entered_by_default(chart: Chart) -> frozenset[str]:
-    """The compound states whose initial child matters: something leads to them as a whole."""
+    """Return the compound states that are entered as a whole, so their initial child matters."""
     targets = {row.target for row in chart.rows} | {chart.initial}
     found = set()
     for state in chart.states.values():  # parents come first
@@ -47,12 +47,12 @@ _BREAK = "<br/>"
 
 
 def to_mermaid(chart: Chart, *, lit: str | None = None) -> str:
-    """The Mermaid source of *chart*; *lit* names a leaf to highlight."""
+    """Return the Mermaid source of *chart*; *lit* names a leaf to highlight."""
     lines = ["stateDiagram-v2", f"  [*] --> {chart.initial}"]
     for state in chart.top:
         lines += _mermaid_state(chart, state, "  ")
     for (source, target), rows in grouped(chart).items():
-        # Most labels are short; stacked on one arrow they read better than as a bundle.
+        # Most labels are short; stacked on one arrow they read better than as several arrows.
         words = _BREAK.join(label(row) for row in rows)
         lines.append(f"  {source} --> {target}" + (f" : {words}" if words else ""))
     if lit is not None:
@@ -69,7 +69,7 @@ def _mermaid_state(chart: Chart, state: State, indent: str) -> Iterator[str]:
         for child in state.children:
             yield from _mermaid_state(chart, chart.states[child], indent + "  ")
         yield f"{indent}}}"
-        # A box has no room for text of its own, so what leaves it where it is becomes a note.
+        # A compound state has no text in Mermaid, so its targetless rows become a note.
         for kind, actions in (("entry", state.enter), ("exit", state.exit)):
             stays += [f"{kind} / {action}" for action in actions]
         if stays:
@@ -77,7 +77,7 @@ def _mermaid_state(chart: Chart, state: State, indent: str) -> Iterator[str]:
             yield from (f"{indent}  {words}" for words in stays)
             yield f"{indent}end note"
         return
-    # The first description takes the place of the name, so the name goes first.
+    # The first description replaces the name, so the name goes first.
     yield f"{indent}{state.id} : {state.id}"
     for kind, actions in (("entry", state.enter), ("exit", state.exit)):
         yield from (f"{indent}{state.id} : {kind} / {action}" for action in actions)
@@ -87,7 +87,7 @@ def _mermaid_state(chart: Chart, state: State, indent: str) -> Iterator[str]:
 
 
 def to_markdown(chart: Chart) -> str:
-    """The diagrams page of *chart*."""
+    """Return the diagrams page of *chart*."""
     lines = [
         f"# {chart.name}",
         "",
@@ -150,7 +150,7 @@ def _markdown_row(row: Row) -> tuple[str, ...]:
 
 
 def _matrix(chart: Chart) -> Iterator[str]:
-    """One line per event, one column per leaf: handled by which rows, or ignored why."""
+    """Yield one line per event, one column per leaf: the handling rows, or why it is ignored."""
     yield from ("## Every state and every event", "")
     yield "A number is the row that is tried; a letter the reason why nothing happens."
     yield ""
@@ -166,7 +166,7 @@ def _matrix(chart: Chart) -> Iterator[str]:
 
 
 def _columns(chart: Chart) -> dict[str, list[State]]:
-    """The leaves, those that treat every event alike in one column."""
+    """Return the leaves; those that treat every event alike share a column."""
     columns: dict[str, list[State]] = {}
     for leaf in chart.leaves:
         for first in columns:
@@ -194,13 +194,13 @@ def _cell(chart: Chart, leaf: str, event: str, reasons: dict[str, str]) -> str:
     for row in rows:
         parts.append(str(row.index))
         if not row.guard:
-            return " ".join(parts)  # what stands behind an open row is never tried
+            return " ".join(parts)  # rows after an unguarded one are never tried
     reason = chart.reason_ignored(leaf, event)
     return " ".join([*parts, reasons.setdefault(reason, _letters(len(reasons)))])
 
 
 def _letters(number: int) -> str:
-    """a, b, ... z, aa, ab, ..."""
+    """Return a, b, ... z, aa, ab, ... for 0, 1, ..."""
     head, tail = divmod(number, 26)
     return (_letters(head - 1) if head else "") + chr(ord("a") + tail)
 
@@ -229,7 +229,7 @@ _OURS = "urn:minamo:actions"
 
 
 def to_scxml(chart: Chart) -> str:
-    """The SCXML document of *chart*."""
+    """Return the SCXML document of *chart*."""
     root = ET.Element(
         "scxml",
         {

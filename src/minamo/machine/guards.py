@@ -1,7 +1,7 @@
 """Guard expressions: names joined by `and`, `or`, `not` and parentheses, nothing else.
 
-python-statemachine accepts more (comparisons, attributes, calls).  A chart says *when* in
-words that a reader can look up, so every other form is refused, with the reason.
+python-statemachine accepts more (comparisons, attributes, calls).  A chart expresses conditions
+by names that a reader can look up, so every other form is refused, with the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def parse(expression: str) -> ast.expr:
     except SyntaxError:
         raise BadGuard(f"{expression!r} is not an expression") from None
     for node in ast.walk(tree):
-        # The contexts and operators hang below the nodes they belong to.
+        # `ast.walk` also yields the contexts and operators of these nodes.
         if not isinstance(
             node, ast.BoolOp | ast.UnaryOp | ast.Name | ast.And | ast.Or | ast.Not | ast.Load
         ):
@@ -33,13 +33,13 @@ def parse(expression: str) -> ast.expr:
 
 
 def names(expression: str) -> list[str]:
-    """The guard names in *expression*, in the order they are written."""
+    """Return the guard names in *expression*, in the order they are written."""
     found = [node for node in ast.walk(parse(expression)) if isinstance(node, ast.Name)]
     return [node.id for node in sorted(found, key=lambda node: node.col_offset)]
 
 
 def build(expression: str, resolve: Mapping[str, Guard]) -> Guard:
-    """Turn *expression* into one callable.  A lone name costs nothing extra."""
+    """Compile *expression* into one callable; a lone name adds no overhead."""
     return _build(parse(expression), resolve)
 
 

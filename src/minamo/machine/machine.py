@@ -1,6 +1,6 @@
-"""A running chart: one leaf, one queue, one method.
+"""A running chart: one current leaf, one event queue, and `send`.
 
-Run to completion: an event that an action sends waits until the step at hand is over.  The
+Run to completion: an event that an action sends waits until the current step is over.  The
 order inside a step is exit actions from the inside out, the row's own, then entry actions from
 the outside in.  After each step the eventless rows are tried, then done.state, then the queue.
 """
@@ -17,8 +17,8 @@ from minamo.errors import Stuck, UnknownEvent
 from minamo.machine.compiler import CompiledTransition, Node, Table
 from minamo.machine.model import Row
 
-# The longest honest chain, entry to rest, is a handful of steps.  A chart that needs more than
-# this for one event goes round in a circle.
+# The longest legitimate chain, from entry to rest, is a handful of steps.  A chart that needs
+# more than this for one event is in a loop.
 STEPS_MAX = 1_000
 
 # An error can interrupt a chain of eventless rows; the next event then finishes it first.
@@ -27,7 +27,7 @@ _RESTING, _STEPPING, _UNSETTLED = range(3)
 
 @frozen(slots=True)
 class TransitionRecord:
-    """What an observer is told: one row taken, or an event that changed nothing."""
+    """The record passed to observers: one row taken, or an event that changed nothing."""
 
     event: str
     """Empty for an eventless row."""
@@ -61,7 +61,7 @@ class Machine:
         self.table = table
         self.actions = actions
         self.path = path
-        """The leaves the machine was in, in order, if a list to keep them was given."""
+        """The leaves entered so far, in order; None unless the caller passed a list."""
         self._path_max = path_max
         self._node = table.initial
         self._observers: tuple[Observer, ...] = ()
@@ -83,14 +83,14 @@ class Machine:
 
     @property
     def ended(self) -> bool:
-        """Whether that leaf is final."""
+        """Whether the current leaf is final."""
         return self._node.final
 
     def __repr__(self) -> str:
         return f"<Machine {self.table.chart.name} in {self._node.id}>"
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
-        """Have *observer* called after every step; returns what ends it."""
+        """Call *observer* after every step; return a function that unsubscribes it."""
         self._observers = (*self._observers, observer)
 
         def end() -> None:
@@ -99,10 +99,10 @@ class Machine:
         return end
 
     def send(self, event: str, payload: object = None) -> None:
-        """Let *event* happen; from inside an action, once the step at hand is over.
+        """Process *event*; from inside an action, queue it until the current step is over.
 
         An exception from an action or guard reaches the caller.  The machine is then in the
-        state it had before that step, what was queued is gone, and it can be used on.
+        state it had before that step, the queue is empty, and the machine remains usable.
         """
         if self._mode == _STEPPING:
             if self._queue is None:
@@ -125,7 +125,7 @@ class Machine:
         self._mode = _RESTING
 
     def _happen(self, event: str, payload: object) -> None:
-        """Take the first row for *event* whose guard holds, and whatever follows at once."""
+        """Take the first row for *event* whose guard holds, and all eventless steps after it."""
         ways = self._node.on.get(event)
         if ways is not None:
             actions = self.actions
@@ -138,7 +138,7 @@ class Machine:
                         self._settle(way.target)
                         return
                     for next_way in node.at_once:
-                        # Nearly always shut: plain text seldom completes a segment.
+                        # The guard nearly always fails: plain text seldom completes a segment.
                         if next_way.guard is None or next_way.guard(actions, None):
                             self._settle(None)
                             return
@@ -168,7 +168,7 @@ class Machine:
             self._tell(event, payload, source, way.row)
 
     def _settle(self, entered: Node | None) -> None:
-        """Take eventless rows, then done.state events, until neither leads anywhere."""
+        """Take eventless rows, then done.state events, until no row can be taken."""
         done: list[str] = []
         for _ in range(STEPS_MAX):
             if entered is not None and entered.done:
@@ -203,7 +203,7 @@ class Machine:
     def _remember(self, path: list[str], leaf: str) -> None:
         if path[-1] == leaf:
             return
-        # How it began and how it ended are what one wants to know of a very long way.
+        # Of a very long path, the beginning and the end are the useful parts.
         if len(path) >= self._path_max:
             del path[self._path_max // 2]
         path.append(leaf)

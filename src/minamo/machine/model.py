@@ -1,7 +1,7 @@
-"""The chart: what a YAML document says, as plain frozen data.
+"""The chart: the content of a YAML document as plain frozen data.
 
-Nothing here runs.  The reader makes these records, and everything else (the compiler's
-checks, `verify`, `paths`, the pictures) asks them.
+Nothing here runs.  The reader creates these records, and everything else (the compiler's
+checks, `verify`, `paths`, the pictures) queries them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Row:
     """One transition as written: from `source`, on any of `events`, if `guard` holds."""
 
     index: int
-    """Its place in the document, counted over the whole chart; the row's identity."""
+    """Its position in the document, counted over the whole chart; the row's identity."""
     source: str
     events: tuple[str, ...]
-    """Empty for an eventless row, which is taken at once when its guard holds."""
+    """Empty for an eventless row, which is taken immediately when its guard holds."""
     guard: str = ""
     actions: tuple[str, ...] = ()
     target: str | None = None
@@ -31,7 +31,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """A short name for messages and coverage reports."""
+        """Short name for messages and coverage reports."""
         trigger = "|".join(self.events) or "(at once)"
         guard = f" [{self.guard}]" if self.guard else ""
         return f"{self.source}: {trigger}{guard} -> {self.target or self.source}"
@@ -53,7 +53,7 @@ class State:
     rows: tuple[Row, ...] = ()
     ignored: Mapping[str, str] = field(factory=dict)
     transient: str = ""
-    """Why the state is left in the step that enters it, if it is."""
+    """Why the state is left in the step that enters it; empty if it is not."""
     line: int = 0
 
 
@@ -72,7 +72,7 @@ class Chart:
 
     @property
     def top(self) -> tuple[State, ...]:
-        """The states that are in no other."""
+        """The states without a parent."""
         return tuple(state for state in self.states.values() if state.parent is None)
 
     @property
@@ -86,7 +86,7 @@ class Chart:
         return tuple(row for state in self.states.values() for row in state.rows)
 
     def lineage(self, state_id: str) -> Iterator[State]:
-        """The state itself, then its parent, and so on outwards."""
+        """Yield the state itself, then its parent, and so on outwards."""
         at: str | None = state_id
         while at is not None:
             state = self.states[at]
@@ -94,24 +94,24 @@ class Chart:
             at = state.parent
 
     def leaf_of(self, state_id: str) -> str:
-        """The leaf that is entered when *state_id* is the target."""
+        """Return the leaf that is entered when *state_id* is the target."""
         state = self.states[state_id]
         while state.initial is not None:
             state = self.states[state.initial]
         return state.id
 
     def rows_for(self, leaf: str, event: str) -> tuple[Row, ...]:
-        """The rows tried for *event* in *leaf*: innermost first, then as written."""
+        """Return the rows tried for *event* in *leaf*: innermost first, then as written."""
         return tuple(
             row for state in self.lineage(leaf) for row in state.rows if event in row.events
         )
 
     def rows_at_once(self, leaf: str) -> tuple[Row, ...]:
-        """The eventless rows of *leaf* and its ancestors, in the order they are tried."""
+        """Return the eventless rows of *leaf* and its ancestors, in the order they are tried."""
         return tuple(row for state in self.lineage(leaf) for row in state.rows if not row.events)
 
     def reason_ignored(self, leaf: str, event: str) -> str:
-        """Why *event* does nothing in *leaf*, or an empty string."""
+        """Return why *event* does nothing in *leaf*, or an empty string."""
         for state in self.lineage(leaf):
             if state.transient:
                 return state.transient
@@ -120,5 +120,5 @@ class Chart:
         return ""
 
     def handles(self, leaf: str, event: str) -> bool:
-        """Tell whether some row stands for *event* in *leaf*."""
+        """Return whether there is a row for *event* in *leaf*."""
         return bool(self.rows_for(leaf, event))

@@ -1,8 +1,8 @@
-"""Read a chart document, or say in one line what is wrong with it and where.
+"""Reader of chart documents; an invalid one raises a one-line error with the position.
 
-The document is walked node by node, because a loaded dictionary has forgotten what matters
-here: lines, and keys written twice.  Scalars are taken as they are spelt, so a key `on`
-stays the word it is instead of becoming True.
+The document is walked node by node, because a loaded dictionary has lost what matters here:
+line numbers and duplicate keys.  Scalars are taken as they are spelt, so a key `on` remains a
+string instead of becoming True.  Also the lookup of minamo's own charts by name.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ _STATE_KEYS = (
     "about", "initial", "final", "enter", "exit", "transitions", "ignored", "transient", "states",
 )  # fmt: skip
 _ROW_KEYS = ("event", "target", "cond", "on", "about")
-# What python-statemachine could do and we refuse, with the way out.
+# Features of python-statemachine that we refuse, with the alternative.
 _REFUSED = {
     "parallel": "a machine rests in one leaf; use two charts",
     "history": "target the state itself, with a guard",
@@ -123,7 +123,7 @@ _REFUSED = {
 
 
 def read(text: str, file: str) -> Chart:
-    """Make a chart of the document *text*; *file* is the name used in errors."""
+    """Return the chart of the document *text*; *file* is the name used in errors."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
@@ -197,9 +197,9 @@ class _Reader:
         return initial or ids[0], tuple(ids)
 
     def state(self, state_id: str, node: yaml.Node, parent: str | None, at: int) -> bool:
-        """Read one state into `states`; tell whether it calls itself initial."""
+        """Read one state into `states`; return whether it is marked as initial."""
         parts = self.nodes.mapping(node, _STATE_KEYS, "a state", state=state_id)
-        self.states[state_id] = State(state_id)  # the place in the order: parents come first
+        self.states[state_id] = State(state_id)  # reserves its position: parents come first
         rows = tuple(
             self.row(item, state_id)
             for item in self.nodes.items(parts.get("transitions"), state_id)
@@ -269,17 +269,17 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def home() -> Path:
-    """The folder of minamo's own charts.
+    """Return the folder of minamo's own charts.
 
-    A wheel carries them inside the package.  A checkout, also an editable install of one, has
-    them in its top folder, and there alone.
+    A wheel has them inside the package.  A checkout, also as an editable install, has them only
+    in its top folder.
     """
     packed = _PACKAGE / "statecharts"
     return packed if packed.is_dir() else _PACKAGE.parent.parent / "statecharts"
 
 
 def chart_names(folder: Path | None = None) -> list[str]:
-    """The names of the charts in *folder*, sorted."""
+    """Return the names of the charts in *folder*, sorted."""
     return sorted(path.stem for path in (folder or home()).glob("*.yaml"))
 
 

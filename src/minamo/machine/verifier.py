@@ -1,7 +1,7 @@
-"""Check a chart as a whole, by walking all of it.
+"""Checks of a whole chart by exhaustive traversal, paths to every row, and row coverage.
 
-The reader has already refused what cannot be understood.  What is found here can be
-understood, and is wrong: a state nobody gets to, an event nobody thought of.
+The reader has already refused invalid documents.  The findings here are about valid charts that
+are wrong: for example an unreachable state, or an event that is neither handled nor ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minamo.machine.model import DONE_PREFIX, Chart, Row, State
 
 @frozen(slots=True)
 class Step:
-    """One possible step: in `source`, `event` (empty: at once) takes `row` to `target`."""
+    """One possible step: in `source`, `event` (empty: eventless) takes `row` to `target`."""
 
     source: str
     event: str
@@ -26,7 +26,7 @@ class Step:
 
 
 def hops(chart: Chart, leaf: str) -> Iterator[Step]:
-    """Every step that could be taken in *leaf*, in the order rows are tried."""
+    """Yield every step that could be taken in *leaf*, in the order rows are tried."""
     yield from _open(chart, leaf, "", chart.rows_at_once(leaf))
     state = chart.states[leaf]
     if state.final and state.parent is not None:
@@ -41,16 +41,16 @@ def _open(chart: Chart, leaf: str, event: str, rows: Iterable[Row]) -> Iterator[
     for row in rows:
         yield Step(leaf, event, row, leaf if row.target is None else chart.leaf_of(row.target))
         if not row.guard:
-            return  # rows behind an open one are never tried
+            return  # rows after an unguarded one are never tried
 
 
 def is_transient(chart: Chart, leaf: str) -> bool:
-    """Tell whether an unguarded eventless row takes *leaf* away in the step that enters it."""
+    """Return whether an unguarded eventless row leaves *leaf* in the step that enters it."""
     return any(not row.guard for row in chart.rows_at_once(leaf))
 
 
 def shortest(chart: Chart) -> dict[str, tuple[Step, ...]]:
-    """The shortest way from the beginning to each leaf that can be reached."""
+    """Return the shortest path from the initial leaf to each reachable leaf."""
     start = chart.leaf_of(chart.initial)
     ways: dict[str, tuple[Step, ...]] = {start: ()}
     queue = deque([start])
@@ -64,7 +64,7 @@ def shortest(chart: Chart) -> dict[str, tuple[Step, ...]]:
 
 
 def paths(chart: Chart) -> dict[int, tuple[Step, ...]]:
-    """For each row that can be taken at all, by index: the shortest way to take it."""
+    """Return the shortest path that takes each row, by index; omit rows that cannot be taken."""
     found: dict[int, tuple[Step, ...]] = {}
     for leaf, way in shortest(chart).items():
         for hop in hops(chart, leaf):
@@ -76,7 +76,7 @@ def paths(chart: Chart) -> dict[int, tuple[Step, ...]]:
 
 @frozen(slots=True)
 class Finding:
-    """One thing wrong with a chart; `str()` is one line naming the place."""
+    """One defect of a chart; `str()` is one line naming the place."""
 
     file: str
     line: int
@@ -90,7 +90,7 @@ class Finding:
 
 
 def verify(chart: Chart) -> list[Finding]:
-    """Everything wrong with *chart*; an empty list is what one wants."""
+    """Return all defects of *chart*; an empty list if there are none."""
     return [
         *_unreachable(chart),
         *_endless(chart),
@@ -114,7 +114,7 @@ def _unreachable(chart: Chart) -> Iterator[Finding]:
 
 
 def _endless(chart: Chart) -> Iterator[Finding]:
-    """States from which no outcome can be reached any more."""
+    """Yield states from which no outcome can be reached."""
     back: dict[str, set[str]] = {}
     for leaf in shortest(chart):
         for hop in hops(chart, leaf):
@@ -133,7 +133,7 @@ def _endless(chart: Chart) -> Iterator[Finding]:
 
 
 def _competing(chart: Chart) -> Iterator[Finding]:
-    """Rows of one state that stand behind another which leaves them nothing."""
+    """Yield rows of one state that come after another which always wins."""
     for state in chart.states.values():
         seen: dict[str, dict[str, int]] = {}
         for row in state.rows:
@@ -159,7 +159,7 @@ def _never_taken(chart: Chart) -> Iterator[Finding]:
     possible = paths(chart)
     for state in chart.states.values():
         if not any(state in chart.lineage(leaf) for leaf in reached):
-            continue  # said already: the state itself cannot be reached
+            continue  # reported already: the state itself cannot be reached
         for row in state.rows:
             lost = [event for event in row.events if (row.index, event) not in taken]
             if lost or row.index not in possible:
@@ -174,7 +174,7 @@ def _never_taken(chart: Chart) -> Iterator[Finding]:
 
 
 def _restless(chart: Chart) -> Iterator[Finding]:
-    """Leaves that are left at once and do not say so, and the other way round."""
+    """Yield leaves that are left immediately but not marked transient, and vice versa."""
     for leaf in chart.leaves:
         transient = is_transient(chart, leaf.id)
         if transient and not leaf.transient:
@@ -209,7 +209,7 @@ def _pairs(chart: Chart) -> Iterator[Finding]:
 
 
 def _stale_reasons(chart: Chart) -> Iterator[Finding]:
-    """Reasons for ignoring an event that is never ignored there."""
+    """Yield reasons for ignoring an event that is never ignored there."""
     used = set()
     for leaf in chart.leaves:
         for event in chart.events:
@@ -228,13 +228,13 @@ def _stale_reasons(chart: Chart) -> Iterator[Finding]:
 
 @define
 class Coverage:
-    """An observer that remembers the rows it saw: ``machine.subscribe(coverage)``."""
+    """An observer that counts the rows taken: ``machine.subscribe(coverage)``."""
 
     chart: Chart
     taken: Counter[int] = field(factory=Counter)
 
     def __call__(self, taken: TransitionRecord) -> None:
-        """Note one step."""
+        """Record one step."""
         if taken.row is not None:
             self.taken[taken.row.index] += 1
 

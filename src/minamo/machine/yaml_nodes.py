@@ -1,4 +1,4 @@
-"""Take a YAML document apart by its nodes, keeping lines and refusing keys written twice."""
+"""Typed access to the nodes of a YAML document, with line numbers; refuses duplicate keys."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 def line(node: yaml.Node) -> int:
-    """The line a node begins on, counted from one."""
+    """Return the line a node begins on, counted from one."""
     return int(node.start_mark.line) + 1
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """A suggestion for a misspelt *word*, ready to be appended to a message."""
+    """Return a suggestion for a misspelt *word*, ready to be appended to a message."""
     choices = list(known)
     near = difflib.get_close_matches(word, choices, n=1)
     if near:
@@ -30,11 +30,11 @@ def hint(word: str, known: Iterable[str]) -> str:
 
 @frozen
 class Nodes:
-    """Typed access to nodes; every complaint carries the file and the line."""
+    """Typed access to nodes; every error carries the file and the line."""
 
     file: str
     refused: Mapping[str, str]
-    """Keys we know and do not support, with what to do instead."""
+    """Known but unsupported keys, with what to do instead."""
 
     def mapping(
         self, node: yaml.Node, known: tuple[str, ...], what: str, *, state: str = ""
@@ -67,7 +67,7 @@ class Nodes:
         return list(seen.items())
 
     def lines(self, node: yaml.Node) -> dict[str, int]:
-        """The line each key of a mapping stands on."""
+        """Return the line of each key of a mapping."""
         return {self.scalar(key): line(key) for key, _ in node.value}
 
     def items(self, node: yaml.Node | None, state: str) -> list[yaml.Node]:
@@ -78,7 +78,7 @@ class Nodes:
         return list(node.value)
 
     def words(self, node: yaml.Node | None, state: str) -> tuple[str, ...]:
-        """One name or a list of names."""
+        """Return one name or a list of names as a tuple."""
         if node is None:
             return ()
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
@@ -101,7 +101,7 @@ class Nodes:
         return value == "true"
 
     def glossary(self, node: yaml.Node, what: str, state: str = "") -> dict[str, str]:
-        """A mapping of names to a few words each; the words are not optional."""
+        """Return a mapping of names to descriptions; a description is required."""
         found: dict[str, str] = {}
         for name, value in self.entries(node, f"the list of {what}s", state=state):
             self.name(value, name, f"an {what}" if what[0] in "aei" else f"a {what}", state=state)

@@ -1,1 +1,1 @@
-"""Everything that waits: the driver, HTTP, Discord, and what people touch."""
+"""The package's I/O half: the driver, HTTP, Redis, Discord, and the public client."""

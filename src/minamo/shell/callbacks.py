@@ -1,7 +1,7 @@
-"""Callbacks of other people: hooks, progress, telemetry, observers.
+"""Guards around user-supplied callbacks: hooks, progress, telemetry, observers.
 
-Whatever one raises changes nothing but the log, and there it is named once.  None of them is
-awaited: an `async def` is refused where it is given.
+An exception in one is logged once and has no other effect.  Callbacks are never awaited: an
+`async def` is refused where it is passed in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minamo.errors import BadSetting
 
 
 def place_of(error: BaseException) -> str:
-    """Where it was raised, for whoever wrote the code."""
+    """Return the file and line that raised *error*, for the author of the callback."""
     *_, frame = traceback.extract_tb(error.__traceback__)
     return f"{PurePath(frame.filename).name}:{frame.lineno}"
 
@@ -33,7 +33,7 @@ def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 class Guarded:
-    """A callback that cannot harm its caller.  After its first failure it is not called again."""
+    """A callback whose exceptions never reach its caller; disabled after its first failure."""
 
     __slots__ = ("_callback", "_log", "_name")
 
@@ -43,7 +43,7 @@ class Guarded:
         self._log = log
 
     def __call__(self, *what: object) -> object:
-        """Call it, and return what it returns; None if it fails or has failed before."""
+        """Call the callback and return its value; None if it fails or has failed before."""
         if self._callback is None:
             return None
         failed, answer = call(self._callback, *what)
@@ -54,31 +54,31 @@ class Guarded:
 
 
 def call(callback: Callable[..., Any], *what: object) -> tuple[str, Any]:
-    """Call other people's code; return how it failed, if it did, and what it returned."""
+    """Call user code; return a description of its failure (empty if none) and its value."""
     try:
         answer = callback(*what)
         if answer is None or not inspect.isawaitable(answer):
             return "", answer
-        # A coroutine that is neither awaited nor closed complains when it is collected.
+        # A coroutine neither awaited nor closed warns when it is garbage-collected.
         if inspect.iscoroutine(answer):
             answer.close()
-    except Exception as error:  # noqa: BLE001 - other people's code; no reply depends on it
-        # The name and the place only: messages can hold secrets.
+    except Exception as error:  # noqa: BLE001 - user code; no reply depends on it
+        # Only the type and the location: messages can hold secrets.
         return f"raised {type(error).__name__} at {place_of(error)}", None
     return "returned an awaitable, which is not awaited", None
 
 
 def refuse_async(name: str, callback: object) -> None:
-    """Refuse an `async def` as a callback, and what cannot be called.
+    """Refuse a callback that is an `async def` or not callable.
 
     Raises:
-        BadSetting: the message says what to give instead.
+        BadSetting: the message says what to pass instead.
     """
     if callback is None:
         return
     if not callable(callback):
         raise BadSetting(f"{name} must be a function; it is a {type(callback).__name__}")
-    called = getattr(callback, "__call__", None)  # noqa: B004 - of an object that is no function
+    called = getattr(callback, "__call__", None)  # noqa: B004 - for callable objects
     if inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(called):
         raise BadSetting(
             f"{name} is an `async def`, and is not awaited: give a plain function, which may start "
@@ -87,5 +87,5 @@ def refuse_async(name: str, callback: object) -> None:
 
 
 def plain_function(_: object, attribute: Attribute[Any], value: object) -> None:
-    """Refuse, as a validator, what `refuse_async` refuses."""
+    """Apply `refuse_async` as an attrs validator."""
     refuse_async(attribute.name, value)

@@ -1,4 +1,8 @@
-"""`minamo.Client`: what people put into their bot."""
+"""`minamo.Client`: the public entry point, one per bot.
+
+It checks its settings, connects itself to the bot's lifecycle, and hands replies and stop requests
+to the modules that do the work.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ from minamo.wire.conversation import ChatMessage
 
 _LOG = logging.getLogger("minamo.client")
 
-# What a client's settings are, where their makers do not look themselves.
+# Types of those settings that no constructor checks itself.
 _NONE = type(None)
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "config": (StreamConfig, _NONE),
@@ -57,11 +61,11 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 class Client:
-    """Streams replies into Discord for one bot; made once, next to it.
+    """A client that streams replies into Discord for one bot; create it once, next to the bot.
 
-    It opens itself when the bot starts and, when the bot stops, lets replies that are being
-    written come to an orderly end.  A REST client by itself does neither, so use
-    ``async with Client(rest)`` with one that `hikari.RESTApp.acquire` gave.
+    It opens itself when the bot starts and, when the bot stops, lets unfinished replies come to an
+    orderly end.  A bare REST client has neither event, so use ``async with Client(rest)`` with one
+    from `hikari.RESTApp.acquire`.
     """
 
     def __init__(
@@ -99,7 +103,7 @@ class Client:
         )
         check_seconds("drain_s", drain_s)
         check_command(stop_command)
-        redact_hikari_logs()  # hikari's own logs show webhooks' tokens
+        redact_hikari_logs()  # hikari's own logs show webhook tokens
         self._bot = bot
         self._places = Places(bot)
         self.config = config or StreamConfig.from_env()
@@ -148,10 +152,10 @@ class Client:
     async def stream(
         self, target: Any, source: ChunkSource, **how: Unpack[StreamOptions]
     ) -> StreamResult:
-        """Stream one reply to *target*; how it went.
+        """Stream one reply to *target* and return its result.
 
         *target* is a message event, a message, a channel or its id, an interaction, or a context
-        of arc, crescent, tanjun or lightbulb.  *source* is anything that gives text as it comes:
+        of arc, crescent, tanjun or lightbulb.  *source* is any async iterable of text:
         ``llm.ask(…)``, ``llm.chat(…)``, or any ``AsyncIterable[str]``.
         """
         check_source(source)
@@ -169,7 +173,7 @@ class Client:
         settings: TurnSettings | None = None,
         **how: Unpack[StreamOptions],
     ) -> TurnResult:
-        """Answer *messages* with tools: stream, run what is asked for, stream again."""
+        """Answer *messages* with tools: stream, run the requested tools, stream again."""
         reply = await self._begin(target, how)
         return await self._replies.turn(
             reply, llm, messages, tools=tools, fallbacks=fallbacks, settings=settings
@@ -180,7 +184,7 @@ class Client:
         message: hikari.Message | hikari.MessageCreateEvent,
         memory: HistoryLimits | None = None,
     ) -> list[ChatMessage]:
-        """What was said before *message* and in it: the chain of replies, names and pictures."""
+        """Return the reply chain that ends with *message*, with names and pictures."""
         self._check_open()
         check_running(self._bot)
         if not isinstance(message, hikari.Message | hikari.MessageCreateEvent):
@@ -203,9 +207,9 @@ class Client:
         context: Mapping[str, object] | None = None,
         asker: Person | None = None,
     ) -> RequestOutcome:
-        """A person wants a reply to end; what was said is still sent.
+        """Request a user's stop of a reply; text already received is still sent.
 
-        With an *asker*, only what that person asked for.
+        With an *asker*, replies that another user asked for are not stopped.
         """
         return await self.stops.request_stop(
             channel_id=channel_id,
@@ -218,13 +222,13 @@ class Client:
     async def request_follow_up(
         self, *, channel_id: int | None = None, stream_id: str | None = None
     ) -> RequestOutcome:
-        """A newer message makes a reply obsolete."""
+        """Request that a reply end because a newer message makes it obsolete."""
         return await self.stops.request_follow_up(channel_id=channel_id, stream_id=stream_id)
 
     async def kill(
         self, *, channel_id: int | None = None, stream_id: str | None = None
     ) -> RequestOutcome:
-        """End a reply at once; what was not sent is dropped, and who waits in line is sent away."""
+        """End a reply at once and drop its unsent text; with *channel_id*, also queued turns."""
         here = channel_id is not None and self._channels.kill(channel_id)
         reached = await self.stops.kill(channel_id=channel_id, stream_id=stream_id)
         return RequestOutcome.YES if here else reached
@@ -232,32 +236,32 @@ class Client:
     async def has_stop_request(
         self, *, channel_id: int | None = None, stream_id: str | None = None
     ) -> RequestOutcome:
-        """Whether somebody has asked what runs there to end."""
+        """Return whether a running reply there has a stop request of any kind."""
         return await self.stops.has_stop_request(channel_id=channel_id, stream_id=stream_id)
 
     async def clear_stop_request(
         self, *, channel_id: int | None = None, stream_id: str | None = None
     ) -> RequestOutcome:
-        """Take back a wish that was not acted on yet, such as a stop while tools finish."""
+        """Withdraw a stop request not acted on yet, such as a stop while tools finish."""
         return await self.stops.clear_stop_request(channel_id=channel_id, stream_id=stream_id)
 
     async def answer_stop(self, interaction: hikari.PartialInteraction) -> bool:
         """Answer *interaction* if it presses a Stop button or uses the stop command.
 
-        Says whether it did.  With a gateway that happens by itself; it is for bots that hear of
-        interactions in listeners of their own, as `hikari.RESTBot` does.
+        Returns whether it did.  Gateway bots do not need to call it; it is for bots that receive
+        interactions in their own listeners, as `hikari.RESTBot` does.
         """
         return await self._ways.answer(interaction)
 
-    # Life.
+    # Lifecycle.
 
     @property
     def page(self) -> str | None:
-        """The address of the live page, key included; None unless it is served."""
+        """The address of the live page, including its key; None unless it is served."""
         return self._inspector.address
 
     async def orchestrator(self) -> StreamOrchestrator:
-        """The full form, for those who bring their own `StreamContext`."""
+        """Return the orchestrator, for callers that build their own `StreamContext`."""
         self._check_open()
         if self._orchestrator is None:
             home = await self._host.home()
@@ -271,10 +275,10 @@ class Client:
         return self._orchestrator
 
     async def close(self) -> list[Receipt]:
-        """End what is being written, and wait for it a while; what could not be sent.
+        """End running replies within `drain_s`; return the receipts of lost messages.
 
-        Closing goes on when this call is cancelled; another call waits for it and returns the
-        same.
+        Closing continues if this call is cancelled; another call waits for it and returns the
+        same receipts.
         """
         if self._closing is None:
             self._closed = True
@@ -297,12 +301,12 @@ class Client:
 
     @classmethod
     def from_arc(cls, client: Any, **settings: Any) -> Self:
-        """A client for an arc bot; commands can have it injected."""
+        """Return a client for an arc bot, registered for injection into commands."""
         return cls._injected(client.app, client, settings)
 
     @classmethod
     def from_tanjun(cls, client: Any, bot: hikari.RESTAware, **settings: Any) -> Self:
-        """A client for a tanjun bot; commands can have it injected."""
+        """Return a client for a tanjun bot, registered for injection into commands."""
         return cls._injected(bot, client, settings)
 
     @classmethod
@@ -311,7 +315,7 @@ class Client:
         framework.set_type_dependency(cls, made)
         return made
 
-    # Inside.
+    # Internals.
 
     async def _begin(self, target: Any, how: StreamOptions) -> ReplyContext:
         self._check_open()

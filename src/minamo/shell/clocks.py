@@ -1,7 +1,7 @@
-"""The clocks of one stream: how long it waits for its provider.
+"""The timeouts of one stream: how long it waits for its provider.
 
-A chunk moves numbers, never a timer; one task looks at them, and only when one may have run out.
-Time that is spent on Discord is given back, so a slow channel never looks like a slow provider.
+A chunk updates numbers, never a timer; one task checks them, and only when one may have expired.
+Time spent waiting for Discord is added back, so a slow channel never looks like a slow provider.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from minamo.core.result import StopReason
 
 
 def loop_clock() -> Callable[[], float]:
-    """The clock of the loop that runs, for whoever looks at it with every chunk.
+    """Return the running event loop's clock, cheap enough to read for every chunk.
 
-    `anyio.current_time` gives the same, but looks for the loop each time, which costs more than
-    all the rest that is done about a chunk's time.
+    `anyio.current_time` returns the same, but looks up the loop each time, which costs more than
+    all other timeout work for a chunk.
     """
     if anyio.get_cancelled_exc_class() is asyncio.CancelledError:
         return asyncio.get_running_loop().time
@@ -28,7 +28,7 @@ def loop_clock() -> Callable[[], float]:
 
 
 class Clocks:
-    """First token, silence, the provider's whole time, and the rolling timeout of a call."""
+    """Deadlines: first token, silence, the provider's total time, and a call's rolling timeout."""
 
     __slots__ = ("_call", "_call_s", "_idle_s", "_over", "_paused", "_resumed", "_silent")
 
@@ -43,12 +43,12 @@ class Clocks:
 
     @property
     def deadline(self) -> float:
-        """When the first of them runs out."""
+        """The earliest of the deadlines."""
         return min(self._silent, self._over, self._call)
 
     @property
     def all(self) -> dict[str, float]:
-        """When each runs out; for looking at."""
+        """Each finite deadline by name; for inspection."""
         every = {
             "silence": self._silent,
             "deadline": self._over,
@@ -58,30 +58,30 @@ class Clocks:
 
     @property
     def reason(self) -> StopReason:
-        """Which one runs out first."""
+        """The stop reason of the earliest deadline."""
         at = self.deadline
         if at == self._silent:
             return "inactivity"
         return "deadline" if at == self._over else "sdk_call_timeout"
 
     def heard(self, now: float) -> None:
-        """A chunk came."""
+        """Restart the silence and call timeouts: a chunk arrived."""
         self._silent = now + self._idle_s
         self._call = now + self._call_s
 
     def progressed(self, now: float) -> None:
-        """Discord took something: the call is alive, whatever its provider does."""
-        # While nobody waits for the provider, `resume` will add the time that goes by.
+        """Restart the call timeout: Discord accepted a message, so the call is alive."""
+        # While paused, `resume` will add the elapsed time.
         since = now if self._paused is None else self._paused
         self._call = max(self._call, since + self._call_s)
 
     def pause(self, now: float) -> None:
-        """Nobody waits for the provider."""
+        """Pause all timeouts: the driver is not waiting for the provider."""
         self._paused = now
         self._resumed = anyio.Event()
 
     def resume(self, now: float) -> None:
-        """Somebody does again."""
+        """Resume, moving every deadline by the length of the pause."""
         if self._paused is not None and self._resumed is not None:
             gone = now - self._paused
             self._silent += gone
@@ -91,11 +91,11 @@ class Clocks:
             self._resumed.set()
 
     async def watch(self, ran_out: Callable[[StopReason], object]) -> None:
-        """Wait until the first runs out, and say which."""
+        """Wait until the first deadline expires, then call *ran_out* with its reason."""
         while True:
             if self._paused is not None and self._resumed is not None:
                 await self._resumed.wait()
-            # No chunk that comes after this moment can make one run out sooner than this.
+            # No chunk that arrives later can make a deadline earlier than this.
             now = anyio.current_time()
             await anyio.sleep_until(min(self.deadline, now + self._idle_s, now + self._call_s))
             if self._paused is None and anyio.current_time() >= self.deadline:

@@ -1,8 +1,9 @@
-"""The only loop: chunks and wishes in, effects out, until the stream has its outcome.
+"""Driver of one stream: feeds it chunks and stop requests, and performs its effects.
 
-There is no polling and no queue.  A wish or a receipt enters the machine the moment it comes, in
-whatever task it comes; the driver itself only reads chunks, and waits.  A second task looks at the
-clocks, and only when one may have run out: a chunk moves a number, never a timer.
+There is no polling and no queue.  A stop request or a receipt enters the machine the moment it
+arrives, in the task that brings it; the driver itself only reads chunks and waits.  A second task
+checks the clocks, and only when one may have expired: a chunk updates a number, never a timer.
+`Sink` is the interface to the delivery side, `NullSink` the one without Discord.
 """
 
 from __future__ import annotations
@@ -31,39 +32,39 @@ from minamo.shell.stops.requests import StopRequest, StopSignal
 from minamo.wire.assembler import ChunkOverlap
 
 ChunkSource: TypeAlias = AsyncIterable[str | Chunk]
-"""It may also have ``silence``, a `Silence`: the marker of a reply that is not to be shown."""
+"""May also have ``silence``, a `Silence`: the marker of a reply that must not be shown."""
 Watcher: TypeAlias = Callable[[float, str, object], object]
-"""Told of everything that happens: when, what, and with what."""
+"""Called with each event of the stream: time, name, payload."""
 
 
 class Sink(Protocol):
-    """Where text goes; a lane's `Dispatch` is one."""
+    """The destination of text, such as a lane's `StreamQueue`."""
 
     @property
     def held(self) -> int:
-        """How many characters are here and not answered for."""
+        """Characters accepted and not yet acknowledged (used for back-pressure)."""
 
     async def room(self) -> None:
-        """Wait until more may come."""
+        """Wait until the sink can accept more text."""
 
     def deliver(self) -> None:
-        """One more segment waits in the outbox."""
+        """Notify the sink that the outbox has another segment."""
 
     def withdraw(self, reason: str) -> None:
-        """Take back everything whose call has not begun."""
+        """Withdraw all messages whose call to Discord has not begun."""
 
     def hurry(self) -> None:
-        """Stop pretending to type."""
+        """Skip the simulated typing delays from now on."""
 
     async def finish(self) -> tuple[Receipt, ...]:
-        """Nothing more will come; wait until everything is answered for."""
+        """Wait until every message has a receipt; no further text will follow."""
 
     def give_up(self, reason: str) -> None:
-        """Write the receipts of what is not answered for."""
+        """Write receipts for the unacknowledged messages."""
 
 
 class NullSink:
-    """What an idle lane would do, without Discord."""
+    """A sink that accepts everything at once, as an idle lane would, without Discord."""
 
     __slots__ = ("_shown", "_stream")
 
@@ -74,29 +75,29 @@ class NullSink:
 
     @property
     def held(self) -> int:
-        """Nothing ever waits."""
+        """Always 0: no text is ever pending."""
         return 0
 
     async def room(self) -> None:
-        """There always is."""
+        """Return at once: there is always room."""
 
     def deliver(self) -> None:
-        """The segment is gone already, unless the limit cut it off."""
+        """Report the message limit if it was reached; the segment was taken already."""
         if self._stream.actions.outbox.limited:
             self._stream.limit_reached()
 
     def withdraw(self, reason: str) -> None:
-        """Nothing waits."""
+        """Do nothing: no message is pending."""
 
     def hurry(self) -> None:
-        """Nobody pretends to type."""
+        """Do nothing: no typing is simulated."""
 
     async def finish(self) -> tuple[Receipt, ...]:
-        """Everything was answered for when it came."""
+        """Return no receipts: every segment was acknowledged on arrival."""
         return ()
 
     def give_up(self, reason: str) -> None:
-        """Nothing is open."""
+        """Do nothing: no message is unacknowledged."""
 
     def _take(self) -> None:
         messages = self._stream.actions.outbox.take_segment()
@@ -108,13 +109,13 @@ class NullSink:
 
 _LOG = logging.getLogger("minamo.stream")
 
-# A source that always has a chunk ready would otherwise keep everybody else from running.
+# A source that always has a chunk ready would otherwise keep all other tasks from running.
 _TURN_CHUNKS = 16
 _TURN_CHARACTERS = 2_000
 
 
 class Driver:
-    """One stream on its way from its provider to its outlet."""
+    """The loop that carries one stream from its provider to its sink."""
 
     def __init__(
         self,
@@ -126,9 +127,9 @@ class Driver:
         watch: Iterable[Watcher] = (),
     ) -> None:
         self.touched: Callable[[], object] | None = None
-        """Called whenever the text may have changed; for a reply that grows in place."""
+        """Called when the text may have changed; for a reply that is edited in place."""
         self.settling: Callable[[], object] | None = None
-        """Called when nothing more will be sent, before that is told; for such a reply too."""
+        """Called after the last message, before the stream is flushed; also for edited replies."""
         self.stream = stream
         self.wishes = wishes or StopSignal()
         self.clocks: Clocks | None = None
@@ -139,7 +140,7 @@ class Driver:
             self._progress = Guarded("on_stream_progress", progress, _LOG)
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
-        self._turned_at = 0  # how many characters had been read when others last had a turn
+        self._turned_at = 0  # characters read at the last checkpoint
         self._outlet: Sink | None = None
         self._closed = False
         self._reading: anyio.CancelScope | None = None
@@ -151,7 +152,7 @@ class Driver:
         return f"<Driver of a stream that is {self.stream.state}>"
 
     async def run(self, source: ChunkSource, outlet: Sink) -> None:
-        """Run the stream to its outcome; only a cancellation from outside is raised."""
+        """Run the stream to its outcome; raise nothing but a cancellation from outside."""
         self._outlet = outlet
         self._now = loop_clock()
         silence = getattr(source, "silence", None)
@@ -161,10 +162,10 @@ class Driver:
             await self._settle(outlet)
         self._tell("settled", None)
 
-    # What happens, from whichever task.
+    # Events, from any task.
 
     def heard(self, receipt: Receipt) -> None:
-        """Learn what became of a message; for the lane."""
+        """Process the receipt of a message; called by the lane."""
         stream = self.stream
         if receipt.kind == "create":
             if receipt.delivered:
@@ -184,7 +185,7 @@ class Driver:
         self._perform()
 
     def limit_reached(self) -> None:
-        """The reply has used up its messages; for the lane."""
+        """End the stream because the reply has used up its messages; called by the lane."""
         self._tell("limit_reached", None)
         self.stream.limit_reached()
         self._perform()
@@ -214,7 +215,7 @@ class Driver:
                 await self._heed(source, clocks)
                 self._reading.cancel()
         except BaseExceptionGroup as group:
-            # Only what nobody may catch comes here, `SystemExit` say; it stays what it is.
+            # Only exceptions such as `SystemExit` arrive here; they are raised unwrapped.
             raise group.exceptions[0] from None
 
     def _run_out(self, reason: StopReason) -> None:
@@ -235,7 +236,7 @@ class Driver:
                 raise
             self.stream.fail(ErrorChunk("api_error", "the provider failed (CancelledError)"))
             self._perform()
-        except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
+        except Exception as error:  # noqa: BLE001 - a bug of ours fails the stream only
             _LOG.exception("the stream failed", extra={"kind": type(error).__name__})
             self.stream.fail(ErrorChunk("api_error", "internal error; the log has it"))
             self._perform()
@@ -253,7 +254,7 @@ class Driver:
                     await checkpoint()
                 chunk = await anext(chunks, None)
                 if self._closed:
-                    # A wish came in the same moment and went first.  What was read is booked.
+                    # A stop request arrived at the same time and won; the chunk is still recorded.
                     if chunk is not None:
                         self._take(chunk)
                     return
@@ -288,14 +289,14 @@ class Driver:
             self._settling.deadline = self._settle_by
             await outlet.finish()
         if self._settling.cancelled_caught:
-            # Whoever asked for the end has waited long enough.  A call that is out goes on.
+            # The requester has waited long enough.  A call in flight continues.
             outlet.give_up("drain_timeout")
         if self.settling is not None:
             self.settling()
         self.stream.flushed()
 
     def _hasten(self, by: float = math.inf) -> None:
-        """Somebody wants this to end: from now on they wait for so long at most."""
+        """Bound the remaining delivery by `drain_timeout_ms` and the requester's deadline."""
         if self._outlet is not None:
             self._outlet.hurry()
         own = self._now() + self._config.drain_timeout_ms / 1000
@@ -321,12 +322,12 @@ class Driver:
                         self._reading.cancel()
 
     def _was_wanted(self, receipt: Receipt) -> bool:
-        """Whether nobody misses it: it was taken back, or was out and came back by itself."""
+        """Return whether the message was left unsent on purpose: withdrawn, or out of time."""
         taken_back = self.stream.actions.withdrawn or receipt.reason == "drain_timeout"
         return receipt.outcome == "not_sent" and bool(taken_back)
 
     def _reason(self, receipt: Receipt) -> str:
-        """The reason under which the ledger books what was not delivered."""
+        """Return the ledger's reason for an undelivered message."""
         withdrawn = self.stream.actions.withdrawn
         return withdrawn if withdrawn and receipt.outcome == "not_sent" else "undelivered"
 
@@ -338,7 +339,7 @@ class Driver:
 
 
 def _is_cancelled() -> bool:
-    """Whether this very task is; on asyncio, awaiting a cancelled one looks the same."""
+    """Return whether this task is cancelled; on asyncio, awaiting a cancelled one looks alike."""
     if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
         return True
     task = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""How one reply is to be given; every option has a sensible default."""
+"""Options of one reply: `StreamOptions` as given, `ResolvedOptions` checked, `StreamContext`."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ if TYPE_CHECKING:
 
 
 def new_stream_id() -> str:
-    """An id that nobody else has; nonces are made of it."""
+    """Return a random unique id; nonces are derived from it."""
     return secrets.token_hex(8)
 
 
 @frozen(kw_only=True)
 class StreamContext:
-    """One reply's place in the world.  `Client` makes one for each; so may you."""
+    """Everything one reply needs besides its source.  `Client` makes one; callers may too."""
 
     orchestrator: StreamOrchestrator = field(repr=False)
     channel_id: int
     sender: Sender = field(repr=False)
-    """Who speaks: the bot, a persona, the answer to an interaction."""
+    """The identity that sends: the bot, a persona, or an interaction response."""
     stream_id: str = field(factory=new_stream_id)
-    """What stops are addressed to; never used twice within minutes."""
+    """The id that stops are addressed to; never used twice within minutes."""
     manner: SendOptions = field(factory=SendOptions, repr=False)
-    """What it replies to, whom it may ring for, the button, what to do with too long a reply."""
+    """The message replied to, allowed mentions, the Stop button, and the overflow handling."""
     scene: bool = False
-    """One of several replies to one message: none of them shows it, whatever `manner` says."""
+    """One of several replies to one message: none shows a reference, even if `manner` has one."""
     typing: bool = True
     edit: bool = False
-    """One message grows in place instead of several being sent."""
+    """Edit one message in place instead of sending several."""
     fresh: bool = False
-    """At the end of an edited reply send it anew, so that the channel shows unread."""
+    """Send an edited reply again at its end, so that the channel is marked unread."""
     wishes: StopSignal = field(factory=StopSignal, repr=False)
     requester: str | int | None = None
-    """The id of the person who asked for the reply; they may stop it."""
+    """The id of the user who asked for the reply and may stop it."""
     wording: Wording = field(factory=lambda: Languages().wording(), repr=False)
     suppress_user_errors: bool = False
-    """No embed says what went wrong; for attempts that will be repeated."""
+    """Send no error notice; for attempts that will be repeated."""
     on_stream_progress: Callable[[], object] | None = field(
         default=None, repr=False, validator=plain_function
     )
     """Called on each chunk and each receipt."""
     current_turn_model_parts: list[dict[str, Any]] | None = field(default=None, repr=False)
-    """Gets ``{"text": …}`` for each segment that was handed over."""
+    """Receives ``{"text": …}`` for each segment handed to delivery."""
 
 
 Reply = bool | Literal["auto"]
 
-# Discord's own limit.
+# Discord's limit.
 _NAME_MAX = 80
 
 
@@ -78,7 +78,7 @@ def _avatar(_: object, __: Attribute[Any], value: object) -> None:
 
 @frozen
 class Persona:
-    """A name and a face to speak with, through a webhook."""
+    """A name and an avatar under which a webhook sends the reply."""
 
     name: str = field(validator=_name)
     avatar_url: str | None = field(default=None, validator=_avatar, repr=False)
@@ -129,30 +129,30 @@ _FLAG = _is(bool)
 
 @frozen(kw_only=True)
 class ResolvedOptions:
-    """How, checked."""
+    """The options of one reply, validated."""
 
     reply: Reply = field(default="auto", validator=_reply)
-    """Whether the reply shows what it answers.  ``"auto"``: when the bot was spoken to directly,
-    or the question had to wait, unless it is part of a scene."""
+    """Whether the reply references the message it answers.  ``"auto"``: if the bot was addressed
+    directly or the question had to wait, unless the reply is part of a scene."""
     scene: bool = field(default=False, validator=_FLAG)
-    """One of several replies to one message, such as a dialogue of personas: it never shows what
-    it answers, or all of them would show the same."""
+    """One of several replies to one message, such as a dialogue of personas: it never references
+    that message, because all of them would show the same reference."""
     config: StreamConfig | None = field(default=None, validator=_is(StreamConfig, type(None)))
     edit: bool = field(default=False, validator=_FLAG)
-    """One message grows instead of several being sent."""
+    """Edit one message in place instead of sending several."""
     fresh: bool = field(default=False, validator=_FLAG)
-    """At the end of an edited reply send it anew, so that the channel shows unread."""
+    """Send an edited reply again at its end, so that the channel is marked unread."""
     persona: Persona | None = field(default=None, validator=_is(Persona, type(None)))
     button: bool = field(default=False, validator=_FLAG)
-    """A Stop button below the reply while it is written."""
+    """Show a Stop button below the reply while it is written."""
     ephemeral: bool = field(default=False, validator=_FLAG)
-    """Only who asked sees it; interactions only."""
+    """Visible only to the user who asked; interactions only."""
     ping: AllowedMentions = field(default=NOBODY, validator=_is(AllowedMentions))
     link_previews: bool = field(default=False, validator=_FLAG)
-    """A preview is fetched from whatever address the model wrote; off unless asked for."""
+    """Allow link previews.  Off by default: Discord fetches any address the model wrote."""
     overflow: Overflow | None = field(default=None, validator=_is(Overflow, type(None)))
     policy: Policy | None = field(default=None, validator=_policy)
-    """What happens to a reply that is being written in the channel; None: the client's."""
+    """How to treat a reply already being written in the channel; None: the client's policy."""
     locale: str | None = field(default=None, validator=_is(str, type(None)))
     thoughts: ThoughtDisplay | None = field(default=None, validator=_is(ThoughtDisplay, type(None)))
     suppress_user_errors: bool = field(default=False, validator=_FLAG)
@@ -161,7 +161,7 @@ class ResolvedOptions:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse contradictory options."""
         if self.ephemeral and self.persona is not None:
             raise BadSetting("ephemeral: what a persona says, everybody in the channel sees")
         if self.scene and self.reply is True:
@@ -169,7 +169,7 @@ class ResolvedOptions:
 
 
 def options(how: StreamOptions) -> ResolvedOptions:
-    """Check *how*; an option that does not exist is named, with those that do."""
+    """Return *how* validated; the error for an unknown option lists the known ones."""
     known = [one.name for one in fields(ResolvedOptions)]
     if unknown := sorted(set(how) - set(known)):
         raise BadSetting(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")

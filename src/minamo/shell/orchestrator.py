@@ -1,4 +1,8 @@
-"""One reply from a provider to Discord: the way in that the seeds describe."""
+"""The orchestrator: streams one reply from a provider to Discord.
+
+It registers the reply for stops, drives it into a lane, reports it to telemetry, and sends the
+notice if it failed.  Failures become results; only a cancellation from outside is raised.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ _LOG = logging.getLogger("minamo.stream")
 
 @frozen
 class StreamOrchestrator:
-    """What all streams of one bot share."""
+    """The services that all streams of one bot share, and the entry points to run one."""
 
     lanes: Lanes = field(repr=False)
     stops: Stops = field(factory=MemoryStops, repr=False, kw_only=True)
@@ -47,40 +51,40 @@ class StreamOrchestrator:
     async def stream_to_discord(
         self, provider: ChunkSource, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
-        """Carry one reply to its channel; it can be stopped by its id and its channel.
+        """Send one reply to its channel; it can be stopped by its id and by its channel.
 
-        Nothing is raised but a cancellation from outside.
+        Raises nothing but a cancellation from outside.
         """
         return await self._reachable(context, lambda: self.stream_plain(provider, config, context))
 
     async def stream_once(
         self, provider: ChunkSource, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
-        """The same under the rolling timeout of a provider's call.
+        """Send one reply under the rolling timeout of a provider's call.
 
-        Every chunk and every receipt is a sign of life and winds it up again.
+        Every chunk and every receipt restarts that timeout.
         """
         return await self._reachable(context, lambda: self.stream_pass(provider, config, context))
 
     async def stream_plain(
         self, provider: ChunkSource, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
-        """One reply that is made known to stops by the caller."""
+        """Send one reply that the caller has registered for stops."""
         return await self._carry(provider, config, context, None)
 
     async def stream_pass(
         self, provider: ChunkSource, config: StreamConfig, context: StreamContext
     ) -> StreamResult:
-        """One pass of a turn, which is itself what stops are addressed to.
+        """Send one pass of a turn; the turn itself is registered for stops.
 
-        It is under the rolling timeout of a provider's call as well.
+        The pass is also under the rolling timeout of a provider's call.
         """
         return await self._carry(provider, config, context, config.sdk_call_timeout_ms)
 
     async def _reachable(
         self, context: StreamContext, stream: Callable[[], Awaitable[StreamResult]]
     ) -> StreamResult:
-        """Stream while stops can find it; one that they could not tell from another is refused."""
+        """Run *stream* while registered for stops; a refused registration is an error result."""
         with ExitStack() as stack:
             try:
                 known = self.stops.register(
@@ -122,7 +126,7 @@ class StreamOrchestrator:
             result = evolve(stream.result(metrics=meter.figures()), receipts=receipts)
             result = await self._notify(result, context)
         finally:
-            # Also when the caller is cancelled, here or while the notice goes out.
+            # Also if the caller is cancelled, here or while the notice is sent.
             if result is not None:
                 told.ended(result)
             else:
@@ -136,7 +140,7 @@ class StreamOrchestrator:
     ) -> tuple[Receipt, ...]:
         try:
             return await self._deliver(provider, driver, context)
-        except Exception as error:  # noqa: BLE001 - a fault of ours is a failed stream, no crash
+        except Exception as error:  # noqa: BLE001 - a bug of ours fails the stream only
             where = {"kind": type(error).__name__, "place": place_of(error)}
             _LOG.error("a stream could not be delivered", extra=where)
             driver.stream.fail(ErrorChunk("api_error", "internal error; the log has it"))
@@ -155,13 +159,13 @@ class StreamOrchestrator:
         manner = evolve(context.manner, reply_to=None) if context.scene else context.manner
         if growing is None:
             manner = evolve(manner, pause_s=pause_for(HumanizerDegree(config.degree)))
-        else:  # pages that change have no rest to put elsewhere
+        else:  # edited pages have no overflow to put elsewhere
             manner = evolve(manner, overflow=None)
 
         def heard(receipt: Receipt) -> None:
             if growing is not None:
                 growing.heard(receipt)
-                if dispatch.typing is not None:  # a message that grows says as much
+                if dispatch.typing is not None:  # a growing message shows the activity itself
                     dispatch.typing.hide()
             driver.heard(receipt)
 
@@ -182,7 +186,7 @@ class StreamOrchestrator:
         return tuple(dispatch.receipts)
 
     async def _notify(self, result: StreamResult, context: StreamContext) -> StreamResult:
-        """Say what went wrong, if somebody should know: the only path for such embeds."""
+        """Send the error notice for *result*, if it needs one: the only path for such embeds."""
         if context.suppress_user_errors:
             return result
         embed = notice_for(result, context.wording, self.notices)
@@ -195,7 +199,7 @@ class StreamOrchestrator:
 
 
 def _info(provider: object, context: StreamContext) -> StreamInfo:
-    """Return what is known of the provider."""
+    """Return the telemetry description of a stream and its provider."""
     _, adapter = call(getattr, provider, "adapter", None)
     host = _said(adapter, "host")
     return StreamInfo(
@@ -208,7 +212,7 @@ def _info(provider: object, context: StreamContext) -> StreamInfo:
 
 
 def _said(adapter: object, name: str) -> str:
-    """Return an attribute of other people's adapter, if it is text."""
+    """Return an attribute of a third-party adapter if it is text, else an empty string."""
     _, value = call(getattr, adapter, name, "")
     return shorten(value, MESSAGE_CHARS_MAX) if isinstance(value, str) else ""
 

@@ -1,6 +1,7 @@
-"""One reply in its channel: it waits for its turn, is written, and is answered for if it was not.
+"""Replies of one client: each waits for its turn in the channel, then is written.
 
-A reply is a stream, or a turn of several with tools between them.
+A reply is a single stream, or a turn of several with tools between them.  The user of a command
+whose reply was refused or stayed empty gets a short answer instead.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import ChatMessage
 
-# Why a turn was not begun, as the words for somebody who waits for an answer.
+# Phrase for a user who waits for an interaction response, by the reason a turn was refused.
 _APOLOGIES: Mapping[str, str] = {
     "queue_full": "queue_full",
     "busy": "busy",
     "unreachable": "busy",
     "closing": "closing",
 }
-# ...and as an outcome, where it is not the system's own decision.
+# Outcome by the same reason, where it is not the system's own decision.
 _REFUSED: Mapping[str, tuple[Status, StopReason]] = {
     "superseded": ("follow_up_interrupt", "follow_up"),
     "killed": ("stopped_by_user", "killed"),
     "stopped": ("stopped_by_user", "user_request"),
 }
-# What is said to somebody who used a command and was shown nothing at all.  Not after an error,
-# which has a notice of its own or is to be tried again, nor when the caller has tools to run.
+# Phrase for a user whose command produced no visible reply, by status.  Not after an error, which
+# has its own notice or will be retried, nor when the caller has tools to run.
 _UNSAID: Mapping[str, str] = {
     "empty_response": "empty_response",
     "stopped_by_user": "stopped",
@@ -55,18 +56,18 @@ T = TypeVar("T")
 
 @define(eq=False, repr=False)
 class Replies:
-    """Writes the replies of one client, each when its channel lets it."""
+    """Writer of one client's replies, each when its channel allows it."""
 
     _channels: Channels
     _stops: Stops
     _policy: Policy
     _is_shared: bool
-    """What runs in a channel may run in another process."""
+    """Whether the streams of a channel may run in another process."""
     _looker: StreamInspector | None
     _telemetry: Telemetry
 
     async def stream(self, reply: ReplyContext, source: ChunkSource) -> StreamResult:
-        """Write what one source gives."""
+        """Send the text of one source as a reply."""
         settled: list[StreamResult] = []
 
         async def job(ticket: QueuedTurn) -> StreamResult:
@@ -77,7 +78,7 @@ class Replies:
 
         outcome = await self._in_turn(reply, job)
         if isinstance(outcome, TurnRefused) and settled:
-            outcome = settled[0]  # only its thoughts were cut off
+            outcome = settled[0]  # only the display of its thoughts was cut off
         result = await _refused(reply, outcome) if isinstance(outcome, TurnRefused) else outcome
         await _release(reply, result.status)
         return result
@@ -92,7 +93,7 @@ class Replies:
         fallbacks: Sequence[Ask | ChatProvider],
         settings: TurnSettings | None,
     ) -> TurnResult:
-        """Write what a provider says to *messages*, with what its tools find out."""
+        """Send a provider's reply to *messages*, running the tools that it calls."""
         settled: list[TurnResult] = []
 
         async def job(ticket: QueuedTurn) -> TurnResult:
@@ -108,12 +109,12 @@ class Replies:
                 )
 
             def show(progress: Progress) -> None:
-                if ticket.wishes.strongest is None:  # else nobody wants to hear more
+                if ticket.wishes.strongest is None:  # else the turn is about to stop
                     reply.show_progress(progress)
 
             def hear(_: StopRequest) -> bool:
                 reply.withdraw_progress()
-                return False  # the turn itself decides when the wish is acted on
+                return False  # the turn itself decides when to act on the request
 
             ended = False
             try:
@@ -145,7 +146,7 @@ class Replies:
 
         outcome = await self._in_turn(reply, job)
         if isinstance(outcome, TurnRefused) and settled:
-            outcome = settled[0]  # only what is told beside it was cut off
+            outcome = settled[0]  # only its error notice or thoughts were cut off
         if isinstance(outcome, TurnRefused):
             refused = await _refused(reply, outcome)
             await _release(reply, refused.status)
@@ -155,7 +156,7 @@ class Replies:
                 data=outcome,
                 messages=tuple(messages),
             )
-        # A turn that chose silence is complete, and its last reply is empty.
+        # A turn in which the model chose silence is complete, and its last reply is empty.
         last = outcome.last if outcome.status == "completed" else None
         await _release(reply, outcome.status if last is None else last.status)
         return outcome
@@ -170,7 +171,7 @@ class Replies:
         return await self._channels.run(reply.channel_id, job, policy, known=known)
 
     def _known(self, reply: ReplyContext, wishes: StopSignal) -> AbstractContextManager[None]:
-        """Let stops find *reply* until the block is left."""
+        """Register *reply* for stops until the block exits."""
         return self._stops.register(
             reply.stream_id, reply.channel_id, wishes, asker=reply.requester
         )
@@ -179,7 +180,7 @@ class Replies:
         if self._looker is None:
             return None
         _, observer = call(self._looker.observer, chart, channel_id)
-        return observer  # type: ignore[no-any-return]  # of a looker that keeps its protocol
+        return observer  # type: ignore[no-any-return]  # an inspector that follows its protocol
 
 
 async def _refused(reply: ReplyContext, refused: TurnRefused) -> StreamResult:
@@ -191,7 +192,7 @@ async def _refused(reply: ReplyContext, refused: TurnRefused) -> StreamResult:
 
 
 async def _release(reply: ReplyContext, status: Status) -> None:
-    """Answer whoever still sees the bot "thinking…", which they would for fifteen minutes."""
+    """Answer a pending interaction, which would show "thinking…" for fifteen minutes."""
     phrase = _UNSAID.get(status)
     if phrase is not None and await reply.is_waited_for():
         await reply.apologise(phrase)

@@ -1,4 +1,7 @@
-"""What a person gives an adapter, checked when the adapter is made."""
+"""Checks of the arguments of the client and the adapters, made before they are used.
+
+Error messages never quote a key, a whole URL or the value of a header.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from minamo.core.checks import is_seconds, shown
 from minamo.core.redact import SECRET_RUN_MIN
 from minamo.errors import BadRequest, BadSetting
 
-# Discord's rule for the names of commands, as far as case and characters go.
+# Discord's rule for command names, as far as characters and length go.
 _COMMAND = re.compile(r"[-_'\w]{1,32}")
 
 
 def check_kinds(given: Mapping[str, object], kinds: Mapping[str, tuple[type, ...]]) -> None:
-    """Refuse a setting of another kind than its own."""
+    """Refuse a setting whose value is not of its type."""
     for name, value in given.items():
         if not isinstance(value, kinds[name]):
             may = " or ".join("None" if one is type(None) else one.__name__ for one in kinds[name])
@@ -26,13 +29,13 @@ def check_kinds(given: Mapping[str, object], kinds: Mapping[str, tuple[type, ...
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Refuse a time that nobody can wait for."""
+    """Refuse a value that is not a number of seconds, 0 or more."""
     if not is_seconds(value):
         raise BadSetting(f"{name} must be a number of seconds, 0 or more; it is {shown(value)}")
 
 
 def check_command(value: object) -> None:
-    """Refuse a name that Discord takes for no command."""
+    """Refuse a command name that Discord would reject; None is allowed."""
     if value is None:
         return
     fine = isinstance(value, str) and _COMMAND.fullmatch(value) and value == value.lower()
@@ -44,7 +47,7 @@ def check_command(value: object) -> None:
 
 
 def check_source(source: object) -> None:
-    """Refuse what gives no text bit by bit, and say what to write instead."""
+    """Refuse a source that is not an async iterable, and suggest what to write instead."""
     if not isinstance(source, AsyncIterable):
         raise BadRequest(
             f"a reply comes from an async iterable of text, such as llm.ask(…); "
@@ -66,9 +69,9 @@ def _instead(source: object) -> str:
     return ""
 
 
-# What HTTP calls a token, as far as names of headers go.
+# HTTP's token, as far as header names need it.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-# What everybody may know, and an error may well speak of.
+# Headers whose values are not secret and may appear in error messages.
 _PUBLIC = frozenset((
     "accept", "accept-language", "anthropic-beta", "anthropic-version", "content-type",
     "http-referer", "openai-beta", "referer", "user-agent", "x-title",
@@ -76,7 +79,7 @@ _PUBLIC = frozenset((
 
 
 def checked_url(url: object, *, allow_http: bool = False) -> str:
-    """A base URL that may be sent a key, without its trailing slash."""
+    """Return a base URL that may safely receive a key, without its trailing slash."""
     if not isinstance(url, str) or not url:
         raise BadRequest("base_url is missing")
     try:
@@ -84,7 +87,7 @@ def checked_url(url: object, *, allow_http: bool = False) -> str:
         port_ok = parts.port != 0
     except ValueError:
         raise BadRequest("base_url is not a URL") from None
-    # Never quoted as a whole: people do put keys into URLs.
+    # Never quoted as a whole: users do put keys into URLs.
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_ok:
         raise BadRequest("base_url must be http(s)://host/…")
     if any(char <= " " or char == "\x7f" for char in url):
@@ -100,7 +103,7 @@ def checked_url(url: object, *, allow_http: bool = False) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL points at this machine."""
+    """Return whether a URL points at this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -109,7 +112,7 @@ def is_loopback(url: str) -> bool:
 
 
 def checked_key(key: object) -> str:
-    """A key that can stand in a header.  Never quoted: what is wrong with it may be one letter."""
+    """Return a key that fits in a header.  Never quoted: it may be wrong by one letter only."""
     if not isinstance(key, str) or not key:
         raise BadRequest("api_key is missing")
     if not key.isascii() or not key.isprintable() or " " in key:
@@ -118,7 +121,7 @@ def checked_key(key: object) -> str:
 
 
 def checked_model(model: object) -> str:
-    """A model's name."""
+    """Return *model* if it is a printable name of at most 256 characters."""
     if not isinstance(model, str) or not model.strip():
         raise BadRequest("model is missing")
     if not model.isprintable() or len(model) > 256:
@@ -127,13 +130,13 @@ def checked_model(model: object) -> str:
 
 
 def checked_headers(headers: Mapping[Any, Any]) -> dict[str, str]:
-    """Headers of the caller's own."""
+    """Return the caller's own headers if their names and values can be sent."""
     if not isinstance(headers, Mapping):
         raise BadRequest(f"headers must map names to text; it is a {type(headers).__name__}")
     for name, value in headers.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise BadRequest(f"headers: {shown(name)} is no name of a header")
-        # The value is not repeated: it may be a key.
+        # The value is not quoted: it may be a key.
         if not isinstance(value, str):
             kind = type(value).__name__
             raise BadRequest(f"header {name!r} must be text, and is a {kind}; write it in quotes")
@@ -143,10 +146,10 @@ def checked_headers(headers: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def secrets_of(key: str, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what must never be repeated: the key, and the caller's headers unless public."""
+    """Return the strings to redact: the key, and the caller's headers that are not public."""
     own = [value for name, value in headers.items() if name.lower() not in _PUBLIC]
-    # Of `Bearer …` the second word is the secret, and the first is in many an error.
+    # In `Bearer …` only the second word is secret; the first occurs in many error messages.
     words = [word for value in (key, *own) for word in value.split()]
-    # Shorter ones would blot out ordinary words.  In an address some characters are escaped.
+    # Shorter ones would redact ordinary words.  In a URL some characters are escaped.
     found = [word for word in words if len(word) >= SECRET_RUN_MIN]
     return tuple(dict.fromkeys([*found, *map(quote_plus, found)]))

@@ -1,7 +1,7 @@
-"""Test your own parts: strategies for Hypothesis, laws to check, and a clock that jumps.
+"""Helpers for testing your own code: Hypothesis strategies, checkers, and a virtual clock.
 
 @given(traces(config=MY_SETTINGS))
-def test_whatever_happens(trace):
+def test_any_trace(trace):
     check_stream(trace)
 """
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from minamo.testing.strategies import traces as traces
     from minamo.testing.stub_actions import stand_in as stand_in
 
-# One by one when they are asked for: Hypothesis and trio come with `hikari-minamo[testing]`, and
-# who only checks an adapter needs neither.
+# Imported on first use: Hypothesis and trio come with `hikari-minamo[testing]`, and a caller that
+# only checks an adapter needs neither.
 _HOMES = {
     "Heard": "minamo.testing.runner",
     "TextPass": "minamo.shell.turns.turn",

@@ -1,4 +1,4 @@
-"""Replay a recorded answer in many cuts: does an adapter keep the laws?"""
+"""The adapter check: a recorded response, replayed in many cuts, must keep the chunk contract."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ _CUTS_MAX = 1_000
 
 
 class BytesDecoder(Protocol):
-    """The pure part of a stream: bytes to frames."""
+    """The pure part of a stream: decodes bytes into frames."""
 
     def feed(self, data: bytes) -> Iterable[Frame]:
-        """The frames that some bytes complete."""
+        """Return the frames that *data* completes."""
 
     def end(self) -> Iterable[Frame]:
-        """The frames left when there are no more bytes."""
+        """Return the frames left at the end of the input."""
 
 
 class CheckedAdapter(Protocol):
-    """What `check_adapter` needs of an adapter: a decoder for each stream, and the conversion."""
+    """An adapter for `check_adapter`: makes a decoder for each stream and converts frames."""
 
     def decoder(self) -> BytesDecoder:
-        """A new stream."""
+        """Return a decoder for a new stream."""
 
     def process_chunk(self, frame: Frame) -> list[Chunk]:
-        """The chunks of one frame."""
+        """Return the chunks of one frame."""
 
 
 def check_adapter(adapter: CheckedAdapter, recorded_bytes: bytes, *, seed: int = 0) -> list[Chunk]:
-    """Replay a recorded answer in many cuts and check the laws; returns its chunks.
+    """Replay a recorded response in many cuts, check the contract, and return its chunks.
 
-    Whole, byte by byte and in random cuts (repeatable by *seed*) the chunks must be the same.
-    Every field of theirs has its type.  They end in done or one error, nothing follows an error,
-    text comes before calls, arguments are parsed, and nothing is raised.
+    Read whole, byte by byte and in random cuts (repeatable by *seed*) the chunks must be equal.
+    Every field has its declared type.  The chunks end in done or one error, nothing follows an
+    error, text comes before calls, arguments are parsed, and nothing is raised.
 
     Raises:
-        AssertionError: a law is broken; the message says which and where.
+        AssertionError: a rule is broken; the message names the rule and the place.
     """
     whole = _replay(adapter, [recorded_bytes], "whole")
     _check_laws(whole)
     single = [recorded_bytes[i : i + 1] for i in range(len(recorded_bytes))]
     _compare(whole, _replay(adapter, single, "byte by byte"), "byte by byte")
-    dice = random.Random(seed)  # noqa: S311 - repeatable is what is wanted
+    dice = random.Random(seed)  # noqa: S311 - must be repeatable
     for number in range(_RANDOM_CUTS):
         how = f"random cuts, seed {seed}, number {number}"
         _compare(whole, _replay(adapter, _cut(recorded_bytes, dice), how), how)

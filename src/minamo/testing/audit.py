@@ -1,4 +1,7 @@
-"""Audit a stream: where did every character go?  Knows the law, and nothing of how it is kept."""
+"""The audit of a replayed stream: every character is accounted for exactly once.
+
+It checks the result and must not depend on the implementation that it checks.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ _DISCORD_MAX = 2_000  # UTF-16 units
 
 
 class Broken(AssertionError):
-    """A law does not hold; the message says which."""
+    """A broken rule; the message names it."""
 
 
 def shown(replayed: Replayed) -> list[tuple[int, str]]:
-    """Every character of every message that stood in the stream, with where it stood."""
+    """Return the (offset, character) of every shown character that comes from the stream."""
     found = []
     for batch in replayed.batches:
         for message in batch.fitted.messages[: batch.sent]:
@@ -33,7 +36,7 @@ def shown(replayed: Replayed) -> list[tuple[int, str]]:
 
 
 def audit(replayed: Replayed, text: str) -> None:
-    """Fail unless each character of *text* is in exactly one place, unaltered and in order."""
+    """Raise `Broken` unless each character of *text* is in one place, unaltered and in order."""
     text = as_read(text, line_ends=RULE not in replayed.stream.actions.config.clean_off)
     visible = shown(replayed)
     places = [position for position, _ in visible]
@@ -53,7 +56,7 @@ def audit(replayed: Replayed, text: str) -> None:
     counts = Counter(places)
     left = [n for n in range(len(text)) if n not in counts]
     if replayed.stream.actions.config.suppress_text_output:
-        # What cleaning adds stands between them; blanks at seams are as they would be shown.
+        # A subsequence: cleaning inserts characters between them, and blanks at seams are as shown.
         rest = iter(replayed.result.accumulated_text)
         said = [text[n] for n in left if not text[n].isspace()]
         _hold(all(char in rest for char in said), "what is not shown is not in the result")
@@ -61,14 +64,14 @@ def audit(replayed: Replayed, text: str) -> None:
         _none(left, text, "lost")
     _none([n for n, count in counts.items() if count > 1], text, "in two places")
     _hold(all(0 <= n < len(text) for n in counts), "more is booked than was said")
-    # What is changed before the stream counts characters never had a place.
+    # Changes made before the stream counts characters have no offset.
     unplaced = {"surrogate": 0, f"clean.{RULE}": 0, "overlap": 0}
     booked = {**replayed.result.suppressed, **unplaced}
     _hold(sum(booked.values()) == sum(s.end - s.start for s in spans), "the ledger does not add up")
 
 
 def fits(replayed: Replayed, limit: int = 1950) -> None:
-    """Fail unless every message can be sent."""
+    """Raise `Broken` unless every message can be sent."""
     for number, message in enumerate(replayed.messages):
         units = len(message.encode("utf-16-le", "surrogatepass")) // 2
         fine = 1 <= len(message) <= limit and units <= _DISCORD_MAX
@@ -77,7 +80,7 @@ def fits(replayed: Replayed, limit: int = 1950) -> None:
 
 
 def same(one: Replayed, other: Replayed) -> None:
-    """Fail unless two runs of the same text differ in nothing that matters."""
+    """Raise `Broken` unless two runs of the same text have the same messages and result."""
     for name in ("messages", "thoughts", "details"):
         _equal(getattr(one, name), getattr(other, name), name)
     for name in ("status", "stop_reason", "accumulated_text", "suppressed", "additions", "states"):

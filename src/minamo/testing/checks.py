@@ -1,4 +1,4 @@
-"""The laws of a stream, checked from outside: one outcome, by the chart, and no character lost."""
+"""The stream check: one outcome, reached by the chart, and no character lost."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from minamo.inspect.replay import Replayed, replay
 from minamo.machine.verifier import hops
 from minamo.testing.audit import Broken, audit, fits, same
 
-#: Longer replies are not also read one character at a time.
+#: Longer replies are not replayed one character at a time.
 _SINGLE_MAX = 2_000
 
 
 def check_stream(trace: Trace) -> Replayed:
-    """Replay *trace* and check what minamo promises of any stream; returns how it went.
+    """Replay *trace*, check the guarantees that hold for any stream, and return the replay.
 
-    There is one outcome, and the chart leads to it.  Every character is shown, kept aside, or
-    hidden under one reason.  Every message fits.  How text was cut into chunks changes nothing.
+    There is one outcome, and the chart leads to it.  Every character is shown, captured, or
+    suppressed for one reason.  Every message fits.  The division into chunks changes nothing.
 
     Raises:
-        AssertionError: a law is broken; the message says which, and has the trace to replay.
+        AssertionError: a rule is broken; the message names it and contains the trace to replay.
     """
     try:
         done = replay(trace)
@@ -49,7 +49,7 @@ def _check_path(done: Replayed) -> None:
     if result.status not in final or result.states[-1] != result.status:
         raise Broken(f"no outcome of the chart: {result.status} after {result.states}")
     if len(result.states) >= STATES_MAX:
-        return  # the middle of so long a way is not kept
+        return  # the middle of such a long path is not recorded
     for here, there in zip(result.states, result.states[1:], strict=False):
         if there not in {hop.target for hop in hops(CHART, here)}:
             raise Broken(f"no row of the chart leads from {here} to {there}")
@@ -72,7 +72,7 @@ def _singly(moment: Moment) -> Iterator[Moment]:
 
 
 def _text(trace: Trace) -> str:
-    """What was said."""
+    """Return the text of all chunks."""
     return "".join(m.chunk.content for m in trace.moments if isinstance(m.chunk, TextChunk))
 
 

@@ -1,4 +1,7 @@
-"""A stream without Discord: the real loop, machine and clocks, and messages in a list."""
+"""A stream without Discord: the real driver, machine and timeouts, with messages in a list.
+
+Also a runner with a virtual clock.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +21,21 @@ from minamo.shell.turns.turn import TextPass
 
 @frozen
 class Heard:
-    """A reply that was streamed to nobody."""
+    """A reply that was streamed into a list."""
 
     result: StreamResult
     messages: list[str] = field(repr=False)
-    """What a channel would have been sent."""
+    """The messages a channel would have received."""
     seconds: float
-    """How long it took, by the clock of the event loop."""
+    """Duration, on the event loop's clock."""
 
 
 async def listen(
     source: ChunkSource, config: StreamConfig | None = None, *, stop_after_s: float | None = None
 ) -> Heard:
-    """Stream a reply through the machine, as to a channel that takes every message at once.
+    """Stream a reply through the machine, as if a channel accepted every message immediately.
 
-    *source* is anything that `Client.stream` takes; somebody may press Stop on the way.
+    *source* is anything that `Client.stream` takes; *stop_after_s* simulates a user's Stop.
     """
     messages: list[str] = []
     wishes = StopSignal()
@@ -54,9 +57,9 @@ Told = TypeVar("Told")
 
 
 def run_with_virtual_clock(story: Callable[[], Awaitable[Told]]) -> Told:
-    """Run *story* with a clock that jumps whenever everybody waits; return what it returns.
+    """Run *story* with a clock that advances when all tasks wait, and return its result.
 
-    It runs on trio, so everything in it must wait by anyio: streams and `Scripted` do.
+    It runs on trio, so all code in it must use anyio to wait: streams and `ScriptedProvider` do.
     """
     clock = trio.testing.MockClock(autojump_threshold=0)
     return anyio.run(story, backend="trio", backend_options={"clock": clock})

@@ -1,4 +1,4 @@
-"""Event sequences for Hypothesis: lives of a stream, its results, and walks through any chart."""
+"""Hypothesis strategies: texts, traces of a stream, stream results, and events for any chart."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ ATOMS = [
     "\x00",
     "\ud83d",
 ]
-# They straddle every limit we have.
+# Repetition counts just below, at and above the limits.
 RUNS = [1, 1, 1, 1, 2, 3, 63, 64, 65, 130, 999, 1000, 1001, 1999, 2000, 2001]
 WORDS = ["alpha", "beta", "x", "a.b", "Ωmega", "漢字", "🙂", "fn(a, b)", "10", "end.", "so?", "--"]
 
 
 def texts(max_size: int = 8) -> st.SearchStrategy[str]:
-    """Atoms, each repeated up to a couple of thousand times."""
+    """Generate atoms, each repeated up to about two thousand times."""
     run = st.tuples(st.sampled_from(ATOMS), st.sampled_from(RUNS))
     return st.lists(run, max_size=max_size).map(
         lambda runs: "".join(atom * count for atom, count in runs)
@@ -82,12 +82,12 @@ def texts(max_size: int = 8) -> st.SearchStrategy[str]:
 
 
 def words(max_size: int = 40) -> st.SearchStrategy[str]:
-    """Some words with blanks between them."""
+    """Generate words separated by blanks."""
     return st.lists(st.sampled_from(WORDS), min_size=1, max_size=max_size).map(" ".join)
 
 
 def formatted(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Something with a marker around it, mostly closed."""
+    """Generate *inner* inside a formatting marker, which is mostly closed."""
     markers = st.sampled_from(["**", "__", "~~", "||", "*", "_", "`", "``"])
     whole = st.tuples(markers, inner).map(lambda t: f"{t[0]}{t[1]}{t[0]}")
     broken = st.tuples(markers, inner).map(lambda t: f"{t[0]}{t[1]}")
@@ -95,7 +95,7 @@ def formatted(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def fences() -> st.SearchStrategy[str]:
-    """Code fences of both kinds, some left open, some with backticks inside."""
+    """Generate code fences of both kinds, some left open, some with backticks inside."""
     return st.tuples(
         st.sampled_from(["```", "````", "~~~"]),
         st.sampled_from(["", "py", "c++", "{r}", "js title=x"]),
@@ -105,7 +105,7 @@ def fences() -> st.SearchStrategy[str]:
 
 
 def tables() -> st.SearchStrategy[str]:
-    """Tables, with ragged rows and wide characters."""
+    """Generate tables with ragged rows and wide characters."""
     cell = st.sampled_from(["a", "long cell text", "", "漢字", "`x`", "**b**", "a\\|b", "🙂", "|"])
     row = st.lists(cell, min_size=1, max_size=4).map(lambda cells: f"| {' | '.join(cells)} |")
     return st.tuples(st.lists(row, min_size=1, max_size=30), st.integers(1, 4)).map(
@@ -114,13 +114,13 @@ def tables() -> st.SearchStrategy[str]:
 
 
 def quotes(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Quotes of both kinds."""
+    """Generate quotes of both kinds."""
     lines = inner.map(lambda text: "\n".join(f"> {line}" for line in text.split("\n")))
     return st.one_of(lines, inner.map(lambda text: f">>> {text}"))
 
 
 def markdown_texts(max_size: int = 10) -> st.SearchStrategy[str]:
-    """Discord markdown, well formed and not: nested formatting, fences, tables, quotes, runs."""
+    """Generate valid and broken Discord markdown: formatting, fences, tables, quotes, runs."""
     inline = st.recursive(
         words(),
         lambda inner: st.one_of(
@@ -138,7 +138,7 @@ def markdown_texts(max_size: int = 10) -> st.SearchStrategy[str]:
 
 
 def marked_texts() -> st.SearchStrategy[str]:
-    """What models say: any of these, with thoughts, details and fences that open and close."""
+    """Generate model output: such texts with opening and closing thoughts, details and fences."""
     mark = st.sampled_from(
         ["<think>", "</think>", "<details>", "</details>", "<think/>", "</thi", "\n```py\n",
          "\n```\n", "<summary>s</summary>", "Sentence. ", "\n\n", "\nBob: ", "[system: x]"]
@@ -148,11 +148,11 @@ def marked_texts() -> st.SearchStrategy[str]:
 
 
 def _whole(text: str) -> str:
-    """Without lone halves of characters, which have no place that could be followed."""
+    """Return *text* without lone surrogates, which have no offset that can be tracked."""
     return "".join(char for char in text if not "\ud800" <= char <= "\udfff")
 
 
-#: Each changes how text is cut, cleaned or counted.
+#: Settings that change how text is cut, cleaned or counted, or when it times out.
 _SETTINGS: tuple[dict[str, Any], ...] = (
     {},
     {"degree": 0},
@@ -189,32 +189,32 @@ _SAYS: tuple[Moment, ...] = (
     Moment(0, "chunk", DoneChunk("length")),
     Moment(0, "chunk", TextChunk("", ("a thought of the provider's own",))),
 )
-_JUST = 0.001  # seconds before a clock runs out, or after
+_JUST = 0.001  # seconds before or after a timeout
 _CUTS_MAX = 6
 
 Happening = Callable[[float], list[Moment]]
-"""What happens, given when."""
+"""Returns the moments of a step, given its time."""
 
 
 def traces(config: StreamConfig | None = None, *, max_size: int = 6) -> st.SearchStrategy[Trace]:
-    """Lives of a stream: what a provider, people and Discord do, in any order and at any time.
+    """Generate traces of a stream: actions of provider, users and Discord in any order and timing.
 
-    Each ending is as likely as the others, and so is something that comes too late for it.
-    Without *config* the settings vary too.  `max_size` bounds what happens before the end.
+    Every kind of ending is common, and so are events that arrive after it.
+    Without *config* the settings vary too.  *max_size* bounds the number of steps before the end.
     """
     configs = st.just(config) if config is not None else st.sampled_from(_SETTINGS).map(_configured)
     return configs.flatmap(lambda chosen: _lives(chosen, max_size))
 
 
 def results(config: StreamConfig | None = None) -> st.SearchStrategy[StreamResult]:
-    """Results of such lives, all seven outcomes, to test what *you* do with them."""
+    """Generate the results of such traces, with all seven outcomes, to test code that uses them."""
     return traces(config, max_size=2).map(lambda trace: replay(trace).result)
 
 
 def events(chart: Chart, *, max_size: int = 30) -> st.SearchStrategy[list[str]]:
-    """Events for a machine of *chart*: the shortest way to take some row, and then anything.
+    """Generate events for a machine of *chart*: a shortest path to some row, then random events.
 
-    Events alone would seldom get far: most charts end early.
+    Random events alone would seldom get far: most charts end early.
     """
     ways = [
         [hop.event for hop in way if hop.event in chart.events] for way in paths(chart).values()
@@ -242,7 +242,7 @@ def _paced(
 
 
 def _pauses(config: StreamConfig, slow: bool) -> st.SearchStrategy[float]:
-    """Of a slow life, some are as long as one of the clocks, give or take a moment."""
+    """Generate pauses; if *slow*, some are just below, at or above one of the timeouts."""
     usual = [0.0, 0.0, 0.05]
     if not slow:
         return st.sampled_from(usual)
@@ -261,7 +261,7 @@ def _in_time(steps: list[tuple[float, Happening]]) -> tuple[Moment, ...]:
 
 
 def _said() -> st.SearchStrategy[Happening]:
-    """Some text, in chunks of any size."""
+    """Generate a text in chunks of any size."""
     places = st.lists(st.integers(0, 10**6), max_size=_CUTS_MAX)
     return st.tuples(marked_texts(), places).map(lambda drawn: _chunked(*drawn))
 

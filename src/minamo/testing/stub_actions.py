@@ -1,4 +1,4 @@
-"""Actions for a chart whose own code is not there, or not wanted: guards as told, calls noted."""
+"""Stub actions for a chart: configurable guards, and a record of the actions called."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from minamo.machine import Chart
 
 
 def stand_in(chart: Chart) -> type[Any]:
-    """A class to compile *chart* for.
+    """Return a stub class to compile *chart* for.
 
-    An instance takes a function that answers for the guards, by name; without one they all let
-    pass.  Its ``calls`` has the names of the actions that were done, in order.
+    An instance takes a function that evaluates a guard by name; by default all guards are true.
+    Its ``calls`` lists the names of the executed actions, in order.
     """
 
     def begin(self: Any, answer: Callable[[str], bool] = lambda _guard: True) -> None:

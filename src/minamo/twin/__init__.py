@@ -1,9 +1,9 @@
-"""A local Discord: REST and gateway on one port, with true limits, planned faults, a journal.
+"""A local Discord: REST and gateway on one port, real limits, planned faults, a journal.
 
     async with Twin() as t:
         bot = hikari.GatewayBot(t.token, rest_url=t.url)
 
-It needs no token, no network and no server of yours; `docs/twin.md` tells the rest.
+It needs no Discord token, no network and no test server; `docs/twin.md` has the details.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""People in the channel: they write, reply, use commands and press buttons.
+"""Actions of users: they write, reply, use commands and press buttons.
 
-They are bound by the same rules as the bot; what Discord would refuse them raises `Refused`.
+The bot's rules apply to them too; an action that Discord would refuse raises `Refused`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minamo.twin.world import Channel, Interaction, Message, User, new_token
 
 _COMMAND, _COMPONENT = 2, 3
 _SLASH = 1
-_SUBCOMMANDS = (1, 2)  # types of options: a subcommand, a group of them
+_SUBCOMMANDS = (1, 2)  # types of options: subcommand, subcommand group
 _BUTTON = 2
 _TYPES: tuple[tuple[type, int], ...] = ((bool, 5), (int, 4), (float, 10), (str, 3), (User, 6))
 
@@ -35,7 +35,7 @@ def say(
     reply_to: Message | None = None,
     files: Sequence[tuple[str, bytes]] = (),
 ) -> Message:
-    """Write a message; the gateway tells the bot."""
+    """Send a message; the gateway dispatches it to the bot."""
     body: dict[str, Any] = {"content": text}
     if reply_to is not None:
         body["message_reference"] = {"message_id": str(reply_to.id)}
@@ -46,7 +46,7 @@ def say(
 
 
 def edit(discord: Discord, message: Message, text: str) -> None:
-    """Change one's own message."""
+    """Edit a message as its author."""
     form = read_form(EDIT_MESSAGE, {"content": text}, discord.rules)
     home = discord.world.channels[message.channel_id]
     moderate(discord, message.author, home, form["content"])
@@ -67,10 +67,10 @@ def slash(
     *,
     user_installed: bool = False,
 ) -> Interaction:
-    """Use a slash command; a subcommand is named with it, as in ``config set``.
+    """Use a slash command; *name* includes the subcommand, as in ``config set``.
 
-    A bot that registered commands is only asked for one of them; one that registered none, as
-    tests without a framework do, is asked for anything.
+    If the bot registered commands, *name* must be one of them. If it registered none, as in
+    tests without a framework, any name is accepted.
     """
     top, *path = name.split()
     found = find_command(discord, top, _SLASH, path)
@@ -88,7 +88,7 @@ def slash(
 def find_command(
     discord: Discord, name: str, kind: int, path: Sequence[str] = ()
 ) -> dict[str, Any] | None:
-    """A command that the bot registered; `None` if it registered none at all."""
+    """Return a registered command, or None if the bot registered none at all."""
     known = [one for shelf in discord.world.commands.values() for one in shelf.values()]
     found = next((one for one in known if one["name"] == name and one["type"] == kind), None)
     if known and found is None:
@@ -111,14 +111,14 @@ def _subcommands(command: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def nested(path: Sequence[str], options: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The options of a subcommand, inside of it and of its group."""
+    """Return the options of a subcommand, nested in it and in its group."""
     for depth, name in enumerate(reversed(path)):
         options = [{"name": name, "type": _SUBCOMMANDS[depth], "options": options}]
     return options
 
 
 def resolved(discord: Discord, channel: Channel, people: Sequence[User]) -> dict[str, Any]:
-    """The users among the options, and their memberships if it is a server."""
+    """Return the JSON of the users among the options, in a server with their memberships."""
     found: dict[str, Any] = {"users": {str(one.id): shapes.user(one) for one in people}}
     if channel.guild_id is not None:
         members = discord.world.guilds[channel.guild_id].members
@@ -142,7 +142,7 @@ def _option(name: str, value: object) -> dict[str, Any]:
 
 
 def click(discord: Discord, message: Message, custom_id: str, user: User) -> Interaction:
-    """Press a button that the message really has and that is not greyed out."""
+    """Press a button that exists on the message and is not disabled."""
     now = discord.world.find_message(message.channel_id, message.id)
     if now is None:
         raise LookupError("the message is gone, and its buttons with it")
@@ -155,7 +155,7 @@ def click(discord: Discord, message: Message, custom_id: str, user: User) -> Int
 def find_part(
     components: list[dict[str, Any]], custom_id: str, types: Sequence[int], name: str
 ) -> dict[str, Any]:
-    """A component that is there and not greyed out."""
+    """Return a component that exists and is not disabled."""
     parts = {one["custom_id"]: one for one in parts_of(components) if one["type"] in types}
     if custom_id not in parts:
         shown = ", ".join(map(repr, parts)) or "none"
@@ -166,7 +166,7 @@ def find_part(
 
 
 def parts_of(components: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The components that a person can use, wherever they are nested."""
+    """Yield the components that a user can operate, at any depth."""
     for one in components:
         if one.get("custom_id"):
             yield one
@@ -186,7 +186,7 @@ def begin(
     message_id: int | None = None,
     user_installed: bool = False,
 ) -> Interaction:
-    """Tell the bot of an interaction, over the gateway or by HTTP."""
+    """Create an interaction and send it to the bot, over the gateway or by HTTP."""
     made = Interaction(
         discord.world.new_id(),
         kind,

@@ -1,7 +1,8 @@
-"""Rate limits: one bucket per route and channel, one for the whole bot, and the shut door.
+"""Rate limits: one bucket per route and channel, one for the whole bot, and the ban.
 
-A bucket is a fold over times, so the clock is a plain argument.  Headers carry milliseconds as
-the real ones do; a client that comes back exactly when told to must get in, hence `_GRACE_S`.
+A bucket is a fold over times, so the clock is a plain argument. Headers have milliseconds as
+Discord's do; a client that retries exactly when the header says must be admitted, hence
+`_GRACE_S`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from attrs import define, field, frozen
 from minamo.twin.rules import Limit, Rules, Style
 
 _GRACE_S = 0.005
-_BUCKETS_MAX = 10_000  # more than any test touches; beyond it idle ones are forgotten
+_BUCKETS_MAX = 10_000  # more than any test uses; beyond it the oldest is dropped
 
 
 @frozen
 class Verdict:
-    """What a bucket says to one request."""
+    """The decision of a bucket on one request."""
 
     ok: bool
     retry_after_s: float = 0.0
@@ -30,14 +31,14 @@ class Verdict:
 
 @define(eq=False)
 class Bucket:
-    """One limit at work.  `level` is how many requests it has not forgotten."""
+    """The state of one limit. `level` is the number of requests that have not yet expired."""
 
     limit: Limit
     level: float = 0.0
     at: float = 0.0
 
     def take(self, now: float) -> float:
-        """Let one request in, or say in how many seconds there is room for it."""
+        """Admit one request and return 0, or return the seconds until there is room for it."""
         self.drain(now)
         slide = self.limit.per_s / self.limit.count
         if self.level + 1 <= self.limit.count + _GRACE_S / slide:
@@ -51,11 +52,11 @@ class Bucket:
 
     @property
     def is_fixed(self) -> bool:
-        """All comes back at once."""
+        """Whether all requests are restored at once."""
         return self.limit.style is Style.FIXED
 
     def drain(self, now: float) -> None:
-        """Forget what is over by *now*."""
+        """Remove the requests that have expired by *now*."""
         if self.is_fixed:
             if now - self.at >= self.limit.per_s - _GRACE_S:
                 self.level = 0.0
@@ -65,11 +66,11 @@ class Bucket:
         self.at = now
 
     def remaining(self) -> int:
-        """How many more would be let in now."""
+        """Return how many more requests would be admitted now."""
         return max(0, math.floor(self.limit.count - self.level + 1e-6))
 
     def reset_after(self, now: float) -> float:
-        """Seconds until it is as good as new."""
+        """Return the seconds until the bucket is empty."""
         if self.is_fixed:
             return max(0.0, self.limit.per_s - (now - self.at))
         return self.level * self.limit.per_s / self.limit.count
@@ -77,36 +78,36 @@ class Bucket:
 
 @define(eq=False)
 class Buckets:
-    """All limits of one twin."""
+    """All limits of one twin, and the count of invalid requests."""
 
     rules: Rules
     now: Callable[[], float]
-    # Out of the repr: the keys of webhook buckets hold their tokens.
+    # Not in the repr: the keys of webhook buckets contain their tokens.
     _buckets: dict[tuple[str, str, str], Bucket] = field(factory=dict, repr=False)
     _invalid: deque[float] = field(factory=deque)
     banned: bool = False
 
     def take(self, family: str, caller: str, major: str, *, skew_s: float = 0.0) -> Verdict:
-        """Ask the bucket of a route.  *skew_s* shifts the wall clock that the headers tell."""
+        """Take from the bucket of a route. *skew_s* shifts the wall clock in the headers."""
         bucket = self._get(family, caller, major, self.rules.limit(family))
         now = self.now()
         wait = bucket.take(now)
         return Verdict(not wait, wait, _headers(family, bucket, now, skew_s, full=bool(wait)))
 
     def look(self, family: str, caller: str, major: str, *, skew_s: float = 0.0) -> dict[str, str]:
-        """The headers of a bucket that is asked for nothing."""
+        """Return the headers of a bucket without taking from it."""
         bucket = self._get(family, caller, major, self.rules.limit(family))
         now = self.now()
         bucket.drain(now)
         return _headers(family, bucket, now, skew_s, full=False)
 
     def take_global(self, caller: str) -> Verdict:
-        """Ask the limit over all routes of one bot."""
+        """Take from the limit over all routes of one bot."""
         wait = self._get("global", caller, "", self.rules.global_limit).take(self.now())
         return Verdict(not wait, wait)
 
     def take_hidden(self, name: str, major: str, limit: Limit) -> float:
-        """Ask a limit that no header announces; the wait, or 0."""
+        """Take from a limit that no header announces; return the wait, or 0."""
         return self._get(name, "", major, limit).take(self.now())
 
     def _get(self, family: str, caller: str, major: str, limit: Limit) -> Bucket:
@@ -118,7 +119,7 @@ class Buckets:
         return self._buckets[key]
 
     def answered(self, status: int, scope: str | None) -> None:
-        """Count answers that Discord calls invalid; too many and the address is shut out."""
+        """Count a response that Discord calls invalid; too many of them ban the address."""
         if status not in (401, 403, 429) or scope == "shared":
             return
         now = self.now()
@@ -130,7 +131,7 @@ class Buckets:
 
     @property
     def invalid(self) -> int:
-        """Invalid requests in the window that ends now."""
+        """The number of invalid requests in the window that ends now."""
         return len(self._invalid)
 
 
@@ -148,5 +149,5 @@ def _headers(
 
 
 def bucket_name(family: str) -> str:
-    """The opaque name in the header, the same for all channels."""
+    """Return the opaque name in the header, the same for all channels."""
     return hashlib.sha256(family.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What a route handler gets and gives, free of HTTP."""
+"""The input and output of route handlers, without HTTP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Answer = tuple[int, Any]
 
 @define(eq=False)
 class Call:
-    """One request, read and authorised."""
+    """One request, parsed and authorised."""
 
     discord: Discord
     params: dict[str, str]
@@ -42,7 +42,7 @@ class Call:
 
     @property
     def raw(self) -> Any:
-        """The body as it was sent, if it is an object, or a list where one is wanted."""
+        """The body as sent; refused unless it is an object, or a list if the table wants one."""
         given = {} if self.body is None else self.body
         if not isinstance(given, list if isinstance(self.table, List) else dict):
             raise Refused(50109)
@@ -54,25 +54,25 @@ class Call:
         return dict(self.form)
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
-        """A number of the query."""
+        """Return a number from the query."""
         table = Object(fields={name: Whole(least=least, most=most, default=default)})
         return int(read_form(table, self.query, self.discord.rules)[name])
 
     def snowflake(self, name: str) -> int | None:
-        """An id of the query, if it is there."""
+        """Return an id from the query, or None if it is absent."""
         found = read_form(Object(fields={name: Snowflake()}), self.query, self.discord.rules)
         return int(found[name]) if name in found else None
 
     def is_set(self, name: str) -> bool:
-        """Whether the query says yes to *name*."""
+        """Return whether *name* is true in the query."""
         return self.query.get(name, "false").lower() in ("true", "1")
 
     def id(self, name: str) -> int:
-        """An id of the path."""
+        """Return an id from the path."""
         return int(self.params[name])
 
     def channel(self, *needed: Permission) -> Channel:
-        """The channel of the path, if the bot may see it and do *needed* there."""
+        """Return the channel of the path; refuse unless the bot sees it and has *needed* there."""
         found = self.discord.world.channels.get(self.id("channel"))
         if found is None:
             raise Refused(10003)
@@ -81,18 +81,18 @@ class Call:
         return found
 
     def message(self) -> Message:
-        """The message of the path."""
+        """Return the message of the path; refuse if it does not exist or is ephemeral."""
         found = self.discord.world.find_message(self.id("channel"), self.id("message"))
         if found is None or found.is_ephemeral:
             raise Refused(10008)
         return found
 
     def shown(self, message: Message) -> dict[str, Any]:
-        """The message as REST shows it."""
+        """Return the message as REST shows it."""
         return shapes_message.message(self.discord.world, message)
 
     def guild(self) -> Guild:
-        """The server of the path, if the bot is in it."""
+        """Return the server of the path; refuse if the bot is not in it."""
         found = self.discord.world.guilds.get(self.id("guild"))
         if found is None:
             raise Refused(10004)
@@ -101,20 +101,20 @@ class Call:
 
 @frozen
 class Route:
-    """One line of the table: what answers, and which limits stand before it."""
+    """One entry of the route table: the handler, and the limits applied before it."""
 
     method: str
     path: str
     handle: Callable[[Call], Answer]
     family: str = "other"
-    #: The table of the body; without one the body is not looked at.
+    #: The table of the body; without one the body is ignored.
     body: Kind = _NO_BODY
     #: Whether the bot's token is needed; webhooks and interactions carry theirs in the path.
     auth: bool = True
-    #: Interaction callbacks know no per-route limit and send no headers.
+    #: False for interaction callbacks, which have no per-route limit and send no headers.
     limited: bool = True
 
     @property
     def name(self) -> str:
-        """As faults and the journal spell it."""
+        """The name that faults and the journal use."""
         return f"{self.method} {self.path}"

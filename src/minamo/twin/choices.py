@@ -1,4 +1,4 @@
-"""People choose: they use select menus, fill in modals, complete options, open context menus."""
+"""Actions of users with select menus, modals, autocompleted options and context menus."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def select(
     chosen: Sequence[str | User | Channel],
     user: User,
 ) -> Interaction:
-    """Choose from a menu of texts, users or channels that the message really has."""
+    """Choose from a menu of texts, users or channels that exists on the message."""
     now = discord.world.find_message(message.channel_id, message.id)
     if now is None:
         raise LookupError("the message is gone, and its menus with it")
@@ -69,7 +69,7 @@ def _place(discord: Discord, channel: Channel, user: User) -> Json:
 def submit(
     discord: Discord, opened: Interaction, texts: Mapping[str, str], user: User
 ) -> Interaction:
-    """Fill in the modal that the bot answered *opened* with, and send it off."""
+    """Fill in and submit the modal that the bot answered *opened* with."""
     if opened.callback_type != _OPENS_MODAL:
         raise LookupError("the bot did not answer with a modal")
     modal = opened.callback_data
@@ -96,7 +96,7 @@ def _check_text(one: Json, text: str) -> None:
 
 
 def _filled(part: Json, texts: Mapping[str, str]) -> Json:
-    """A part of a modal as it is sent back: its structure, with what was filled in."""
+    """Return a part of a modal as it is sent back: its structure, with the entered values."""
     shown: Json = {key: part[key] for key in ("id", "type", "custom_id") if key in part}
     if part.get("type") == _INPUT:
         return {**shown, "value": texts.get(part["custom_id"], part.get("value") or "")}
@@ -110,7 +110,7 @@ def _filled(part: Json, texts: Mapping[str, str]) -> Json:
 def complete(
     discord: Discord, name: str, option: str, text: str, channel: Channel, user: User
 ) -> Interaction:
-    """Begin to type an option that the bot completes; its choices are in the answer."""
+    """Type into an option that the bot autocompletes; its choices are in the answer."""
     top, *path = name.split()
     found = find_command(discord, top, _SLASH, path)
     typed = {"name": option, "type": _STRINGS, "value": text, "focused": True}
@@ -126,7 +126,7 @@ def complete(
 def use_menu(
     discord: Discord, name: str, target: Message | User, channel: Channel, user: User
 ) -> Interaction:
-    """Use a command of the context menu of a message or a user."""
+    """Use a context menu command on a message or a user."""
     kind = _OF_MESSAGE if isinstance(target, Message) else _OF_USER
     found = find_command(discord, name, kind)
     if isinstance(target, Message):

@@ -1,4 +1,4 @@
-"""The parts of one twin, held together for the routes and the actors."""
+"""The parts of one twin, in one object for the routes and the actors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from minamo.twin.world import Channel, Message, World
 
 @define(eq=False)
 class Discord:
-    """One local Discord."""
+    """The parts of one local Discord, and the announcements to its gateway."""
 
     world: World
     rules: Rules
@@ -38,9 +38,9 @@ class Discord:
     closing: asyncio.Event = field(factory=asyncio.Event)
 
     def announce(self, name: str, message: Message, data: dict[str, Any] | None = None) -> None:
-        """Tell the gateway about a message.
+        """Dispatch a message event to the gateway.
 
-        Discord sends an ephemeral one as if it were a direct message: to its bot, without
+        Discord sends an ephemeral message as if it were a direct message: to its bot, without
         server and member, under the intent for direct messages.
         """
         guild_id = self.world.channels[message.channel_id].guild_id
@@ -56,12 +56,12 @@ class Discord:
         self.gateway.dispatch(name, body, guild_id=guild_id)
 
     def archive_if_idle(self, channel: Channel) -> None:
-        """Archive a thread in which nobody spoke for the time that it was given."""
+        """Archive a thread that was inactive for its auto-archive duration."""
         if channel.is_idle(self.now()):
             channel.archive(True, self.now())
             self.announce_channel("THREAD_UPDATE", channel)
 
     def announce_channel(self, name: str, channel: Channel) -> None:
-        """Tell the gateway about a channel or thread."""
+        """Dispatch a channel or thread event to the gateway."""
         body = shapes.channel(self.world, channel)
         self.gateway.dispatch(name, body, guild_id=channel.guild_id)

@@ -1,7 +1,7 @@
-"""The interactions endpoint: for a bot without a gateway, told of interactions by HTTP.
+"""The interactions endpoint: interactions over HTTP, for a bot without a gateway.
 
-As Discord does, each request is signed, the address is tried with a ping before it is taken, and
-the body of the answer is the first answer to the interaction, unless a callback came before it.
+As in Discord, each request is signed, the URL is pinged before it is accepted, and the body of
+the response is the first answer to the interaction, unless a callback came before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minamo.twin.refusals import Refused
 from minamo.twin.world import Interaction
 
 _PING, _PONG = 1, 1
-# Discord hangs up when the time for the first answer is over; a callback may have come meanwhile.
+# Discord disconnects when the time for the first answer is over; a callback may have come by then.
 _HANG_UP_S = 3.0
 
 Json = dict[str, Any]
@@ -28,25 +28,25 @@ Answered = Callable[[Interaction, Json], object]
 
 
 class EndpointFailure(Exception):
-    """What answers at the address is no interactions endpoint, or answers what it must not."""
+    """An error of the URL: not reachable, not an interactions endpoint, or an invalid answer."""
 
 
 class Signing:
-    """The key of the application, made when it is first asked for; needs PyNaCl."""
+    """The key of the application, generated on first use; needs PyNaCl."""
 
     def __init__(self) -> None:
         self._key: Any = None
 
     @property
     def verify_key(self) -> str:
-        """The public half, as the application tells it; zeros if nothing can be signed."""
+        """The public key, as in the application's JSON; zeros without PyNaCl."""
         try:
             return bytes(self._made().verify_key).hex()
         except ImportError:
             return "0" * 64
 
     def sign(self, data: bytes) -> str:
-        """The signature of *data*."""
+        """Return the signature of *data*."""
         try:
             return str(self._made().sign(data).signature.hex())
         except ImportError:
@@ -63,29 +63,29 @@ class Signing:
 
 @define(eq=False)
 class Endpoint:
-    """Where interactions are sent to instead of the gateway."""
+    """The receiver of interactions in place of the gateway."""
 
     url: str
     _signing: Signing = field(repr=False)
     _answered: Answered = field(repr=False)
-    """Takes the first answer to an interaction, out of the body of a response."""
+    """Called with the body of a response, the first answer to an interaction."""
     _session: aiohttp.ClientSession = field(factory=aiohttp.ClientSession, init=False, repr=False)
     _tasks: set[asyncio.Task[None]] = field(factory=set, init=False, repr=False)
 
     async def try_out(self) -> None:
-        """Ping the address, as Discord does before it takes one."""
+        """Ping the URL, as Discord does before it accepts one."""
         status, answer = await self._post({"type": _PING})
         if status != 200 or answer.get("type") != _PONG:
             raise EndpointFailure(f"{self.url} does not answer a ping (HTTP {status})")
 
     def deliver(self, one: Interaction, shape: Json) -> None:
-        """Tell the bot of an interaction; the answer is taken when it comes."""
+        """Start sending an interaction to the bot; its answer is applied when it arrives."""
         task = asyncio.get_running_loop().create_task(self._deliver(one, shape))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Cancel the pending requests and close the HTTP session."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

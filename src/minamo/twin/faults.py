@@ -1,7 +1,7 @@
-"""What goes wrong on purpose, and when.
+"""Planned faults: which requests fail, how, and how often.
 
-A fault waits for a request that it matches and then happens, `times` times.  Route patterns are
-written as in the documentation, with anything in braces: ``POST /channels/{channel}/messages``.
+A fault applies to `times` requests that match it. Route patterns are written as in the
+documentation, with the parameters in braces: ``POST /channels/{channel}/messages``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CLOUDFLARE = (
 
 
 class Kind(Enum):
-    """What happens."""
+    """The effect of a fault."""
 
     STATUS = "status"
     DROP = "drop"
@@ -39,14 +39,14 @@ class Kind(Enum):
 
 @define(eq=False)
 class Fault:
-    """One planned accident."""
+    """One planned fault."""
 
     kind: Kind
     on: str = "*"
     times: int | None = 1
     skip: int = 0
     chance: float = 1.0
-    #: The request takes effect and only its answer suffers.
+    #: The request takes effect and only its answer is affected.
     after_effect: bool = False
     status: int = 500
     seconds: float = 0.0
@@ -58,17 +58,17 @@ class Fault:
 
 @define(eq=False)
 class Faults:
-    """The accidents of one twin.  Each method plans one and returns it, so it can be counted."""
+    """The faults of one twin. Each method plans a fault and returns it, so it can be counted."""
 
-    #: Discord's clock minus ours, as the rate limit headers tell it.
+    #: Discord's clock minus the local clock, as in the rate limit headers.
     clock_skew_s: float = 0.0
-    #: Every answer takes this long.
+    #: The delay of every answer.
     latency_s: float = 0.0
     #: The gateway stops acknowledging heartbeats.
     gateway_deaf: bool = False
     seed: int = 0
     planned: list[Fault] = field(factory=list)
-    #: The routes there are, so that a misspelt pattern is an error and not a fault that never is.
+    #: The supported routes, so that a misspelt pattern is an error, not a fault without effect.
     known: frozenset[str] = frozenset()
     _random: random.Random = field(init=False)
 
@@ -81,32 +81,32 @@ class Faults:
         return self._plan(Fault(Kind.STATUS, on, status=status), when)
 
     def drop(self, on: str = "*", **when: object) -> Fault:
-        """Cut the connection; with `after_effect=True` when the work is done."""
+        """Cut the connection; with `after_effect=True` after the request took effect."""
         return self._plan(Fault(Kind.DROP, on), when)
 
     def stall(self, on: str = "*", **when: object) -> Fault:
-        """Take the request and never answer."""
+        """Accept the request and never answer."""
         return self._plan(Fault(Kind.STALL, on), when)
 
     def delay(self, seconds: float, on: str = "*", **when: object) -> Fault:
-        """Answer late; with `after_effect=True` the effect is at once, the answer late."""
+        """Answer late; with `after_effect=True` the effect is immediate, the answer late."""
         return self._plan(Fault(Kind.DELAY, on, seconds=seconds), when)
 
     def limited(
         self, seconds: float, on: str = "*", *, scope: str = "user", **when: object
     ) -> Fault:
-        """Answer 429 whatever the buckets say; *scope* is `user`, `global` or `shared`.
+        """Answer 429 regardless of the buckets; *scope* is `user`, `global` or `shared`.
 
-        `code=20028` makes it the write limit of a channel, and so on.
+        `code=` sets the error code; 20028 is the write limit of a channel.
         """
         return self._plan(Fault(Kind.LIMITED, on, seconds=seconds, scope=scope), when)
 
     def html(self, on: str = "*", **when: object) -> Fault:
-        """Answer 429 with the page of the content network instead of JSON."""
+        """Answer 429 with Cloudflare's HTML page instead of JSON."""
         return self._plan(Fault(Kind.HTML, on, status=429), when)
 
     def clear(self) -> None:
-        """Forget what is still planned."""
+        """Discard the faults that are still planned."""
         self.planned.clear()
 
     def _plan(self, fault: Fault, when: Mapping[str, object]) -> Fault:
@@ -119,7 +119,7 @@ class Faults:
         return fault
 
     def belong_to(self, known: frozenset[str]) -> None:
-        """Learn the routes of a twin; what was planned before must be among them."""
+        """Set the routes of a twin; raise ValueError if an already planned fault names another."""
         self.known = known
         for fault in self.planned:
             self._check(fault)
@@ -129,7 +129,7 @@ class Faults:
             raise ValueError(f"no route is called {fault.on!r}{close(fault.on, self.known)}")
 
     def due(self, call: Called, *, after_effect: bool) -> Fault | None:
-        """The first planned fault that this request meets, used up by one."""
+        """Return the first planned fault that applies to this request, and count its use."""
         for fault in self.planned:
             if fault.after_effect is not after_effect or not _matches(fault, call):
                 continue
@@ -149,14 +149,14 @@ class Faults:
 
 @frozen
 class Called:
-    """As much of a request as a fault may look at."""
+    """The properties of a request that a fault can match."""
 
     route: str
     channel: int | None = None
 
 
 def close(name: str, known: Iterable[str]) -> str:
-    """A hint at what was meant."""
+    """Return a hint with the closest known name, or an empty string."""
     found = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {found[0]!r}?" if found else ""
 

@@ -1,4 +1,4 @@
-"""Everything that happened, in order, with times, and without secrets."""
+"""The journal: requests and gateway payloads in order, with times and without secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import define, field
 
 from minamo.twin.faults import close
 
-# Enough for the longest soak of a suite; the oldest go first.
+# Enough for the longest soak test; the oldest entries are dropped first.
 _ENTRIES_MAX = 200_000
 HIDDEN = "***"
 _SECRET_KEYS = frozenset({"token", "Authorization"})
@@ -39,24 +39,24 @@ class Request:
 
     @property
     def name(self) -> str:
-        """Method and pattern, the word faults and queries use."""
+        """Method and pattern, the name that faults and queries use."""
         return f"{self.method} {self.route}"
 
     @property
     def channel(self) -> int | None:
-        """The channel in the path."""
+        """The channel id in the path, if any."""
         found = self.params.get("channel")
         return int(found) if found and found.isdigit() else None
 
     @property
     def scope(self) -> str | None:
-        """Whose limit a 429 was."""
+        """The scope of the limit that caused a 429."""
         return self.headers.get("X-RateLimit-Scope")
 
 
 @define(eq=False)
 class Event:
-    """One gateway payload: `sent` is ours, otherwise it came from the bot."""
+    """One gateway payload; `sent` is true for the twin's own, false for the bot's."""
 
     at: float
     name: str
@@ -66,34 +66,34 @@ class Event:
 
 @define(eq=False)
 class Journal:
-    """Requests and gateway events."""
+    """The recorded requests and gateway events, with queries."""
 
     now: Callable[[], float]
-    #: The routes there are: asking for another is a mistake and not "none so far".
+    #: The supported routes: a query for another is an error, not an empty result.
     known: frozenset[str] = frozenset()
     requests_made: deque[Request] = field(factory=lambda: deque(maxlen=_ENTRIES_MAX))
     events_seen: deque[Event] = field(factory=lambda: deque(maxlen=_ENTRIES_MAX))
     _changed: asyncio.Event = field(factory=asyncio.Event)
 
     def request(self, entry: Request) -> Request:
-        """Write down a request; its answer is filled in later."""
+        """Record a request; its answer is filled in later."""
         self.requests_made.append(entry)
         self.changed()
         return entry
 
     def event(self, name: str, data: Any = None, *, sent: bool = True) -> None:
-        """Write down a gateway payload."""
+        """Record a gateway payload."""
         self.events_seen.append(Event(self.now(), name, redacted(data), sent))
         self.changed()
 
     def changed(self) -> None:
-        """Wake those who wait for something to happen."""
+        """Wake the callers of `until`."""
         self._changed.set()
 
     def requests(
         self, name: str | None = None, *, status: int | None = None, channel: int | None = None
     ) -> list[Request]:
-        """The requests so far that match all that is given; *name* as ``POST /channels/…``."""
+        """Return the requests that match all arguments; *name* as ``POST /channels/…``."""
         if name is not None and self.known and name not in self.known:
             raise ValueError(f"no route is called {name!r}{close(name, self.known)}")
         return [
@@ -105,11 +105,11 @@ class Journal:
         ]
 
     def count(self, name: str | None = None, **wanted: Any) -> int:
-        """How many `requests()` there are."""
+        """Return the number of matching `requests()`."""
         return len(self.requests(name, **wanted))
 
     def events(self, name: str | None = None, *, sent: bool | None = None) -> list[Event]:
-        """The gateway payloads so far."""
+        """Return the matching gateway payloads."""
         return [
             one
             for one in self.events_seen
@@ -117,7 +117,7 @@ class Journal:
         ]
 
     async def until(self, true: Callable[[], Any], timeout_s: float = 5.0) -> Any:
-        """Wait until *true* says so, looking after every request and event; what it said."""
+        """Wait until *true* returns a true value, checked after every entry; return that value."""
 
         async def wait() -> Any:
             while not (found := true()):
@@ -131,7 +131,7 @@ class Journal:
             raise TimeoutError(f"waited {timeout_s} s in vain\n{self.transcript()}") from None
 
     def transcript(self, last: int = 50) -> str:
-        """The latest happenings as lines for a person."""
+        """Return the latest entries as readable lines."""
         lines = [(one.at, _request_line(one)) for one in self.requests_made]
         lines += [(one.at, _event_line(one)) for one in self.events_seen]
         lines.sort(key=lambda line: line[0])
@@ -151,7 +151,7 @@ def _event_line(one: Event) -> str:
 
 
 def redacted(value: Any) -> Any:
-    """A copy without tokens, whatever it is nested in."""
+    """Return a copy with the tokens hidden, at any depth."""
     if isinstance(value, dict):
         return {
             key: HIDDEN if key in _SECRET_KEYS and one is not None else redacted(one)

@@ -1,4 +1,4 @@
-"""Whose bell rings: what a text mentions, and what `allowed_mentions` leaves of it."""
+"""Mentions: the users and roles that a text notifies, limited by `allowed_mentions`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from attrs import frozen
 
-_CODE = re.compile(r"```.*?```|``.*?``|`[^`\n]*`", re.DOTALL)  # mentions in code ring no bell
+_CODE = re.compile(r"```.*?```|``.*?``|`[^`\n]*`", re.DOTALL)  # mentions in code do not notify
 _USER = re.compile(r"<@!?(\d{1,20})>")
 _ROLE = re.compile(r"<@&(\d{1,20})>")
 _EVERYONE = re.compile(r"@(?:everyone|here)\b")
-#: What holds without `allowed_mentions` for webhooks and interactions; for others all ring.
+#: The default `allowed_mentions` of webhooks and interactions; elsewhere all mentions notify.
 USERS_ONLY = {"parse": ["users"]}
 
 
 @frozen
 class Pings:
-    """Who is called."""
+    """The users and roles that a message notifies."""
 
     users: tuple[int, ...] = ()
     roles: tuple[int, ...] = ()
@@ -27,10 +27,10 @@ class Pings:
 def pings(
     text: str, allowed: Any, *, replied: int | None = None, may_everyone: bool = True
 ) -> Pings:
-    """Who is called by *text*, and by a reply to *replied*.
+    """Return the users and roles notified by *text*, and by a reply to *replied*.
 
-    Without `allowed_mentions` everything in the text rings and a reply does too; with it only
-    what it names.  *may_everyone*: without that permission neither `@everyone` nor roles ring.
+    Without `allowed_mentions` every mention in the text notifies, and so does a reply; with it
+    only those it names. Without *may_everyone*, `@everyone` and roles are not notified.
     """
     bare = _CODE.sub("", text)
     users = [int(one) for one in dict.fromkeys(_USER.findall(bare))]

@@ -1,4 +1,7 @@
-"""Writing, changing and deleting messages: the same rules for bots, webhooks and people."""
+"""Creation, edits and deletion of messages, by the same rules for bots, webhooks and users.
+
+Permission to send is not checked here but in `speaking`.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +35,16 @@ _SETTABLE_BY_EDIT = SUPPRESS_EMBEDS | COMPONENTS_V2
 _DEFAULT, _REPLY, SLASH_ANSWER = 0, 19, 20
 _FORWARDABLE = (_DEFAULT, _REPLY, SLASH_ANSWER)
 _FORWARD = 1
-# The parts of an embed, each with what it must have to be shown.
+# The parts of an embed, each with the field it needs to be displayed.
 _NEEDED = (("footer", "text"), ("author", "name"), ("image", "url"), ("thumbnail", "url"))
-_NONCES_MAX = 50_000  # far more than are sent while one is remembered
-# What Discord has and the twin has not: loudly refused, never ignored.
+_NONCES_MAX = 50_000  # far more than are sent within `nonce_window_s`
+# Discord features that the twin lacks: refused loudly, never ignored.
 _MISSING_FEATURES = ("poll", "sticker_ids", "shared_client_theme")
 
 
 @define(eq=False)
 class Draft:
-    """A message as its author wants to send it, checked."""
+    """A checked message that its author wants to send."""
 
     content: str = ""
     embeds: list[dict[str, Any]] = field(factory=list)
@@ -56,7 +59,7 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The text that AutoMod and mentions look at."""
+        """The text that AutoMod and mentions are applied to."""
         return self.content or shown_text(self.components)
 
     @property
@@ -68,7 +71,7 @@ class Draft:
 def draft(
     discord: Discord, body: dict[str, Any], uploads: Uploads, *, may_be_ephemeral: bool = False
 ) -> Draft:
-    """Check what the table of the body cannot: the parts of a message together."""
+    """Return a `Draft` after the checks across fields that the body's table cannot make."""
     _refuse_missing(body)
     settable = _SETTABLE | (EPHEMERAL if may_be_ephemeral else 0)
     one = Draft(
@@ -99,7 +102,7 @@ def _refuse_missing(body: dict[str, Any]) -> None:
 
 
 def _shown_embed(embed: dict[str, Any]) -> dict[str, Any]:
-    """Return the embed without what only Discord sets, and without parts that show nothing."""
+    """Return the embed without fields that only Discord sets and parts that display nothing."""
     shown = {key: one for key, one in embed.items() if key not in ("provider", "video")}
     for part, needed in _NEEDED:
         if part in shown and not shown[part].get(needed):
@@ -142,7 +145,7 @@ def post(
     type_: int = _DEFAULT,
     reply_to: int | None = None,
 ) -> Message:
-    """Put a checked message into the channel and tell everybody."""
+    """Add a checked message to the channel and announce it; return an earlier duplicate."""
     if repeated := _repeated(discord, channel, author, one):
         return repeated
     message = _written(discord, channel, author, one, webhook_id)
@@ -157,7 +160,7 @@ def post(
     channel.active_at = discord.now()
     if one.nonce is not None and webhook_id is None:
         _remember(discord, (author.id, channel.id, str(one.nonce)), message.id)
-    if channel.archived:  # speaking in an archived thread opens it again
+    if channel.archived:  # a message in an archived thread unarchives it
         channel.archive(False, discord.now())
         discord.announce_channel("THREAD_UPDATE", channel)
     channel.typing_until.pop(author.id, None)
@@ -202,7 +205,7 @@ def _written(
 def _mention(
     discord: Discord, message: Message, allowed: Any, *, replied: Message | None = None
 ) -> None:
-    """Set whom the message mentions, from scratch."""
+    """Recompute the users, roles and `@everyone` that the message mentions."""
     may_everyone = True
     if message.webhook_id is None:
         channel = discord.world.channels[message.channel_id]
@@ -226,14 +229,14 @@ def _ring(message: Message) -> None:
 
 
 def _repeated(discord: Discord, channel: Channel, author: User, one: Draft) -> Message | None:
-    """The message that an enforced nonce already stands for."""
+    """Return the message that was already sent with this enforced nonce, if any."""
     if one.nonce is None or not one.enforce_nonce:
         return None
     known = discord.world.nonces.get((author.id, channel.id, str(one.nonce)))
     if known is None or discord.now() - known[1] > discord.rules.nonce_window_s:
         return None
     message = discord.world.find_message(channel.id, known[0])
-    if message is None:  # written and deleted since: on purpose not written again
+    if message is None:  # sent and deleted since: deliberately not sent again
         raise Refused(10008)
     return message
 
@@ -252,7 +255,7 @@ def _replied(discord: Discord, channel: Channel, author: User, one: Draft) -> Me
 
 
 def _forwarded(discord: Discord, author: User, one: Draft) -> Forward:
-    """The message that a forward carries, as it stands now."""
+    """Return the forwarded message with a snapshot of its current state."""
     if one.reference.get("channel_id") is None:
         path = "message_reference.channel_id"
         raise bad_form(path, "BASE_TYPE_REQUIRED", "This field is required")
@@ -268,7 +271,7 @@ def _forwarded(discord: Discord, author: User, one: Draft) -> Forward:
 
 
 def change(discord: Discord, message: Message, body: dict[str, Any], uploads: Uploads) -> None:
-    """Edit a message: what the body does not name stays."""
+    """Edit a message; fields absent from the body keep their values."""
     _refuse_missing(body)
     flags = message.flags
     if body.get("flags") is not None:
@@ -290,8 +293,8 @@ def change(discord: Discord, message: Message, body: dict[str, Any], uploads: Up
     message.keep(kept)
     was_loading = bool(message.flags & LOADING)
     message.flags = flags & ~LOADING
-    # Mentions are made anew only if the text changes, and with the defaults if the edit names
-    # none.  An edit rings no bell, but the first text of a deferred answer does.
+    # Mentions are recomputed only if the text changes, with the defaults if the edit has no
+    # `allowed_mentions`. An edit notifies no users, but the first text of a deferred answer does.
     if "content" in body or ("components" in body and flags & COMPONENTS_V2):
         replied = discord.world.find_message(message.channel_id, message.reply_to or 0)
         _mention(discord, message, body.get("allowed_mentions"), replied=replied)
@@ -316,14 +319,14 @@ def _kept_attachments(
 
 
 def remove(discord: Discord, message: Message) -> None:
-    """Delete a message and tell everybody."""
+    """Delete a message and announce it."""
     discord.world.messages.get(message.channel_id, {}).pop(message.id, None)
     body = {"id": str(message.id), "channel_id": str(message.channel_id)}
     discord.announce("MESSAGE_DELETE", message, body)
 
 
 def remove_many(discord: Discord, channel: Channel, messages: list[Message]) -> None:
-    """Delete messages of one channel and tell everybody once."""
+    """Delete messages of one channel and announce them in one event."""
     for message in messages:
         discord.world.messages.get(channel.id, {}).pop(message.id, None)
     body: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""What stands between a request and the route that answers it.
+"""The processing of a request before and after its route handler.
 
-The order is Discord's: the shut door, the token, the global limit, the route's bucket, then the
-request itself.  Faults happen around that, before or after the effect.
+The order is Discord's: the ban, the token, the global limit, the route's bucket, then the
+request itself. Faults apply around that, before or after the effect.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _TWO_WEEKS_S = 14 * 86_400.0
 
 @define(eq=False)
 class Exchange:
-    """One request on its way through."""
+    """The processing of one request."""
 
     discord: Discord
     route: Route
     request: web.Request
 
     async def run(self) -> web.StreamResponse:
-        """Answer it, or let it suffer what is planned for it, and write that down."""
+        """Return the answer, or apply the planned fault, and record the result."""
         discord, faults = self.discord, self.discord.faults
         entry = self._entry()
         called = Called(self.route.name, entry.channel)
@@ -93,7 +93,7 @@ class Exchange:
             return self._too_many(entry, slow.retry_after_s, headers, slow.message, slow.code)
         except ServerFault:
             return respond(500, {"message": "500: Internal Server Error", "code": 0})
-        except Exception as error:  # noqa: BLE001 - unforeseen body or our mistake: be loud
+        except Exception as error:  # noqa: BLE001 - unforeseen body or a bug here: fail loudly
             _LOG.exception("the twin stumbled over %s", route.name)
             discord.unknown.append(f"{route.name} ({error!r})")
             return self._json(
@@ -121,12 +121,12 @@ class Exchange:
         return self._too_many(entry, verdict.retry_after_s, headers)
 
     def _major(self) -> str:
-        """The parts of the path that have buckets of their own."""
+        """Return the parts of the path that have separate buckets."""
         info = self.request.match_info
         return "/".join(info.get(x, "") for x in ("channel", "guild", "webhook", "token"))
 
     def _family(self) -> str:
-        """The bucket of the route; deleting has three, by the age of the message."""
+        """Return the bucket of the route; deletion has three, by the age of the message."""
         if self.route.family != "message.delete":
             return self.route.family
         info = self.request.match_info

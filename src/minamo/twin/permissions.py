@@ -1,4 +1,4 @@
-"""Who may do what: permission bits and the way Discord combines roles and overwrites."""
+"""Permission bits, and the way Discord combines roles and overwrites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minamo.twin.world import Channel, Guild, Overwrite, World
 
 
 class Permission(IntFlag):
-    """The bits that the twin looks at."""
+    """The permission bits that the twin checks."""
 
     ADMINISTRATOR = 1 << 3
     MANAGE_CHANNELS = 1 << 4
@@ -34,7 +34,7 @@ class Permission(IntFlag):
     PIN_MESSAGES = 1 << 51
 
 
-#: What `@everyone` has in a new server, as far as it matters here.
+#: The permissions of `@everyone` in a new server, as far as the twin checks them.
 MEMBER = (
     Permission.ADD_REACTIONS
     | Permission.VIEW_CHANNEL
@@ -47,8 +47,8 @@ MEMBER = (
     | Permission.CREATE_PRIVATE_THREADS
     | Permission.SEND_MESSAGES_IN_THREADS
 )
-#: What the bot under test is invited with.  It may ping everyone, so that a bot which does so
-#: by accident is seen doing it.
+#: The permissions of the bot under test. It may ping everyone, so that a test can observe a
+#: bot that does so by accident.
 BOT = (
     MEMBER
     | Permission.MANAGE_WEBHOOKS
@@ -61,7 +61,7 @@ ALL = Permission((1 << 53) - 1)
 
 
 def permissions(world: World, user_id: int, channel: Channel) -> Permission:
-    """What *user_id* may do in *channel*; a thread has the permissions of its parent."""
+    """Return the permissions of *user_id* in *channel*; a thread has those of its parent."""
     if channel.guild_id is None:
         return MEMBER if user_id in channel.recipients else Permission(0)
     guild = world.guilds[channel.guild_id]
@@ -83,7 +83,7 @@ def permissions(world: World, user_id: int, channel: Channel) -> Permission:
 
 
 def base(guild: Guild, user_id: int) -> Permission:
-    """What *user_id* may do in the server, before any channel has a say."""
+    """Return the permissions of *user_id* in the server, before any channel overwrites."""
     if user_id == guild.owner_id:
         return ALL
     if user_id not in guild.members:
@@ -104,7 +104,7 @@ def require(world: World, user_id: int, channel: Channel, *needed: Permission) -
 
 
 def combined(some: Iterable[Permission]) -> Permission:
-    """All of them in one."""
+    """Return the union of the permissions."""
     every = Permission(0)
     for one in some:
         every |= one
@@ -112,7 +112,7 @@ def combined(some: Iterable[Permission]) -> Permission:
 
 
 def overwrite(channel: Channel, user_id: int, allow: Permission, deny: Permission) -> None:
-    """Change what one member may do in one channel, on top of what was said before."""
+    """Change the permissions of one member in one channel, in addition to earlier changes."""
     one = channel.overwrites.setdefault(user_id, Overwrite(user_id, is_member=True))
     one.allow = (one.allow | allow) & ~deny
     one.deny = (one.deny | deny) & ~allow

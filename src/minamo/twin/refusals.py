@@ -1,4 +1,7 @@
-"""How Discord says no: the JSON error codes, each with its HTTP status and its words."""
+"""Discord's refusals: the JSON error codes, each with its HTTP status and message.
+
+Also `respond`, which builds every JSON response, and the exceptions for bad bodies and 429s.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from typing import Any
 
 from aiohttp import web
 
-# What passed Discord's own front end says so.  discord.py takes a 429 without it for a ban.
+# Discord's front end adds this header. discord.py treats a 429 without it as a ban.
 _FRONT_END = {"Via": "1.1 google"}
 
 
 def respond(
     status: int, body: Any = None, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    """Answer with JSON, or with nothing for `None`.
+    """Return a JSON response, or an empty one if *body* is None.
 
     The content type has no charset: discord.py reads nothing else as JSON.
     """
@@ -77,7 +80,7 @@ _CODES: dict[int, tuple[int, str]] = {
 
 
 class Refused(Exception):
-    """Discord refuses a request; becomes an HTTP answer, never escapes the twin."""
+    """A request that Discord refuses: an HTTP answer for the bot, raised for user actions."""
 
     def __init__(
         self, code: int, *, errors: dict[str, Any] | None = None, status: int | None = None
@@ -89,7 +92,7 @@ class Refused(Exception):
         self.errors = errors
 
     def body(self) -> dict[str, Any]:
-        """The JSON that the client reads."""
+        """Return the JSON body of the answer."""
         body: dict[str, Any] = {"message": self.message, "code": self.code}
         if self.errors is not None:
             body["errors"] = self.errors
@@ -97,7 +100,7 @@ class Refused(Exception):
 
 
 class Invalid(Exception):
-    """What is wrong with a body or a part of it, in the nested form of error 50035."""
+    """The problems of a body or a part of it, in the nested form of error 50035."""
 
     def __init__(self, code: str = "", message: str = "", *, at: str = "") -> None:
         super().__init__(code)
@@ -108,20 +111,20 @@ class Invalid(Exception):
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """Collect the problems found inside under *name*."""
+        """Collect under *name* the problems raised in the block."""
         try:
             yield
         except Invalid as found:
             self.errors[name] = found.errors
 
     def raise_if_any(self) -> None:
-        """Raise it if problems were collected."""
+        """Raise this exception if problems were collected."""
         if self.errors:
             raise self
 
 
 class SlowedDown(Exception):
-    """A 429 that a rule below the buckets gives: slow mode, edits of old messages, webhooks."""
+    """A 429 from a rule other than the buckets: slow mode, edits of old messages, webhooks."""
 
     def __init__(self, retry_after_s: float, code: int | None = None, scope: str = "user") -> None:
         super().__init__(f"429 {code}")
@@ -132,13 +135,13 @@ class SlowedDown(Exception):
 
 
 def locked(*, archived: bool) -> Refused:
-    """The answer to words in a locked thread; that it is archived too is what one is told first."""
-    # 50083 is a 400 for changes in an archived thread and a 403 for words in one that is locked.
+    """Return the refusal of a message in a locked thread; archival is reported first."""
+    # 50083 is a 400 for changes in an archived thread and a 403 for messages in a locked one.
     return Refused(50083, status=403) if archived else Refused(160005)
 
 
 def bad_form(path: str, code: str, message: str) -> Refused:
-    """A 50035 that names the field; *path* is dotted, as in ``embeds.0.title``."""
+    """Return a 50035 that names the field; *path* is dotted, as in ``embeds.0.title``."""
     return Refused(50035, errors=Invalid(code, message, at=path).errors)
 
 

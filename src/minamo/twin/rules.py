@@ -1,7 +1,7 @@
-"""Discord's limits as data.  Every number a test may want to shrink is here, with its reason.
+"""Discord's limits as data: every number that a test may want to reduce, with its reason.
 
-Sources: the official API documentation, and where that is silent what staff said in its issue
-tracker or what many bots observed.  `docs/twin.md` lists them for readers.
+Sources: the official API documentation; where it is silent, statements of Discord's staff in its
+issue tracker, or observations of many bots. `docs/twin.md` lists them for readers.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from attrs import field, frozen
 
 
 class Style(Enum):
-    """How a bucket fills again."""
+    """The way in which a bucket refills."""
 
-    #: One request comes back every `per_s / count` seconds; how message routes behave since 2022.
+    #: One request is restored every `per_s / count` seconds; message routes do so since 2022.
     LEAKY = "leaky"
-    #: All come back together at the end of the window.
+    #: All requests are restored together at the end of the window.
     FIXED = "fixed"
 
 
 @frozen
 class Limit:
-    """So many requests per so many seconds."""
+    """A maximum of `count` requests per `per_s` seconds."""
 
     count: int
     per_s: float
@@ -31,7 +31,7 @@ class Limit:
 
 
 def _limits() -> Mapping[str, Limit]:
-    # Observed, never documented: "rate limits should not be hard coded".  The twin has to choose.
+    # Observed, never documented: "rate limits should not be hard coded". The twin has to choose.
     return {
         "message.create": Limit(5, 5.0),
         "message.edit": Limit(5, 5.0),
@@ -41,15 +41,15 @@ def _limits() -> Mapping[str, Limit]:
         "typing": Limit(5, 5.0),
         "webhook": Limit(5, 2.0),  # staff: 5 per 2 s and webhook
         "webhook.message": Limit(5, 2.0),
-        # A window: hikari takes resets less than 50 ms apart for one, so a leak that fast
-        # would be misread by it.
+        # A fixed window: hikari treats resets less than 50 ms apart as one window, so it would
+        # misread a leak that fast.
         "other": Limit(30, 1.0, Style.FIXED),
     }
 
 
 @frozen(kw_only=True)
 class Rules:
-    """What this Discord enforces.  `attrs.evolve(rules, …)` or keywords change single numbers."""
+    """The rules of one twin. `attrs.evolve(rules, …)` or keywords change single numbers."""
 
     # Messages.  Lengths are code points: Discord's API counts as Python's `len()` does.
     content_max: int = 2_000
@@ -70,7 +70,7 @@ class Rules:
     row_buttons_max: int = 5
     components_max: int = 40  # Components V2, nested ones counted
     components_text_max: int = 4_000
-    components_bytes_max: int = 10_170  # beyond it the real one answers HTTP 500
+    components_bytes_max: int = 10_170  # beyond it Discord answers HTTP 500
     reactions_max: int = 20  # different emoji on a message
     pins_max: int = 250
     typing_s: float = 10.0
@@ -82,7 +82,7 @@ class Rules:
     edit_old: Limit = Limit(3, 6.0)  # 429 with code 30046
     webhook_hidden: Limit = Limit(30, 60.0)  # per channel, announced by no header
     invalid_max: int = 10_000  # answers 401, 403, 429 ...
-    invalid_window_s: float = 600.0  # ... in this time, then the address is shut out
+    invalid_window_s: float = 600.0  # ... in this time, then the address is banned
     rate_limits: bool = True
 
     # Webhooks.
@@ -103,21 +103,21 @@ class Rules:
     # Gateway.
     heartbeat_interval_ms: int = 41_250
     gateway_payloads: Limit = Limit(120, 60.0, Style.FIXED)  # per connection; beyond it 4008
-    #: Seconds between two IDENTIFYs, else op 9.  Discord's are 5; tests begin sessions faster.
+    #: Seconds between two IDENTIFYs, else op 9. Discord's value is 5; tests begin sessions faster.
     identify_every_s: float = 0.0
     resume_window_events: int = 1_000
-    #: MESSAGE_CONTENT, GUILD_MEMBERS, GUILD_PRESENCES as switched on in the developer portal.
+    #: MESSAGE_CONTENT, GUILD_MEMBERS, GUILD_PRESENCES as enabled in the developer portal.
     privileged_intents: int = (1 << 15) | (1 << 1) | (1 << 8)
 
     def limit(self, family: str) -> Limit:
-        """The limit of a route family, which is `other` for most."""
+        """Return the limit of a route family, which is `other` for most."""
         return self.limits.get(family) or self.limits["other"]
 
 
 def faster(rules: Rules, times: float) -> dict[str, Limit]:
-    """The same per-route limits with every period divided, for tests that cannot wait.
+    """Return the per-route limits with every period divided by *times*, to shorten tests.
 
-    Keep what leaks above 50 ms a request (`times` up to 10 for messages): hikari reads faster
-    ones as windows and runs into 429s that the real numbers would not give.
+    Keep leaky limits above 50 ms a request (`times` up to 10 for messages): hikari reads faster
+    ones as windows and gets 429s that the real numbers would not cause.
     """
     return {name: Limit(x.count, x.per_s / times, x.style) for name, x in rules.limits.items()}

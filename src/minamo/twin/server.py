@@ -1,4 +1,4 @@
-"""The HTTP side: one port for REST, gateway and files, and a loud no to everything else."""
+"""The HTTP server: one port for REST, gateway and files; any other path gets a 501."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ API = "/api/v10"
 NAMES = frozenset(route.name for route in ROUTES)
 _BODY_BYTES_MAX = 64 * 1024 * 1024
 _NAMED = re.compile(r"{(\w+)}")
-_WORDS = ("token", "emoji")  # what a path holds besides ids
+_WORDS = ("token", "emoji")  # the path parameters that are not ids
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def application(discord: Discord) -> web.Application:
-    """The whole of it as an aiohttp application."""
+    """Return the aiohttp application with all routes."""
     app = web.Application(client_max_size=_BODY_BYTES_MAX)
     for route in ROUTES:
         app.router.add_route(route.method, API + _pattern(route), _handler(discord, route))
@@ -36,7 +36,7 @@ def application(discord: Discord) -> web.Application:
 
 
 def _pattern(route: Route) -> str:
-    """The path with ids that are digits, so that no id swallows a word of another route."""
+    """Return the path with ids limited to digits, so that no id matches a word of a route."""
     return _NAMED.sub(
         lambda name: name[0] if name[1] in _WORDS else f"{{{name[1]}:\\d+}}", route.path
     )
@@ -63,7 +63,7 @@ def _file(discord: Discord) -> Handler:
 
 def _unknown(discord: Discord) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
-        # 501 and not 500: clients retry a 500, and this will not get better.
+        # 501 and not 500: clients retry a 500, and a retry would not help.
         name = f"{request.method} {request.path.removeprefix(API)}"
         discord.unknown.append(name)
         entry = Request(discord.now(), request.method, request.path, request.path, status=501)

@@ -1,4 +1,7 @@
-"""The small server a twin starts with, and how to build on it."""
+"""The server that a twin starts with, and functions that add to it.
+
+Nothing here announces a change to the gateway; the caller does.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from minamo.twin.permissions import BOT, MEMBER
 from minamo.twin.rules import Rules
 from minamo.twin.world import TEXT, Channel, Guild, Member, Role, User, World
 
-#: Fixed, so that a token can be the same after a restart.
+#: Fixed, so that a token can stay the same after a restart.
 BOT_ID = 1_000_000_000_000_000_000
 
 
 def found(rules: Rules, faults: Faults, now: Callable[[], float], secret: str | None) -> Discord:
-    """A Discord with one server, one channel, one person and the bot."""
+    """Return a Discord with one server, one channel, one user and the bot."""
     bot = User(BOT_ID, "twin-bot", is_bot=True)
     world = World(now, bot)
     journal = Journal(now)
@@ -44,7 +47,7 @@ def found(rules: Rules, faults: Faults, now: Callable[[], float], secret: str | 
 
 
 def add_channel(world: World, guild: Guild, name: str) -> Channel:
-    """A text channel, silently: for before the bot connects."""
+    """Add a text channel without announcing it, as needed before the bot connects."""
     position = sum(one.guild_id == guild.id for one in world.channels.values())
     made = Channel(world.new_id(), TEXT, name, guild_id=guild.id, position=position)
     world.channels[made.id] = made
@@ -52,7 +55,7 @@ def add_channel(world: World, guild: Guild, name: str) -> Channel:
 
 
 def add_user(world: World, guild: Guild, name: str) -> User:
-    """A person who is in the server."""
+    """Add a user who is a member of the server."""
     made = User(world.new_id(), name)
     world.users[made.id] = made
     guild.members[made.id] = Member(made, world.now())

@@ -1,4 +1,4 @@
-"""Who may say what where: permissions, threads, slow mode, moderation."""
+"""Checks before a message is sent: permissions, threads, slow mode, moderation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TEXT_CHANNELS = (0, DM, 2, 3, 5, 10, 11, 12, 13)
 
 
 def may_send(discord: Discord, author: User, channel: Channel, one: Draft) -> None:
-    """Refuse what the author may not say here; wakes an archived thread."""
+    """Refuse a message that the author may not send here; records the time for slow mode."""
     if channel.type not in _TEXT_CHANNELS:
         raise Refused(50008)
     if channel.guild_id is None:
@@ -52,12 +52,12 @@ def _slow_mode(discord: Discord, author: User, channel: Channel, granted: Permis
 
 
 def moderate(discord: Discord, author: User, channel: Channel, text: str) -> None:
-    """Refuse words that AutoMod or the filter of links blocks, in new messages and in edits."""
+    """Refuse text that AutoMod or the link filter blocks, in new messages and in edits."""
     if channel.guild_id is None:
         return
     lowered = text.lower()
     granted = permissions(discord.world, author.id, channel)
-    # Those who manage a server are exempt from its own filter, bots included.
+    # Members who may manage a server are exempt from its own filter, bots included.
     bound = not granted & Permission.MANAGE_GUILD
     if bound and any(word.lower() in lowered for word in discord.rules.automod_words):
         raise Refused(200000)

@@ -1,4 +1,7 @@
-"""The twin as its users see it: start it, act in it, look at it, break it."""
+"""The public API of the twin: start it, act as its users, inspect it, plan its failures.
+
+`Twin` only delegates; Discord's rules are in the modules that it calls.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ from minamo.twin.world import PINNED, PUBLIC_THREAD, Channel, Guild, Interaction
 
 
 class TwinFailure(AssertionError):
-    """The bot did what a real Discord would punish, or what the twin does not know."""
+    """A failure of the bot under test: an unsupported route, or enough invalid calls for a ban."""
 
 
 class Twin:
     """A local Discord for one bot: ``async with Twin() as t: …``.
 
-    Leaving it raises `TwinFailure` if the bot called a route that the twin does not know, or
-    made so many invalid requests that Discord would have shut it out.
+    Exiting raises `TwinFailure` if the bot called a route that the twin does not support, or
+    made so many invalid requests that Discord would have banned its address.
     """
 
     def __init__(
@@ -58,11 +61,11 @@ class Twin:
         state = self._discord.origin or "not started"
         return f"<Twin {state}, {len(self.journal.requests_made)} requests>"
 
-    # Life.
+    # Lifecycle.
 
     async def __aenter__(self) -> Self:
         app = server.application(self._discord)
-        # A stalled request would otherwise hold up the end for a minute.
+        # With aiohttp's default, a stalled request would delay the shutdown for a minute.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host, self._port)
@@ -88,7 +91,7 @@ class Twin:
             self.check()
 
     def check(self) -> None:
-        """Raise for what leaving would raise for."""
+        """Raise `TwinFailure` if exiting the `async with` block would raise it now."""
         if self.unknown:
             routes = ", ".join(dict.fromkeys(self.unknown))
             raise TwinFailure(f"routes that the twin does not know: {routes}")
@@ -96,7 +99,7 @@ class Twin:
             count = self._discord.buckets.invalid
             raise TwinFailure(f"{count} invalid requests: Discord would have shut the bot out")
 
-    # Where things are.
+    # Addresses and state.
 
     @property
     def token(self) -> str:
@@ -105,36 +108,36 @@ class Twin:
 
     @property
     def url(self) -> str:
-        """The base of the REST API, for hikari's `rest_url`."""
+        """The base URL of the REST API, for hikari's `rest_url`."""
         return f"{self._discord.origin}{server.API}"
 
     @property
     def gateway_url(self) -> str:
-        """The address of the gateway, for clients that do not ask REST for it."""
+        """The gateway URL, for clients that do not request it over REST."""
         return self._discord.gateway.url
 
     @property
     def unknown(self) -> list[str]:
-        """Calls to routes that do not exist here."""
+        """Calls to routes that the twin does not support, and calls on which the twin failed."""
         return self._discord.unknown
 
     @property
     def banned(self) -> bool:
-        """Whether too many invalid requests shut the door."""
+        """Whether the bot made so many invalid requests that its address is banned."""
         return self._discord.buckets.banned
 
     @property
     def invalid(self) -> int:
-        """Requests of the last ten minutes that count towards being shut out."""
+        """The number of requests in the last ten minutes that count towards a ban."""
         return self._discord.buckets.invalid
 
     @property
     def guild(self) -> Guild:
-        """The server."""
+        """The twin's server."""
         return next(iter(self.world.guilds.values()))
 
     def channel(self, name: str = "general") -> Channel:
-        """A channel or thread by its name; made if there is none, and announced."""
+        """Return the channel or thread called *name*; create and announce it if there is none."""
         for one in self.world.channels.values():
             if one.name == name and name:
                 return one
@@ -143,7 +146,7 @@ class Twin:
         return made
 
     def user(self, name: str = "ann") -> User:
-        """A person by name; invited if there is none."""
+        """Return the user called *name*; add and announce a member if there is none."""
         for one in self.world.users.values():
             if one.name == name:
                 return one
@@ -153,11 +156,11 @@ class Twin:
         return made
 
     def dm(self, user: User | str = "ann") -> Channel:
-        """The direct message channel between the bot and somebody."""
+        """Return the direct message channel between the bot and *user*."""
         return self.world.dm_with(self._user(user).id)
 
     def thread(self, name: str, parent: Channel | str = "general") -> Channel:
-        """A public thread."""
+        """Create and announce a public thread."""
         home = self._channel(parent)
         made = Channel(self.world.new_id(), PUBLIC_THREAD, name, home.guild_id, home.id)
         made.created_at, made.owner_id = self._discord.now(), self.guild.owner_id
@@ -166,29 +169,29 @@ class Twin:
         return made
 
     def messages(self, channel: Channel | str = "general") -> list[Message]:
-        """What stands in the channel now, oldest first."""
+        """Return the current messages of the channel, oldest first."""
         return list(self.world.messages.get(self._channel(channel).id, {}).values())
 
     def texts(self, channel: Channel | str = "general", *, bot: bool = True) -> list[str]:
-        """What the bot (or, with `bot=False`, everybody) said there."""
+        """Return the texts of the bot's messages there, or of all messages with `bot=False`."""
         every = [one for one in self.messages(channel) if one.type != PINNED]
         return [one.content for one in every if not bot or one.author.is_bot]
 
     def is_typing(self, channel: Channel | str = "general") -> bool:
-        """Whether the channel shows the bot typing now."""
+        """Return whether the channel currently shows the bot as typing."""
         until = self._channel(channel).typing_until.get(self.bot.id, 0.0)
         return until > self._discord.now()
 
     def watch(self, callback: Callable[[str, Any], object]) -> Callable[[], None]:
-        """Have *callback* told name and data of every gateway dispatch, whoever is connected.
+        """Call *callback* with name and data of every gateway dispatch, even with no bot connected.
 
-        Tokens are left out.  Returns what ends it.
+        Tokens are redacted. Returns a function that removes the callback.
         """
         watchers = self._discord.gateway.watchers
         watchers.append(callback)
         return lambda: watchers.remove(callback)
 
-    # People act.
+    # User actions.
 
     async def say(
         self,
@@ -198,30 +201,30 @@ class Twin:
         user: User | str = "ann",
         files: Sequence[tuple[str, bytes]] = (),
     ) -> Message:
-        """Somebody writes; the bot is told."""
+        """Send a message as *user*; the gateway dispatches it to the bot."""
         return actors.say(
             self._discord, text, self._channel(channel), self._user(user), files=files
         )
 
     async def reply(self, to: Message, text: str, *, user: User | str = "ann") -> Message:
-        """Somebody replies to a message."""
+        """Reply to a message as *user*."""
         home = self.world.channels[to.channel_id]
         return actors.say(self._discord, text, home, self._user(user), reply_to=to)
 
     async def edit(self, message: Message, text: str) -> None:
-        """The author changes a message."""
+        """Edit a message as its author."""
         actors.edit(self._discord, message, text)
 
     async def delete(self, message: Message) -> None:
-        """Somebody deletes a message."""
+        """Delete a message as its author or a moderator."""
         actors.delete(self._discord, message)
 
     async def react(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
-        """A person reacts; `name:id` is an emoji of a server."""
+        """Add a reaction as *user*; `name:id` is the emoji of a server."""
         reacting.react(self._discord, message, self._user(user), emoji)
 
     async def unreact(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
-        """A person takes a reaction back."""
+        """Remove a reaction as *user*."""
         reacting.unreact(self._discord, message, self._user(user), emoji)
 
     async def slash(
@@ -233,7 +236,7 @@ class Twin:
         user: User | str = "ann",
         user_installed: bool = False,
     ) -> Interaction:
-        """Somebody uses a slash command."""
+        """Use a slash command as *user*."""
         return actors.slash(
             self._discord,
             name,
@@ -246,7 +249,7 @@ class Twin:
     async def click(
         self, message: Message, custom_id: str, *, user: User | str = "ann"
     ) -> Interaction:
-        """Somebody presses a button."""
+        """Press a button as *user*."""
         return actors.click(self._discord, message, custom_id, self._user(user))
 
     async def select(
@@ -256,11 +259,11 @@ class Twin:
         *chosen: str | User | Channel,
         user: User | str = "ann",
     ) -> Interaction:
-        """A person chooses from a menu: its values, or users or channels."""
+        """Choose from a select menu as *user*: its values, or users or channels."""
         return choosing.select(self._discord, message, custom_id, chosen, self._user(user))
 
     async def submit(self, opened: Interaction, texts: Mapping[str, str]) -> Interaction:
-        """The person who used *opened* fills in the modal that the bot answered with."""
+        """Submit the modal that the bot answered *opened* with, as the user of *opened*."""
         person = self.world.users[opened.user_id]
         return choosing.submit(self._discord, opened, texts, person)
 
@@ -273,7 +276,7 @@ class Twin:
         channel: Channel | str = "general",
         user: User | str = "ann",
     ) -> Interaction:
-        """A person types an option that the bot completes; see the `choices` of the result."""
+        """Type into an autocompleted option as *user*; see the `choices` of the result."""
         place, person = self._channel(channel), self._user(user)
         return choosing.complete(self._discord, name, option, text, place, person)
 
@@ -285,7 +288,7 @@ class Twin:
         channel: Channel | str = "general",
         user: User | str = "ann",
     ) -> Interaction:
-        """A person uses a command of the context menu of a message or a user."""
+        """Use a context menu command on a message or a user."""
         place = channel
         if isinstance(target, Message):
             place = self.world.channels[target.channel_id]
@@ -294,9 +297,9 @@ class Twin:
         )
 
     async def send_interactions_to(self, url: str) -> None:
-        """Tell the bot of interactions by signed HTTP requests, as of `hikari.RESTBot`.
+        """Deliver interactions to *url* as signed HTTP requests, as for `hikari.RESTBot`.
 
-        It is pinged first, and no gateway hears of interactions any more.
+        The endpoint is pinged first. The gateway dispatches no interactions from then on.
         """
         discord = self._discord
         made = Endpoint(url, discord.signing, lambda one, body: answer(discord, one, body, []))
@@ -309,43 +312,43 @@ class Twin:
             await discord.endpoint.close()
         discord.endpoint = made
 
-    # The place changes.
+    # Changes to channels.
 
     def deny(
         self, channel: Channel | str, *permissions: Permission, user: User | str | None = None
     ) -> None:
-        """Take permissions from the bot, or from *user*, in one channel."""
+        """Deny the bot, or *user*, permissions in one channel."""
         self._overwrite(channel, user, Permission(0), combined(permissions))
 
     def allow(
         self, channel: Channel | str, *permissions: Permission, user: User | str | None = None
     ) -> None:
-        """Give the bot, or *user*, permissions in one channel."""
+        """Allow the bot, or *user*, permissions in one channel."""
         self._overwrite(channel, user, combined(permissions), Permission(0))
 
     def delete_channel(self, channel: Channel | str) -> None:
-        """Delete a channel with all in it."""
+        """Delete a channel with its threads, messages and webhooks."""
         gone = self._channel(channel)
         event = "THREAD_DELETE" if gone.is_thread else "CHANNEL_DELETE"
         self._discord.announce_channel(event, gone)
         self.world.drop_channel(gone.id)
 
-    # The gateway misbehaves.
+    # Gateway failures.
 
     def reconnect(self) -> None:
-        """Ask the bot to connect again and resume (op 7)."""
+        """Ask the bot to reconnect and resume (op 7)."""
         self._discord.gateway.reconnect()
 
     def invalidate(self, *, resumable: bool = False) -> None:
-        """End the bot's session (op 9)."""
+        """Invalidate the bot's session (op 9)."""
         self._discord.gateway.invalidate(resumable=resumable)
 
     def disconnect(self, code: int = 4000) -> None:
-        """Close the gateway connection with a code."""
+        """Close the gateway connections with close code *code*."""
         self._discord.gateway.close(code)
 
     def event(self, name: str, data: Mapping[str, Any]) -> None:
-        """Dispatch any gateway event, for what the twin has no word for."""
+        """Dispatch any gateway event, for those that have no method here."""
         self._discord.gateway.dispatch(name, dict(data), guild_id=self.guild.id)
 
     def _overwrite(

@@ -1,6 +1,6 @@
-"""What exists: servers, channels, people, messages, webhooks, interactions.  Plain state.
+"""The state of the twin: servers, channels, users, messages, webhooks, interactions.
 
-Nothing here knows HTTP, limits or JSON; `shapes` turns it into what Discord would send.
+Plain data without HTTP, limits or JSON; `shapes` converts it to Discord's JSON.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-EPOCH_MS = 1_420_070_400_000  # the first millisecond of 2015, where Discord's ids begin
+EPOCH_MS = 1_420_070_400_000  # the first millisecond of 2015, the epoch of Discord's ids
 
 TEXT, DM, NEWS, PUBLIC_THREAD, PRIVATE_THREAD = 0, 1, 5, 11, 12
 _THREADS = (10, PUBLIC_THREAD, PRIVATE_THREAD)
 
-PINNED = 6  # the type of the line that tells of a pin
+PINNED = 6  # the type of the system message that announces a pin
 
 SUPPRESS_EMBEDS = 1 << 2
 HAS_THREAD = 1 << 5
@@ -29,17 +29,17 @@ COMPONENTS_V2 = 1 << 15
 
 @define(eq=False)
 class User:
-    """A person, a bot, or the name a webhook speaks under."""
+    """A human, a bot, or the name that a webhook sends under."""
 
     id: int
     name: str
     is_bot: bool = False
     avatar: str | None = None
     avatar_url: str | None = None
-    """The address that a webhook was given for the face of this message."""
+    """The avatar URL that a webhook call gave for this message."""
     takes_dms: bool = True
     locale: str = "en-US"
-    """The language of their Discord, which a bot learns with their commands and clicks."""
+    """The language of the user's client, which a bot receives with their commands and clicks."""
 
 
 @define(eq=False)
@@ -91,11 +91,11 @@ class Channel:
     created_at: float = 0.0
     archived: bool = False
     archived_at: float | None = None
-    """When it was archived or opened again the last time."""
+    """When it was last archived or unarchived."""
     active_at: float | None = None
     """When the last message was sent."""
     sent: int = 0
-    """Messages ever sent, deleted ones included."""
+    """Messages ever sent, including deleted ones."""
     locked: bool = False
     auto_archive_min: int = 1_440
     members: set[int] = field(factory=set)
@@ -104,16 +104,16 @@ class Channel:
 
     @property
     def is_thread(self) -> bool:
-        """Whether it hangs on another channel."""
+        """Whether it is a thread of another channel."""
         return self.type in _THREADS
 
     def archive(self, archived: bool, now: float) -> None:
-        """Archive a thread, or open it again."""
+        """Archive a thread, or unarchive it."""
         if archived is not self.archived:
             self.archived, self.archived_at = archived, now
 
     def is_idle(self, now: float) -> bool:
-        """Whether a thread has been silent for so long that Discord archives it."""
+        """Return whether a thread has been inactive for so long that Discord archives it."""
         if not self.is_thread or self.archived or not self.created_at:
             return False
         last = max(self.created_at, self.active_at or 0.0, self.archived_at or 0.0)
@@ -133,7 +133,7 @@ class Guild:
 
 @frozen
 class Forward:
-    """What a forwarded message carries: another one, as it stood then."""
+    """The content of a forward: another message, as it was at that time."""
 
     message_id: int
     channel_id: int
@@ -143,7 +143,7 @@ class Forward:
 
 @define(eq=False)
 class Message:
-    """A message as it stands now, with what it did to people when it was written."""
+    """A message in its current state, with the notifications it caused when it was sent."""
 
     id: int
     channel_id: int
@@ -158,34 +158,34 @@ class Message:
     embeds: list[dict[str, Any]] = field(factory=list)
     components: list[dict[str, Any]] = field(factory=list)
     attachments: list[dict[str, Any]] = field(factory=list)
-    #: The files by name, and by the id of the attachment; two files may have one name.
+    #: File contents by name, and by attachment id because two files may have the same name.
     files: dict[str, bytes] = field(factory=dict, repr=False)
     blobs: dict[str, bytes] = field(factory=dict, repr=False)
     reply_to: int | None = None
     forward: Forward | None = None
     webhook_id: int | None = None
     interaction_id: int | None = None
-    #: Whom the message mentions as it stands now, as its JSON tells.
+    #: The current mentions, as in the message's JSON.
     mentions: list[int] = field(factory=list)
     mention_roles: list[int] = field(factory=list)
     mention_everyone: bool = False
-    #: Whose bell rang when it was written: users by mention or reply, roles, and everyone.
+    #: Notified when the message was sent: users by mention or reply, roles, and everyone.
     pinged: list[int] = field(factory=list)
     pinged_roles: list[int] = field(factory=list)
     pinged_everyone: bool = False
     edits: int = 0
     thread_id: int | None = None
-    #: Who reacted with each emoji, in the order of time; `name:id` for those of a server.
+    #: User ids by emoji, in order of time; the key is `name:id` for the emoji of a server.
     reactions: dict[str, list[int]] = field(factory=dict)
     pinned_at: float | None = None
 
     @property
     def is_ephemeral(self) -> bool:
-        """Only the person who used the command sees it."""
+        """Whether only the user of the interaction sees it."""
         return bool(self.flags & EPHEMERAL)
 
     def keep(self, attachments: list[dict[str, Any]]) -> None:
-        """Drop all other attachments and their files."""
+        """Keep only these attachments; drop all others and their files."""
         self.attachments = attachments
         names = {one["id"]: one["filename"] for one in attachments}
         self.blobs = {key: data for key, data in self.blobs.items() if key in names}
@@ -207,7 +207,7 @@ class Webhook:
 
 @define(eq=False)
 class Interaction:
-    """A slash command used or a button pressed, and what the bot made of it."""
+    """The use of a command, component, autocompletion or modal, and the bot's answers to it."""
 
     id: int
     type: int
@@ -219,16 +219,16 @@ class Interaction:
     message_id: int | None = None
     callback_type: int | None = None
     callback_data: dict[str, Any] = field(factory=dict, repr=False)
-    """What the first answer said: a message, a modal, or the choices of an autocompletion."""
+    """The data of the first answer: a message, a modal, or the choices of an autocompletion."""
     original_id: int | None = None
     follow_ups: list[int] = field(factory=list)
     user_installed: bool = False
     failed: str = ""
-    """Why the person was told that the application did not respond; by an endpoint only."""
+    """Why the user saw that the application did not respond; set by an endpoint only."""
 
     @property
     def choices(self) -> list[dict[str, Any]]:
-        """What an autocompletion offers."""
+        """The choices that an autocompletion offers."""
         return list(self.callback_data.get("choices") or [])
 
     @property
@@ -239,7 +239,7 @@ class Interaction:
 
 @define(eq=False)
 class World:
-    """Everything there is, by id."""
+    """All objects of one twin, by id."""
 
     now: Callable[[], float]
     bot: User
@@ -251,22 +251,22 @@ class World:
     interactions: dict[int, Interaction] = field(factory=dict)
     #: Application commands by the server they belong to; 0 holds the global ones.
     commands: dict[int, dict[int, dict[str, Any]]] = field(factory=dict)
-    #: (author, channel, nonce) to (message, when); kept when the message is deleted.
+    #: (author, channel, nonce) to (message, time); kept when the message is deleted.
     nonces: dict[tuple[int, int, str], tuple[int, float]] = field(factory=dict)
     _last_id: int = 0
 
     def new_id(self) -> int:
-        """A snowflake that says when it was made, larger than all before it."""
+        """Return a snowflake that contains the current time and is larger than all before it."""
         made = (int(self.now() * 1_000) - EPOCH_MS) << 22
         self._last_id = max(made, self._last_id + 1)
         return self._last_id
 
     def find_message(self, channel_id: int, message_id: int) -> Message | None:
-        """A message of that channel, if it is still there."""
+        """Return a message of that channel, or None if it does not exist."""
         return self.messages.get(channel_id, {}).get(message_id)
 
     def dm_with(self, user_id: int) -> Channel:
-        """The direct message channel with somebody, made when it is first asked for."""
+        """Return the direct message channel with a user; create it on the first call."""
         pair = {self.bot.id, user_id}
         for one in self.channels.values():
             if one.type == DM and set(one.recipients) == pair:
@@ -276,7 +276,7 @@ class World:
         return made
 
     def drop_channel(self, channel_id: int) -> None:
-        """Delete a channel with all that hangs on it."""
+        """Delete a channel with its threads, messages and webhooks."""
         for thread in [c for c in self.channels.values() if c.parent_id == channel_id]:
             self.drop_channel(thread.id)
         self.channels.pop(channel_id, None)
@@ -286,10 +286,10 @@ class World:
 
 
 def sent_at(snowflake: int) -> float:
-    """Return when a thing with that id was made."""
+    """Return the creation time of the object with that id."""
     return ((snowflake >> 22) + EPOCH_MS) / 1_000
 
 
 def new_token() -> str:
-    """A secret as long as the real ones are."""
+    """Return a random token as long as Discord's."""
     return secrets.token_urlsafe(48)

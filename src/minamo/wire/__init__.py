@@ -1,1 +1,1 @@
-"""Pure: what providers are sent and what they say, in bytes and in chunks."""
+"""Provider dialects, without I/O: conversations to requests, and response bytes to chunks."""

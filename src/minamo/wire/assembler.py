@@ -1,7 +1,7 @@
-"""What the readers of all dialects share: one reply on its way to its end.
+"""Assembly of one reply, shared by the readers of all dialects: text, tool calls, overlaps.
 
-The laws live here: calls are gathered and come last, a call is whole or an error, nothing
-follows an error, and a reply that just stops is an error.
+It enforces the rules: calls are collected and come last, a call is complete or an error, nothing
+follows an error, and a reply that ends without an end mark or a finish reason is an error.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from minamo.wire.json import loads_strict, measure
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
 from minamo.wire.surrogates import Joiner, joined
 
-# What the seeds' adapter remembers, and the least it takes for an overlap.
+# Characters remembered, and the shortest match treated as an overlap; both as specified.
 WINDOW = 4_096
 MINIMUM = 8
 
 
 class OverlapRemoval:
-    """Remembers the end of the text so far."""
+    """Remover of overlaps: text that repeats the end of the text so far."""
 
     __slots__ = ("_tail",)
 
@@ -42,7 +42,7 @@ class OverlapRemoval:
         self._tail = ""
 
     def add(self, text: str) -> str:
-        """The piece without the longest head that repeats the end of what came before."""
+        """Return *text* without its longest prefix that repeats the end of the earlier text."""
         fresh = text[self._overlap(text) :]
         self._tail = (self._tail + fresh)[-WINDOW:]
         return fresh
@@ -51,7 +51,7 @@ class OverlapRemoval:
         # The longest prefix of `text` that is a suffix of the tail, by the failure function
         # of Knuth, Morris and Pratt: linear, where trying every length is quadratic.
         head = text[: len(self._tail)]
-        # A mark no text contains keeps a match from running across the border.
+        # A separator that no text contains keeps a match from crossing the border.
         chars = [*head, None, *self._tail[len(self._tail) - len(head) :]]
         fail = [0] * len(chars)
         for i in range(1, len(chars)):
@@ -63,7 +63,7 @@ class OverlapRemoval:
 
 
 class ChunkOverlap:
-    """Removes the overlaps of one stream's chunks; in a live stream and in a replay alike."""
+    """Overlap removal for the chunks of one stream, live or replayed."""
 
     __slots__ = ("_removal",)
 
@@ -71,9 +71,9 @@ class ChunkOverlap:
         self._removal = OverlapRemoval()
 
     def take(self, chunk: Chunk) -> Chunk:
-        """Return the chunk without its overlap.  One that the adapter has looked at stays as it is.
+        """Return the chunk without its overlap; unchanged if the adapter has removed it already.
 
-        A second look could take a genuine repeat for an overlap.
+        A second pass could mistake a genuine repeat for an overlap.
         """
         if not isinstance(chunk, TextChunk) or chunk.overlap is not None:
             return chunk
@@ -82,7 +82,7 @@ class ChunkOverlap:
 
 
 class PartialToolCall:
-    """One call, while its pieces arrive."""
+    """One tool call whose pieces are still arriving."""
 
     __slots__ = ("arguments", "id", "name", "pieces", "replay")
 
@@ -91,12 +91,12 @@ class PartialToolCall:
         self.id = call_id
         self.pieces: list[str] = []
         self.arguments: Mapping[str, Any] = {}
-        """Arguments that came as an object; pieces of JSON, if any, take their place."""
+        """Arguments received as an object; pieces of JSON, if any, replace them."""
         self.replay: dict[str, Any] = {}
 
 
 class ToolCallAssembler:
-    """Every call of one reply, in the order in which they began."""
+    """The tool calls of one reply, in the order in which they began."""
 
     __slots__ = ("_chars", "_limits", "drafts", "problem")
 
@@ -105,10 +105,10 @@ class ToolCallAssembler:
         self._chars = 0
         self.drafts: list[PartialToolCall] = []
         self.problem = ""
-        """Why there can be no calls any more, in a few words."""
+        """A short reason why the calls cannot be used; empty if they can."""
 
     def open(self, name: str = "", call_id: str = "") -> PartialToolCall:
-        """Begin a call."""
+        """Start a call and return it; beyond the limit, set `problem`."""
         draft = PartialToolCall(name, call_id)
         if len(self.drafts) == self._limits.calls_max:
             self.problem = "too many tool calls"
@@ -122,12 +122,12 @@ class ToolCallAssembler:
             draft.pieces.append(piece)
 
     def give(self, draft: PartialToolCall, arguments: Any) -> None:
-        """Arguments that came whole, as a value."""
+        """Set the arguments of a call that arrived complete, as a value."""
         if self.count(measure(arguments)[0]):
             draft.arguments = arguments
 
     def count(self, chars: int) -> bool:
-        """Note that arguments grew; False if they grew too long."""
+        """Count argument characters; return False once they exceed the limit."""
         self._chars += chars
         if self._chars > self._limits.argument_chars_max:
             self.problem = "tool arguments too long"
@@ -136,10 +136,10 @@ class ToolCallAssembler:
         return not self.problem
 
     def finish(self, *, cut_off: bool = False) -> tuple[Call, ...]:
-        """All calls, whole; none, and `problem` set, if one of them is not.
+        """Return all calls; if one is incomplete, return none and set `problem`.
 
-        A reply that was cut off at its length may have lost the arguments of its last call:
-        none at all then means too few, not `{}`.
+        A reply that was cut off at its length limit may have lost the arguments of its last call:
+        missing arguments then mean an incomplete call, not `{}`.
         """
         if cut_off and any(not draft.pieces and not draft.arguments for draft in self.drafts):
             self.problem = self.problem or "cut off inside a tool call"
@@ -154,7 +154,7 @@ class ToolCallAssembler:
                 arguments = loads_strict(text)
             except ValueError:
                 self.problem = self.problem or "tool arguments are not JSON"
-            if arguments is None:  # a server's word for a call without any
+            if arguments is None:  # some servers send null for a call without arguments
                 arguments = {}
         if not isinstance(arguments, Mapping):
             self.problem = self.problem or "tool arguments are not an object"
@@ -165,12 +165,12 @@ class ToolCallAssembler:
         return Call(draft.name, arguments, draft.id, draft.replay)
 
 
-# Says that the provider is at work although there is nothing to show; a timer may care.
+# Sign of life while there is no text to show; restarts the timeouts.
 _ALIVE = TextChunk()
 
 
 class ReplyAssembler:
-    """Collects what a dialect's reader finds and decides what the stream is told."""
+    """Collector of what a dialect's reader finds; decides which chunks the stream receives."""
 
     __slots__ = ("_joiner", "_overlap", "_secrets", "_thoughts", "calls", "complete", "ended",
                  "finish_reason", "model", "provider", "replay", "usage")  # fmt: skip
@@ -189,7 +189,7 @@ class ReplyAssembler:
         self.calls = ToolCallAssembler(limits)
         self.ended = False
         self.complete = False
-        """The provider said why it stopped, so nothing is missing even if the end mark is."""
+        """Whether a finish reason arrived: the reply is complete even without an end mark."""
         self.finish_reason = ""
         self.usage: Usage | None = None
         self.model = ""
@@ -197,7 +197,7 @@ class ReplyAssembler:
         self.replay: dict[str, Any] = {}
 
     def say(self, text: str, thought: str = "") -> list[Chunk]:
-        """Text, a piece of a thought, or both."""
+        """Return the chunk for some text, a piece of a thought, or both."""
         if text and (self._joiner.half or not text.isascii()):
             text = self._joiner.add(text)
         if text and self._overlap is not None:
@@ -212,20 +212,20 @@ class ReplyAssembler:
         return (thought,) if thought else ()
 
     def work(self) -> list[Chunk]:
-        """A call grows: nothing to show, but a sign of life, unless it grew too large."""
+        """Return an empty chunk as a sign of life while a call grows, or its error."""
         if self.calls.problem:
             return self.fail("model_error", self.calls.problem, retryable=True)
         return [_ALIVE]
 
     def note(self, model: object, provider: object = "") -> None:
-        """Remember who answers; other types than text are none of our business."""
+        """Record the names of the model and provider; values that are not text are ignored."""
         if isinstance(model, str) and model:
             self.model = model
         if isinstance(provider, str) and provider:
             self.provider = provider
 
     def close(self) -> list[Chunk]:
-        """The provider's end mark."""
+        """Return the last chunks of a reply that ended normally."""
         calls = self.calls.finish(cut_off=is_cut_off(self.finish_reason))
         if self.calls.problem:
             return self.fail("model_error", self.calls.problem, retryable=True)
@@ -250,25 +250,25 @@ class ReplyAssembler:
         return out
 
     def unread(self, data: bytes) -> list[Chunk]:
-        """A frame that makes no sense; one with nothing in it does no harm."""
+        """Fail because of an undecodable frame; a blank one is ignored."""
         if not data.strip():
             return []
         return self.fail("model_error", "a frame that is not what it should be")
 
     def lacks(self, what: str) -> list[Chunk]:
-        """A frame without a field that its type promises: what it was to bring is lost."""
+        """Fail because a frame lacks a required field, so that its content is lost."""
         return self.fail("model_error", f"a frame that lacks {what}", retryable=True)
 
     def cut(self) -> list[Chunk]:
-        """The bytes ended, and the reply did not."""
+        """Fail because the bytes ended before the reply did."""
         return self.fail("api_error", "the stream ended in the middle of the reply", retryable=True)
 
     def fail(self, kind: ErrorKind, message: str, *, retryable: bool = False) -> list[Chunk]:
-        """Nothing more will come, and this is why."""
+        """End the reply with an error of this kind and message."""
         return self.refuse(ErrorChunk(kind, message, retryable))
 
     def refuse(self, error: ErrorChunk) -> list[Chunk]:
-        """End with an error; the text so far has been said, calls are dropped."""
+        """End the reply with *error*; text so far is kept, calls are dropped."""
         out = self._rest()
         self.ended = True
         message = self._clean(error.message) or "the provider reported an error"
@@ -280,7 +280,7 @@ class ReplyAssembler:
         return [TextChunk(text, (thought,) if thought else ())] if text or thought else []
 
     def _with_replay(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
-        """What belongs to the whole reply travels with its first call, as the history does."""
+        """Attach the reply's replay data to its first call, where the history expects it."""
         if not self.replay:
             return calls
         return (evolve(calls[0], replay={**self.replay, **calls[0].replay}), *calls[1:])
@@ -290,7 +290,7 @@ class ReplyAssembler:
 
 
 class BoundedText:
-    """Text kept for the next request: all of it, or none if it grows too long."""
+    """Text kept for the next request: all of it, or none if it exceeds the limit."""
 
     __slots__ = ("_chars", "_parts")
 
@@ -299,7 +299,7 @@ class BoundedText:
         self._chars = 0
 
     def add(self, text: str) -> bool:
-        """Keep a piece; False if there is no room for it, and so for none."""
+        """Keep a piece; past the limit discard all pieces and return False."""
         self._chars += len(text)
         if self._chars > REPLAY_CHARS_MAX:
             self._parts.clear()
@@ -308,5 +308,5 @@ class BoundedText:
         return True
 
     def text(self) -> str:
-        """Everything, or nothing."""
+        """Return the whole text, or an empty string if it was discarded."""
         return "".join(self._parts)

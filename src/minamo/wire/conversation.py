@@ -1,6 +1,6 @@
-"""What was said so far: messages of four roles, each made by the function of its name.
+"""Messages of a conversation, their constructors, and checks that all dialects share.
 
-The words are people's, so a `repr` shows their length only.
+Texts are private to users, so a `repr` shows only their length.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minamo.errors import BadRequest
 from minamo.wire.limits import IMAGE_BYTES_MAX
 from minamo.wire.surrogates import whole
 
-# The four that all three providers take, by their first bytes.
+# The four formats that all three providers accept, by their first bytes.
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -38,11 +38,11 @@ def _sniff(data: bytes) -> str:
 
 @frozen(slots=True)
 class Image:
-    """A picture, as bytes or as an https URL that the provider fetches by itself."""
+    """A picture, as bytes or as an https URL that the provider fetches."""
 
     source: bytes | str = field(repr=lambda source: f"<{len(source)}>")
     media_type: str = ""
-    """Found out from the bytes, or from the end of the URL, if not given."""
+    """Detected from the bytes, or from the end of the URL, if not given."""
 
     def __attrs_post_init__(self) -> None:
         found = self._of_bytes() if isinstance(self.source, bytes) else self._of_url()
@@ -73,7 +73,7 @@ class Image:
 
 Role = Literal["system", "user", "assistant", "tool"]
 FILLER = "…"
-"""Said where a provider insists that somebody speaks and nobody did, as after a stopped tool."""
+"""Text for a message that a provider requires and the history lacks, as after a stopped tool."""
 _ANY_ID = re.compile(".+", re.DOTALL)
 
 
@@ -83,24 +83,24 @@ def _size(value: Any) -> str:
 
 @frozen(slots=True)
 class ChatMessage:
-    """One turn of a conversation.  Made by `user`, `assistant`, `system` and `tool`."""
+    """One message.  Made by `user`, `assistant`, `system` and `tool_result`."""
 
     role: Role
     text: str = field(default="", repr=_size)
     name: str = ""
-    """Who says it, where several people talk."""
+    """The author, in a conversation with several users."""
     images: tuple[Image, ...] = ()
     calls: tuple[Call, ...] = ()
-    """What an assistant asked for after its text."""
+    """The tool calls that an assistant made after its text."""
     call: Call | None = None
-    """What a tool's answer answers."""
+    """The call that a tool's result answers."""
     failed: bool = False
     replay: Mapping[str, Any] = field(factory=dict, repr=_size)
-    """The `replay` of the done chunk that ended this reply."""
+    """The `replay` of the `DoneChunk` that ended this reply."""
 
 
 def _sound(text: object, what: str) -> str:
-    """Text that can be sent; a lone half of a character cannot."""
+    """Return *text* in an encodable form, with lone surrogate halves replaced."""
     if not isinstance(text, str):
         raise BadRequest(f"{what} must be text, not {type(text).__name__}")
     try:
@@ -113,7 +113,7 @@ def _sound(text: object, what: str) -> str:
 def user(
     text: str = "", *, name: str = "", images: Iterable[Image | bytes | str] = ()
 ) -> ChatMessage:
-    """A person says something, shows pictures, or both."""
+    """Return a user's message with text, pictures, or both."""
     shown = tuple(i if isinstance(i, Image) else Image(i) for i in images)
     text = _sound(text, "a user's message")
     if not text.strip() and not shown:
@@ -128,7 +128,7 @@ def assistant(
     name: str = "",
     replay: Mapping[str, Any] | None = None,
 ) -> ChatMessage:
-    """The model said *text* and then asked for *calls*."""
+    """Return a message in which the model wrote *text* and then made *calls*."""
     text = _sound(text, "an assistant's message")
     if not text.strip() and not calls:
         raise BadRequest("an assistant's message needs text or calls")
@@ -138,7 +138,7 @@ def assistant(
 
 
 def system(text: str) -> ChatMessage:
-    """What the model is told about itself."""
+    """Return a system message: instructions to the model."""
     text = _sound(text, "a system message")
     if not text.strip():
         raise BadRequest("a system message needs text")
@@ -146,7 +146,7 @@ def system(text: str) -> ChatMessage:
 
 
 def tool_result(call: Call, text: str, *, failed: bool = False) -> ChatMessage:
-    """The answer to *call*, one of the assistant's message before."""
+    """Return the result of *call*, which the preceding assistant message made."""
     if not isinstance(call, Call):
         raise BadRequest("a tool's message answers a Call")
     return ChatMessage("tool", _sound(text, "a tool's answer"), call.name, call=call, failed=failed)
@@ -154,7 +154,7 @@ def tool_result(call: Call, text: str, *, failed: bool = False) -> ChatMessage:
 
 @frozen(slots=True)
 class MessageWithIds:
-    """A message with the ids of its calls: the provider's own, or ours where it gave none."""
+    """A message with the ids of its calls: the provider's own, or generated ones."""
 
     message: ChatMessage
     ids: tuple[str, ...] = ()
@@ -163,10 +163,10 @@ class MessageWithIds:
 def match_tool_results(
     messages: Sequence[ChatMessage], fits: re.Pattern[str] = _ANY_ID
 ) -> list[MessageWithIds]:
-    """Check that calls and answers match, as every provider demands, and give each an id.
+    """Check that calls and results match, as every provider requires, and give each an id.
 
-    An id is kept if it *fits* the provider and no call before has it: the history may come from
-    somebody else, and some servers begin to count anew with every reply.
+    An id is kept if it *fits* the provider and no earlier call has it: the history may come from
+    another provider, and some servers restart their ids with every reply.
     """
     given: object = messages
     if not isinstance(given, Iterable) or isinstance(given, str):
@@ -206,23 +206,23 @@ def match_tool_results(
 
 
 def _fresh(known: set[str]) -> Iterator[str]:
-    """Ids that nobody has: nine letters and digits, which is what the strictest provider takes."""
+    """Yield unused ids of nine letters and digits, the form the strictest provider accepts."""
     return (made for number in count(1) if (made := f"call{number:05d}") not in known)
 
 
 Parts = list[dict[str, Any]]
 
-# The model never speaks first: a call at the front is refused.
+# The model may not speak first: providers refuse a history that begins with a call.
 _OPENING = MessageWithIds(user(FILLER))
 
 
 def merge_roles(
     turns: Iterable[MessageWithIds], model: str, field: str, said: Callable[[MessageWithIds], Parts]
 ) -> list[dict[str, Any]]:
-    """What each side said in a row as one message; the answers of tools are the user's.
+    """Return messages with consecutive ones of a role merged; tool results count as the user's.
 
-    *model* is what the dialect calls the model's side, *field* where it wants what *said* gives.
-    What the model is told about itself stands elsewhere.
+    *model* is the dialect's role name for the model, *field* the key for the parts that *said*
+    returns.  System messages are left out: the dialect puts them in another field.
     """
     out: list[dict[str, Any]] = []
     for turn in turns:
@@ -240,5 +240,5 @@ def merge_roles(
 
 
 def with_author_prefix(message: ChatMessage) -> str:
-    """What a person said, behind who it was."""
+    """Return the text of a message, prefixed with its author's name if it has one."""
     return f"{message.name}: {message.text}" if message.name else message.text

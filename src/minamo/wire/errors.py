@@ -1,7 +1,7 @@
-"""Failures of a provider, from its HTTP status or its error object, as Error chunks.
+"""Conversion of a provider's HTTP status or error object to an `ErrorChunk`.
 
-The words of a provider are whole in here: `minamo.wire.assembler` knows the keys, so it redacts and
-shortens them.
+Messages are neither redacted nor shortened here: `minamo.wire.assembler` knows the keys and does
+both.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _STATUSES: dict[int, tuple[ErrorKind, bool]] = {
     504: ("timeout", True),
     529: ("provider_overloaded", True),  # Anthropic's own
 }
-# Words in the codes and types of error objects, first match wins.  Codes, not sentences: a
-# message may speak of timeouts without being one.
+# Substrings of the codes and types of error objects; the first match wins.  Messages are not
+# searched: one may mention timeouts without being a timeout.
 _WORDS: tuple[tuple[str, ErrorKind, bool], ...] = (
     ("content_filter", "content_blocked", False),
     ("content_policy", "content_blocked", False),
     ("moderation", "content_blocked", False),
     ("safety", "content_blocked", False),
-    ("invalid_prompt", "content_blocked", False),  # OpenAI's word for a flagged one
-    ("insufficient_quota", "rate_limit", False),  # money, not time
+    ("invalid_prompt", "content_blocked", False),  # OpenAI's code for a flagged prompt
+    ("insufficient_quota", "rate_limit", False),  # out of credit: waiting does not help
     ("rate_limit", "rate_limit", True),
     ("resource_exhausted", "rate_limit", True),
     ("too_many_requests", "rate_limit", True),
@@ -54,7 +54,7 @@ _WORDS: tuple[tuple[str, ErrorKind, bool], ...] = (
 def from_status(
     status: int, body: bytes = b"", headers: Mapping[str, str] | None = None
 ) -> ErrorChunk:
-    """An answer that is not a stream."""
+    """Return the error for a response whose status is not 200."""
     if 300 <= status < 400:
         return ErrorChunk(
             "api_error", "the provider redirects elsewhere; not followed", status=status
@@ -75,9 +75,9 @@ def from_status(
 
 
 def from_object(found: Any) -> ErrorChunk:
-    """An error object, in whichever of the known shapes; also inside a stream with HTTP 200."""
+    """Return the error for an error object in any known form, also within an HTTP 200 stream."""
     if isinstance(found, list) and found:
-        found = found[0]  # Gemini without SSE wraps it
+        found = found[0]  # Gemini without SSE sends it in a list
     inner = found.get("error", found) if isinstance(found, dict) else found
     if isinstance(inner, str):
         return ErrorChunk("api_error", inner.strip())
@@ -99,7 +99,7 @@ def _judge(codes: list[Any]) -> tuple[ErrorKind, bool]:
     words = " ".join(code for code in codes if isinstance(code, str)).lower()
     named = next(((kind, again) for word, kind, again in _WORDS if word in words), None)
     if named is not None and named[0] == "content_blocked":
-        return named  # Azure says so beside a status of 400, which says less
+        return named  # Azure sends it with a status of 400, which is less specific
     for code in codes:
         number = int(code) if isinstance(code, str) and re.fullmatch(r"[1-5]\d\d", code) else code
         if isinstance(number, int) and 400 <= number < 600:
@@ -108,7 +108,7 @@ def _judge(codes: list[Any]) -> tuple[ErrorKind, bool]:
 
 
 def _google_delay(inner: dict[str, Any]) -> float | None:
-    """``retryDelay: "34s"`` among the details of a Google error."""
+    """Return the seconds of ``retryDelay: "34s"`` in the details of a Google error."""
     details = inner.get("details")
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
@@ -118,7 +118,7 @@ def _google_delay(inner: dict[str, Any]) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait: from milliseconds, seconds, or a date measured by the server's own clock."""
+    """Return the seconds to wait, from milliseconds, seconds, or a date by the server's clock."""
     lower = {name.lower(): value for name, value in headers.items()}
     thousandths = _seconds(lower.get("retry-after-ms", ""))
     if thousandths is not None:

@@ -1,7 +1,7 @@
-"""One streamed answer: bytes to events, events to chunks, and answers that are no stream at all.
+"""Requests, frames, and the decoder of one response: bytes to events, events to chunks.
 
-An adapter serves many streams at a time, so what a stream remembers lives here and travels
-with its frames.
+It also recognises responses that are not a stream.  An adapter serves many streams at a time, so
+the state of a stream is kept here and passed along with its frames.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _names(headers: Mapping[str, str]) -> str:
 
 @frozen(slots=True)
 class Request:
-    """One HTTP request, complete but for the connection it goes over."""
+    """One HTTP request, complete except for its connection."""
 
     url: str
     headers: Mapping[str, str] = field(factory=dict, repr=_names)
@@ -39,41 +39,41 @@ _ANY = msgspec.json.Decoder(Any)
 
 
 class Reader(Protocol):
-    """The part of a dialect that reads."""
+    """The part of a dialect that reads a response."""
 
     reply: ReplyAssembler
 
     def feed(self, event: Event) -> list[Chunk]:
-        """The chunks of one event."""
+        """Return the chunks of one event."""
 
     def end(self) -> list[Chunk]:
-        """The chunks at the end of the bytes."""
+        """Return the chunks at the end of the bytes."""
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The bytes ended."""
+    """The end of the bytes."""
 
 
 Item = Event | TooLong | ErrorChunk | Ended
-"""What a frame of our own adapters carries."""
+"""The `data` of a frame in our own adapters."""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """One event of a provider, stamped with where and when (the seeds' RawStreamChunk)."""
+    """One event of a provider, stamped with origin and time (the specified RawStreamChunk)."""
 
     data: Any
     provider: str = ""
     metadata: Mapping[str, Any] = {}
-    """`timestamp` in milliseconds since 1970, `model`, and what else an adapter likes to add."""
+    """`timestamp` in milliseconds since 1970, `model`, and any other fields of the adapter."""
     stream: Any = None
-    """What the adapter remembers about the stream that this frame belongs to."""
+    """The adapter's state of the stream that this frame belongs to."""
 
     def __repr__(self) -> str:
         return f"Frame({type(self.data).__name__}, provider={self.provider!r})"
 
 
 class ResponseDecoder:
-    """The pure half of an adapter, for one answer."""
+    """The sans-IO half of an adapter, for one response."""
 
     __slots__ = ("_decoder", "_feed", "_head", "_reader", "_reply")
 
@@ -82,25 +82,25 @@ class ResponseDecoder:
         self._feed = reader.feed
         self._reply = reader.reply
         self._decoder = Decoder(limits)
-        self._head = bytearray()  # the first bytes, while there has been no event
+        self._head = bytearray()  # the first bytes, kept until the first event
 
     @property
     def ended(self) -> bool:
-        """The last chunk is out: reading on is pointless."""
+        """Whether the last chunk was returned, so that reading can stop."""
         return self._reply.ended
 
     def feed(self, data: bytes) -> Sequence[Item]:
-        """Bytes as they come; returns the items they complete, each for `take`."""
+        """Take bytes and return the items they complete; pass each to `take`."""
         if self._decoder.frames == 0:
             self._head += data[: ERROR_BYTES_MAX - len(self._head)]
         return self._decoder.feed(data)
 
     def end(self) -> list[Item]:
-        """No more bytes."""
+        """Return the item that marks the end of the bytes."""
         return [Ended()]
 
     def take(self, item: Item) -> list[Chunk]:
-        """The chunks of one item."""
+        """Return the chunks of one item."""
         if self._reply.ended:
             return []
         if item.__class__ is Event:
@@ -108,16 +108,16 @@ class ResponseDecoder:
         if isinstance(item, TooLong):
             return self._reply.fail("api_error", f"the stream broke a limit: {item.what} too long")
         if isinstance(item, ErrorChunk):
-            # Hanging up after a complete reply is bad manners, not a failure.
+            # A connection lost after a complete reply is not a failure.
             return self._reader.end() if self._reply.complete else self._reply.refuse(item)
         return self._foreign() or self._reader.end()
 
     def _foreign(self) -> list[Chunk]:
-        """An answer with HTTP 200 that is an error object, or a page, instead of a stream."""
+        """Return the error if an HTTP 200 response is an error object or a page, not a stream."""
         head = bytes(self._head).strip()
         if self._decoder.frames or not head.startswith((b"{", b"[", b"<")):
             return []
         error = from_object(decode(_ANY, head))
-        if not error.message:  # no JSON, or JSON that is no error, such as a reply in one piece
+        if not error.message:  # not JSON, or JSON without an error, such as an unstreamed reply
             return self._reply.fail("api_error", "the answer is not an event stream")
         return self._reply.refuse(error)

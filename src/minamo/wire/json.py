@@ -1,6 +1,6 @@
-"""JSON into typed structures: msgspec, and a slower way for what it refuses and streams contain.
+"""JSON decoding into typed structures: msgspec, and a slower fallback for input it refuses.
 
-Broken JSON and wrong types are expected of a provider, so they are a value (None), not an
+Invalid JSON and wrong types are expected of a provider, so they are a value (None), not an
 exception.
 """
 
@@ -22,7 +22,7 @@ BROKEN = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 def decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T | None:
-    """What *data* says, or None if it is no JSON of that type."""
+    """Return *data* decoded, or None if it is not JSON of that type."""
     try:
         return decoder.decode(data)
     except BROKEN:
@@ -30,7 +30,7 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes) -> T | None:
 
 
 def decode_lenient(decoder: msgspec.json.Decoder[T], data: bytes) -> T | None:
-    """Half an emoji as an escape, and bytes that are not UTF-8, are JSON all the same."""
+    """Decode like `decode`, but accept lone surrogate escapes and invalid UTF-8."""
     try:
         plain = json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse)
         found: T = msgspec.convert(plain, decoder.type)
@@ -44,7 +44,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 def loads_strict(text: str) -> Any:
-    """A whole JSON value by the letter; ValueError if it is not one."""
+    """Return a complete, strictly valid JSON value; raise ValueError otherwise."""
     try:
         return msgspec.json.decode(text.encode())
     except (msgspec.DecodeError, RecursionError) as error:
@@ -52,7 +52,7 @@ def loads_strict(text: str) -> Any:
 
 
 def measure(value: Any) -> tuple[int, int]:
-    """About how many characters a value has, and how deep it nests; found without recursion."""
+    """Return a value's approximate size in characters and its depth, without recursion."""
     chars = deepest = 0
     todo = [(value, 1)]
     while todo:
@@ -68,13 +68,13 @@ def measure(value: Any) -> tuple[int, int]:
 
 
 def size_of(value: Any) -> int:
-    """How much of a limit a value takes up: what nests too deep takes up all of it."""
+    """Return a value's size in characters, or `TOO_HEAVY` if it nests too deep."""
     chars, depth = measure(value)
     return chars if depth <= ARGUMENT_DEPTH_MAX else TOO_HEAVY
 
 
 def convert_optional(kind: type[T], value: Any) -> T | None:
-    """A side dish such as usage: worth having if it fits, never worth an error."""
+    """Convert optional metadata such as usage; return None instead of raising."""
     try:
         return msgspec.convert(value, kind, strict=False)
     except BROKEN:
@@ -82,6 +82,6 @@ def convert_optional(kind: type[T], value: Any) -> T | None:
 
 
 def total(*counts: int | None) -> int | None:
-    """Parts together; what nobody counted stays unknown."""
+    """Return the sum of the known counts, or None if none is known."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None

@@ -1,4 +1,7 @@
-"""How a reply is asked for: tools, stop strings, sampling; checked before anything is sent."""
+"""Request options (tools, stop strings, sampling), and the encoding of request bodies.
+
+Everything is checked before a request is sent.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ from minamo.wire.json import measure
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, BODY_BYTES_MAX, STOP_STRINGS_MAX
 from minamo.wire.surrogates import whole
 
-# What all three providers take: Gemini wants a letter first, the others no dots.
+# Accepted by all three providers: Gemini requires a letter first, the others no dots.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @frozen(slots=True)
 class Tool:
-    """One tool, as the model is told of it."""
+    """One tool, as declared to the model."""
 
     name: str
     description: str = ""
@@ -42,10 +45,10 @@ class Tool:
 
 
 def name_in_history(name: str) -> str:
-    """The name of a call that was made, as it may be told.
+    """Return the name of a past call in a form that providers accept.
 
-    A model may call what does not exist.  It is told so, but a history with such a name in it
-    (`browser.open`, a piece of a chat template) would be refused for the rest of its days.
+    A model may call a tool that does not exist.  It gets an error as the result, but every later
+    request with such a name in it (`browser.open`, a piece of a chat template) would be refused.
     """
     return name if _NAME.fullmatch(name) else f"_{_FOREIGN.sub('_', name)}"[:64]
 
@@ -62,7 +65,7 @@ def _problem(schema: object) -> str:
         return f"not JSON ({type(error).__name__})"
     if measure(plain)[1] > ARGUMENT_DEPTH_MAX:
         return "nested too deep"
-    # Imported late: it costs more time than all of ours, and many bots have no tools.
+    # Imported late: it takes longer than all of minamo, and many bots have no tools.
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
@@ -76,7 +79,7 @@ _CHOICES = ("auto", "none", "required")
 
 
 class ReplyOptions(TypedDict, total=False):
-    """What `ask` and `chat` take besides the messages."""
+    """The keyword arguments of `ask` and `chat`."""
 
     tools: Sequence[Tool]
     tool_choice: str | None
@@ -94,7 +97,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
 
 @frozen(slots=True, kw_only=True)
 class RequestOptions:
-    """Everything that may be said about a reply; what is None is left to the provider."""
+    """The options of one request, validated; None leaves the choice to the provider."""
 
     tools: tuple[Tool, ...] = field(default=(), converter=_listed)
     tool_choice: str | None = None
@@ -105,7 +108,7 @@ class RequestOptions:
     max_tokens: int | None = None
     seed: int | None = None
     extra: Mapping[str, Any] = field(factory=dict, repr=False)
-    """Fields of the provider's own, merged into the body as they are."""
+    """Provider-specific fields, merged into the body unchanged."""
 
     def __attrs_post_init__(self) -> None:
         names = [_name(tool) for tool in self.tools]
@@ -116,7 +119,7 @@ class RequestOptions:
         if not names:
             if self.tool_choice not in (None, "none"):
                 raise BadRequest("tool_choice without tools")
-            # Not even "none" may be said of tools that are not there.
+            # Without tools, providers refuse even "none".
             object.__setattr__(self, "tool_choice", None)
         if len(self.stop) > STOP_STRINGS_MAX or not all(map(_is_text, self.stop)):
             raise BadRequest(f"stop must be at most {STOP_STRINGS_MAX} texts, none of them empty")
@@ -132,7 +135,7 @@ class RequestOptions:
 
 
 def checked(options: ReplyOptions) -> RequestOptions:
-    """The options as a record; a misspelt one is an error, not a silent default."""
+    """Return the options validated; refuse an unknown name instead of ignoring it."""
     unknown = sorted(set(options) - set(ReplyOptions.__annotations__))
     if unknown:
         raise BadRequest(f"no option {unknown[0]!r}: {', '.join(ReplyOptions.__annotations__)}")
@@ -155,7 +158,7 @@ def _within(name: str, value: object, low: float, high: float) -> None:
 
 
 def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """*body* with the fields of *extra*, mapping by mapping; the extra ones win."""
+    """Return *body* with *extra* merged into it recursively; *extra* wins."""
     out = dict(body)
     for key, value in extra.items():
         mine = out.get(key)
@@ -165,7 +168,7 @@ def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> bytes:
-    """JSON; halves of characters, which replayed pieces may hold, are joined or replaced."""
+    """Return JSON; surrogate halves, which replayed pieces may hold, are joined or replaced."""
     try:
         try:
             return msgspec.json.encode(value)
@@ -177,7 +180,7 @@ def as_json(value: Any) -> bytes:
 
 
 def encoded(body: dict[str, Any], extra: Mapping[str, Any]) -> bytes:
-    """The body as JSON, within the size that every provider takes."""
+    """Return the body as JSON; refuse one above the size that every provider accepts."""
     data = as_json(merged(body, extra))
     if len(data) > BODY_BYTES_MAX:
         raise BadRequest(f"a request of {len(data)} bytes: at most {BODY_BYTES_MAX}")

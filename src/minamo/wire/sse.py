@@ -1,8 +1,8 @@
-"""Server-sent events by the WHATWG rules: bytes in, events out, wherever the reads were cut.
+"""Decoder of server-sent events by the WHATWG rules, independent of how the reads were split.
 
-Goals: linear time, no byte looked at twice, memory bounded by one frame.  Plan: work on bytes,
-for UTF-8 has no CR or LF inside a character; turn CR and CRLF into LF; split; fold the lines.
-`id` and `retry` serve reconnecting, which no provider of replies offers: they are skipped.
+Goals: linear time, no byte scanned twice, memory bounded by one frame.  Plan: work on bytes,
+because UTF-8 has no CR or LF inside a character; turn CR and CRLF into LF; split; fold the lines.
+`id` and `retry` serve reconnecting, which no provider supports: they are skipped.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import msgspec
 from minamo.wire.limits import WireLimits
 
 _BOM = b"\xef\xbb\xbf"
-# What a line counts for besides its bytes, about what it costs us: a flood of blank lines, or
-# of one-letter comments, is a flood.
+# Overhead counted for each line besides its bytes, about its real cost, so that a flood of blank
+# lines or one-letter comments also reaches the limit.
 _LINE_COST = 32
 
 
@@ -26,14 +26,14 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class TooLong(msgspec.Struct, frozen=True, gc=False):
-    """The stream broke a limit; nothing comes after this."""
+    """A broken limit; always the last item of a stream."""
 
     what: str
     """`line`, `frame`, `stream` or `frames`."""
 
 
 class Decoder:
-    """Folds bytes into events.  The state after ``ab`` is the same as after ``a`` and ``b``."""
+    """Decoder from bytes to events.  Its state after ``ab`` equals that after ``a`` and ``b``."""
 
     __slots__ = ("_after_cr", "_data", "_held", "_limits", "_name", "_opening", "_partial",
                  "_roomy", "_total", "frames", "over")  # fmt: skip
@@ -41,32 +41,32 @@ class Decoder:
     def __init__(self, limits: WireLimits | None = None) -> None:
         self._limits = limits or WireLimits()
         self._roomy = min(self._limits.line_bytes_max, self._limits.frame_bytes_max)
-        self._opening: bytes | None = b""  # the first bytes, while they may still be a BOM
-        self._partial = bytearray()  # a line without its end
-        self._after_cr = False  # a LF now belongs to the CR before it
+        self._opening: bytes | None = b""  # the first bytes, while they may be a BOM
+        self._partial = bytearray()  # an incomplete line
+        self._after_cr = False  # a LF now belongs to the previous CR
         self._data: list[bytes] = []
         self._name = b""
-        self._held = 0  # the cost of the whole lines since the last event
+        self._held = 0  # the cost of the complete lines since the last event
         self._total = 0
         self.frames = 0
         self.over = False
-        """A limit was broken: whatever comes is thrown away."""
+        """Whether a limit was broken: further input is discarded."""
 
     def feed(self, data: bytes) -> list[Event | TooLong]:
-        """Take some bytes; return the events that they complete."""
+        """Take some bytes and return the events they complete."""
         out: list[Event | TooLong] = []
         if self.over:
             return out
         room = self._limits.stream_bytes_max - self._total
         self._total += len(data)
-        # Cut at the limit itself, so that the same events pass however the bytes arrive.
+        # Cut exactly at the limit, so that the events do not depend on how the bytes were split.
         self._lines(self._opened(data[:room] if len(data) > room else data), out)
         if len(data) > room and not self.over:
             self._give_up("stream", out)
         return out
 
     def _opened(self, data: bytes) -> bytes:
-        """The bytes without a BOM at the front of the stream."""
+        """Return the bytes without a BOM at the start of the stream."""
         if self._opening is None:
             return data
         data = self._opening + data
@@ -80,7 +80,7 @@ class Decoder:
         if self._after_cr and data:
             self._after_cr = False
             data = data.removeprefix(b"\n")
-        # Only these three end a line.  str.splitlines() also splits at U+2028, legal in JSON.
+        # Only CR, LF and CRLF end a line.  str.splitlines() also splits at U+2028, legal in JSON.
         if 13 in data:  # a CR; `b"\r" in data` means the same and costs five times as much
             self._after_cr = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -98,10 +98,10 @@ class Decoder:
             self._give_up(what, out)
 
     def _plain(self, lines: list[bytes], out: list[Event | TooLong]) -> bool:
-        """Take the lines of a read that is as plain as nearly all are; False if it is not.
+        """Decode the lines of a typical read; return False, changing nothing, if it is not.
 
-        Whole events of one line of data each, or of a name and one line of data, and well
-        within every limit.  `_fold` would find the same in three times the time.
+        Typical: complete events of one data line each, or of a name and one data line, and well
+        within every limit.  `_fold` gives the same result in three times the time.
         """
         cost = 2 * (max(map(len, lines)) + _LINE_COST)
         if cost > self._roomy or self._held or self._data or self._name:
@@ -125,14 +125,14 @@ class Decoder:
         return True
 
     def _too_long(self, size: int, held: int) -> str:
-        """Which limit a line breaks first, if any; the order of bytes decides, not of reads."""
+        """Return the limit that a line breaks first in order of bytes, not of reads; "" if none."""
         line, frame = self._limits.line_bytes_max, self._limits.frame_bytes_max - held
         if size <= line and size <= frame:
             return ""
         return "line" if line <= frame else "frame"
 
     def _fold(self, lines: list[bytes], out: list[Event | TooLong]) -> bool:
-        # Local names: this loop sees every line of every stream.
+        # Local names for speed: this loop runs for every line of every stream.
         line_max, frame_max = self._limits.line_bytes_max, self._limits.frame_bytes_max
         held, data, name = self._held, self._data, self._name
         for line in lines:
@@ -150,10 +150,10 @@ class Decoder:
                     out.append(Event(data[0] if len(data) == 1 else b"\n".join(data), name))
                     data = []
                     held = 0
-                name = b""  # an event without data is none
+                name = b""  # an event without data is not dispatched
             elif line.startswith(b"event:"):
                 name = line[7:] if line.startswith(b" ", 6) else line[6:]
-            elif line == b"data":  # no colon: an empty line of data
+            elif line == b"data":  # no colon: an empty data line
                 data.append(b"")
             elif line == b"event":
                 name = b""

@@ -1,14 +1,14 @@
-"""Join emoji that arrive in two halves.
+"""Joining of surrogate pairs, such as emoji, that arrive in two halves.
 
 JSON may escape the halves of a surrogate pair in two frames; Python does not join them by
-itself.  What stays alone is passed on as it is: the core counts it as `surrogate`.
+itself.  A lone half is passed on unchanged: the core counts it as `surrogate`.
 """
 
 from __future__ import annotations
 
 
 def joined(text: str) -> str:
-    """The text with every neighbouring pair made one character."""
+    """Return *text* with every surrogate pair joined into one character."""
     if text.isascii():
         return text
     try:
@@ -19,27 +19,27 @@ def joined(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """The text as it can be sent: every pair joined, a half that is alone replaced."""
+    """Return *text* in an encodable form: pairs joined, lone halves replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class Joiner:
-    """Holds a high half at the end of a piece until the next piece shows its other half."""
+    """A buffer for a high half at the end of a piece, until the next piece brings the low half."""
 
     __slots__ = ("half",)
 
     def __init__(self) -> None:
         self.half = ""
-        """What waits for its other half."""
+        """The pending high half, or an empty string."""
 
     def add(self, text: str) -> str:
-        """Take a piece; return what is certain, which may be nothing."""
+        """Take a non-empty piece and return its complete characters, possibly none."""
         text, self.half = self.half + text, ""
         if "\ud800" <= text[-1] <= "\udbff":
             text, self.half = text[:-1], text[-1]
         return joined(text)
 
     def take(self) -> str:
-        """Give up the half that stayed alone, if there is one."""
+        """Return and clear the pending half, if there is one."""
         half, self.half = self.half, ""
         return half

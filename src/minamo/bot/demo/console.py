@@ -1,4 +1,4 @@
-"""What happens in the demo, told one happening at a time: for the terminal and for programs."""
+"""Console output of the demo: a stream of events for the terminal and for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tell = Callable[[Json], object]
 
 @define(eq=False)
 class ConsoleView:
-    """Looks at one channel, as a page does, and says what is new."""
+    """A subscriber of the hub that reports new messages, typing and states of one channel."""
 
     hub: Hub = field(repr=False)
     bot_id: str
@@ -26,18 +26,18 @@ class ConsoleView:
     _state: str = field(default="", init=False)
 
     def begin(self) -> None:
-        """Look from now on; what was before is not told."""
+        """Subscribe to the hub; earlier events are not reported."""
         self._page = self.hub.join(self.look)
         if self._page is not None:
             self._page.take()
 
     def end(self) -> None:
-        """Stop looking."""
+        """Unsubscribe from the hub."""
         if self._page is not None:
             self.hub.leave(self._page)
 
     def look(self) -> None:
-        """Tell what has come."""
+        """Report the pending events."""
         for event in self._page.take() if self._page is not None else ():
             self._heard(event)
 
@@ -60,7 +60,7 @@ class ConsoleView:
 
     def _message(self, event: Mapping[str, Any]) -> None:
         shown = (event["text"], event["embeds"])
-        # A Stop button that is taken away changes a message, but not what it says.
+        # Removing a Stop button edits a message without changing its content.
         if self._shown.get(event["id"]) == shown:
             return
         known = event["id"] in self._shown
@@ -72,7 +72,7 @@ class ConsoleView:
 
 
 def summary(turn: TurnResult) -> Json:
-    """How a turn went, for programs."""
+    """Return the outcome of a turn as JSON."""
     whole = turn.as_stream_result()
     return {
         "status": turn.status,

@@ -1,4 +1,4 @@
-"""The demo: a local Discord, a scripted model, and the real bot between them."""
+"""The demo: a local Discord, a scripted model, and the real bot connecting them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from minamo.twin import Twin
 from minamo.twin.refusals import Refused
 from minamo.twin.world import User
 
-# So that nobody has to wait two minutes to see a timeout.
+# Short, so that a timeout can be seen without waiting two minutes.
 _SILENCE_MS = 10_000
 _CHANNEL = "general"
 
 
 def demo_settings() -> Settings:
-    """The settings of the demo: the usual ones, but nobody is refused or made to wait."""
+    """Return the demo's settings: the defaults, but without rate limits or queueing."""
     return Settings(
         bot=BotSettings(while_busy="interrupt", stop_button=True),
         limits=LimitSettings(replies_per_minute=0, at_once=0),
@@ -43,17 +43,18 @@ def demo_settings() -> Settings:
 
 @frozen
 class _Deaf:
-    """A feed that nobody reads."""
+    """A feed that discards everything."""
 
     def gateway(self, name: str, data: Mapping[str, Any]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @frozen
 class _Streams:
-    """The hub as the client sees it here: the channel it is told of by the local Discord itself.
+    """The hub as seen by the client, without the feed: the local Discord fills that itself.
 
-    That one also shows what the bot may not see, such as its own typing, and each thing once.
+    The local Discord also reports events the bot cannot see, such as its own typing, and reports
+    each event once.
     """
 
     _hub: Hub
@@ -72,7 +73,7 @@ class _Streams:
 
 @define(eq=False)
 class Demo:
-    """A place to try the bot in; what the live page does, it does here."""
+    """A running demo; implements the actions of the live page."""
 
     twin: Twin
     answering: Answering
@@ -80,11 +81,11 @@ class Demo:
 
     @property
     def prompts(self) -> Sequence[Prompt]:
-        """What to offer as buttons."""
+        """The suggested messages, one for each button."""
         return [Prompt(one.title, one.prompt) for one in PIECES]
 
     async def say(self, text: str) -> None:
-        """Somebody speaks to the bot."""
+        """Send a message to the bot as the demo user."""
         said = f"<@{self.twin.bot.id}> {text}"
         try:
             await self.twin.say(said, channel=_CHANNEL, user=self.person)
@@ -92,14 +93,14 @@ class Demo:
             raise BadRequest(f"Discord takes no such message ({error})") from None
 
     async def stop(self) -> None:
-        """Somebody uses the stop command."""
+        """Use the stop command as the demo user."""
         await self.twin.slash("stop", channel=_CHANNEL, user=self.person)
 
     async def press(self, message_id: str, button_id: str) -> None:
-        """Somebody presses a button."""
+        """Press a button as the demo user."""
         for one in self.twin.messages(_CHANNEL):
             if str(one.id) == message_id:
-                with suppress(LookupError):  # it was just taken away
+                with suppress(LookupError):  # the button was just removed
                     await self.twin.click(one, button_id, user=self.person)
                 return
 
@@ -112,7 +113,7 @@ async def demo_world(
     provider: ChatProvider | None = None,
     told: Told = lambda _: None,
 ) -> AsyncIterator[Demo]:
-    """Build it, start the bot, and take it all down again in order."""
+    """Build the demo, start the bot, and shut everything down in reverse order."""
     settings = settings or demo_settings()
     async with AsyncExitStack() as stack:
         twin = Twin()

@@ -1,6 +1,6 @@
-"""The scripted provider of the demo: says its pieces word by word, and calls tools like a model.
+"""Scripted provider of the demo: replies word by word, and calls tools like a model.
 
-It says the same thing every time it hears the same thing.
+It is deterministic: the same message gets the same reply.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minamo.shell.providers.scripted import Line, ScriptedProvider
 from minamo.wire.conversation import ChatMessage
 from minamo.wire.options import Tool
 
-# What a model needs before its first word.
+# Simulated time to the first token.
 _BEGIN_S = 0.5
 _WORD = re.compile(r"\S+\s*|\s+")
 _LETTERS = re.compile(r"[a-z]+")
@@ -26,16 +26,16 @@ _LETTERS = re.compile(r"[a-z]+")
 
 @frozen
 class DemoProvider:
-    """A provider such as any other: `chat` gives a reply, as chunks."""
+    """A provider that replies from the script; `chat` returns a reply as chunks."""
 
     pieces: tuple[Piece, ...] = field(default=PIECES, repr=False)
     pace: float = 1.0
-    """How slow it speaks; 0 for tests that cannot wait."""
+    """Factor on all delays; 0 for tests that cannot wait."""
 
     def chat(
         self, messages: Sequence[ChatMessage], *, tools: Iterable[Tool] = (), **_: Any
     ) -> ScriptedProvider:
-        """The reply to the last thing that was said."""
+        """Return the reply to the last message."""
         last = messages[-1]
         if last.role == "tool":
             return self._said(_of_answer(last))
@@ -46,14 +46,14 @@ class DemoProvider:
         return self._piece(piece, calls=bool(piece.calls) and has_tools)
 
     def find(self, text: str) -> Piece | None:
-        """What *text* asks for: the exact prompt, or else the first word that is known."""
+        """Return the piece for *text*: by the exact prompt, or else by the first known word."""
         plain = text.strip().lower()
         for piece in self.pieces:
             if plain == piece.prompt.lower():
                 return piece
         heard = _LETTERS.findall(plain)
         by_word = {word: one for one in reversed(self.pieces) for word in one.words}
-        # A greeting before a question is not the question.
+        # A greeting in front of a question must not win over the question.
         order = sorted(heard, key=lambda word: by_word.get(word) is HELLO)
         return next((by_word[word] for word in order if word in by_word), None)
 

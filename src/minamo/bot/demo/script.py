@@ -1,4 +1,4 @@
-"""What the scripted model of the demo says: short pieces that explain minamo by doing it."""
+"""Script of the demo's model: short replies that demonstrate minamo while explaining it."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from attrs import field, frozen
 
 from minamo.core.chunks import Call, ErrorChunk
 
-# As fast as a model that is in no hurry, so that there is something to see.
+# As slow as a leisurely model, so that the streaming is visible.
 _WORD_S = 0.045
 
 
 @frozen(kw_only=True)
 class Piece:
-    """One reply: what it is called, what it listens to, and what is said."""
+    """One reply: its name, the messages it answers, and its text."""
 
     name: str
     title: str
-    """On its button."""
+    """Label of its button."""
     prompt: str
-    """What a person says to get it."""
+    """Message that the button sends."""
     words: tuple[str, ...]
-    """Any of these in a message leads here."""
+    """Words of a message that select this reply."""
     text: str = field(repr=False)
     word_s: float = _WORD_S
     calls: tuple[Call, ...] = ()
-    """Tools that it asks for after its text."""
+    """Tools it calls after its text."""
     error: ErrorChunk | None = None
-    """How the provider fails after the text."""
+    """Error of the provider after the text."""
     hangs: bool = False
-    """The provider falls silent after the text."""
+    """Whether the provider goes silent after the text."""
 
 
 def _seen(metres: int) -> str:
-    """What a diver would say of the light."""
+    """Return what a diver sees at a depth."""
     for depth, words in ((15, "red is gone"), (40, "orange and yellow fade"), (100, "only green")):
         if metres <= depth:
             return words

@@ -1,7 +1,7 @@
-"""From segments to messages: clean, humanise and fit what waits, at the moment of sending.
+"""The outbox of a stream: cleans, humanises and fits pending segments at the moment of sending.
 
-A lane that is behind takes several segments together and they are fitted as one text; an idle
-lane takes each by itself.  Both use this, so text and order are the same either way.
+A lane that is behind takes several segments, which are fitted as one text; an idle lane takes them
+one by one.  Both use this module, so text and order are the same either way.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from minamo.core.limits import FIT_MAX
 
 @define
 class Said:
-    """Text as it was given out, cleaned, with the whitespace between segments as written."""
+    """Accumulated text as handed out: cleaned, whitespace between segments as written."""
 
     size: int = 0
-    """How many characters were said."""
+    """Number of characters handed out."""
     _texts: list[str] = field(factory=list)
     _lost: list[tuple[int, int]] = field(factory=list)
-    """The stretches that did not arrive."""
+    """Ranges that were not delivered."""
 
     @property
     def count(self) -> int:
-        """How many segments were said."""
+        """Number of segments handed out."""
         return len(self._texts)
 
     @property
     def text(self) -> str:
-        """What arrived, or still may."""
+        """The text that was delivered, or still may be."""
         text, at, kept = "".join(self._texts), 0, []
         for low, high in sorted(self._lost):
             kept.append(text[at:low])
@@ -65,60 +65,60 @@ class Said:
         return "".join([*kept, text[at:]]).strip()
 
     def add(self, text: str) -> tuple[int, int]:
-        """Say one more segment; where it stands, and its size."""
+        """Append a segment; return its offset and size."""
         start = self.size
         self._texts.append(text)
         self.size += len(text)
         return start, len(text)
 
     def lose(self, since: int, until: int) -> None:
-        """That stretch did not arrive."""
+        """Mark a range as not delivered."""
         self._lost.append((since, until))
 
 
-#: The reasons for which the stream itself takes text back.  A lane that closes has its own.
+#: Reasons for which the stream itself withdraws text.  A lane that closes has its own.
 WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
 
 
 @define
 class Outbox:
-    """Segments that wait to be sent."""
+    """Segments pending delivery, and the messages made of them."""
 
     config: StreamConfig
     ledger: Ledger
     watch: Callable[[FittedBatch], object] | None = None
-    """Told of every batch; nothing is kept when nobody looks."""
+    """Called with every batch; if None, no batch is kept."""
     count: int = 0
-    """Messages given out so far."""
+    """Messages handed out so far."""
     limited: bool = False
-    """The message limit was reached and something was left."""
+    """Whether the message limit was reached with text left over."""
     spoke: bool = False
-    """Some segment had something to say."""
+    """Whether any segment had visible text."""
     waiting: int = field(default=0, init=False)
-    """How many characters wait."""
+    """Number of pending characters."""
     grows: bool = field(default=False, init=False)
-    """The reply grows in place: all of it waits until `settle` says what of it was shown."""
+    """Whether the reply is edited in place: all pending until `settle` gets what was shown."""
     beginning: int = field(default=0, init=False)
-    """How often what was looked at turned out to be no part of the reply."""
+    """Number of times the text so far turned out to be no part of the reply."""
     _waiting: list[PendingSegment] = field(factory=list)
     _said: Said = field(factory=Said)
     _out: dict[int, SourceMap] = field(factory=dict)
     _carry: OpenFormatting = NOTHING
     _links: Links = field(default=Links(more=True))
     _rest: Segment | None = None
-    """What `take_rest` gave last."""
+    """The segment that `take_rest` returned last."""
     _taken_back: str = ""
-    """Why what is not shown of a reply that grows will not be."""
+    """Suppression reason for the undelivered tail of an edit-in-place reply."""
 
     @property
     def text(self) -> str:
-        """What was given out, cleaned, with the whitespace between segments as written."""
+        """The text handed out, cleaned, with the whitespace between segments as written."""
         return self._said.text
 
     def put(self, segment: Segment) -> None:
-        """Take a segment; it is cleaned at once and fitted when it is its turn."""
+        """Queue a segment; it is cleaned at once and fitted when its turn comes."""
         one = clean_segment(segment, self.config, first=not self.spoke, links=self._links)
-        # Whichever segments are put together in a message, no link is made of two of them.
+        # However segments are combined in a message, no link is formed of two of them.
         self._links = self._links.after(one.cleaned.text, segment.fence)
         self._waiting.append(one)
         self.waiting += len(segment.text)
@@ -127,16 +127,16 @@ class Outbox:
             self._drop(segment.trail, one.cleaned.dropped)
 
     def look(self, pending: Segment) -> Snapshot:
-        """How what waits reads with *pending* behind it; for a reply that grows in place."""
+        """Return a snapshot of the pending text and *pending*; for an edit-in-place reply."""
         last = clean_segment(pending, self.config, first=not self.spoke, links=self._links)
         return Snapshot((*self._waiting, last), self.beginning)
 
     def take(self, most: int | None = None, room: int | None = None) -> list[Message]:
-        """The messages of what waits, or of the first *most* segments of it.
+        """Return the messages of the pending text, or of its first *most* segments.
 
-        An idle lane takes one segment at a time; one that is behind takes them all.  They are no
-        more than *room*, and of a long text no more than can be made at once; the text of the
-        others goes on waiting.
+        An idle lane takes one segment at a time; one that is behind takes them all.  At most *room*
+        messages are returned, and of a long text at most those that can be made at once; the
+        remaining text stays pending.
         """
         waiting = self._first(most)
         if not waiting:
@@ -168,7 +168,7 @@ class Outbox:
         return self._account(batch, fitted)
 
     def take_segment(self) -> list[Message]:
-        """All messages of the first segment, however long it is: for a lane that is idle."""
+        """Return all messages of the first segment, however long it is; for an idle lane."""
         left = self.waiting - len(self._waiting[0].segment.text)
         messages = self.take(1)
         while self.waiting > left:
@@ -176,7 +176,7 @@ class Outbox:
         return messages
 
     def _first(self, most: int | None) -> list[PendingSegment]:
-        """Remove the first *most* segments, or as many of them as are fitted at once."""
+        """Remove and return the first *most* segments, or as many as are fitted at once."""
         count = size = 0
         for one in self._waiting[:most]:
             size += len(one.segment.text)
@@ -187,7 +187,7 @@ class Outbox:
         return first
 
     def take_rest(self) -> str:
-        """Everything that waits, cleaned and otherwise as written, to be sent as one message."""
+        """Return all pending text, cleaned and otherwise as written, to be sent as one message."""
         waiting, self._waiting, self.waiting = self._waiting, [], 0
         text, batch = self._say(waiting, plainly=True)
         if self.config.suppress_text_output:
@@ -197,12 +197,12 @@ class Outbox:
             return ""
         first, last = waiting[0].segment, waiting[-1].segment
         self._rest = merge_segments(text, first.fence, last, mid_line=first.mid_line)
-        # The limit may leave nothing of it.
+        # The message limit may leave nothing of it.
         sent = self._account(batch, Fitted((Message((TextSpan(text, 0),)),), ()))
         return sent[0].text if sent else ""
 
     def put_rest_back(self) -> None:
-        """What `take_rest` gave was not sent: it waits again, to be fitted."""
+        """Queue the unsent text of the last `take_rest` again, to be fitted."""
         self.count -= 1
         given = self._out.pop(self.count)
         self.ledger.add(given.added, times=-1)
@@ -210,24 +210,24 @@ class Outbox:
         self._put_back(self._rest, given)
 
     def delivered(self, number: int | None = None) -> None:
-        """Discord has the message of that number, from 0; None: the first of those that are out."""
+        """Record delivery of message *number*, from 0; None: the first unacknowledged one."""
         if self._out:
             self._out.pop(next(iter(self._out)) if number is None else number, None)
 
     def lose(self, number: int, reason: str) -> None:
-        """The message of that number was given out and not delivered."""
+        """Suppress message *number*, which was handed out and not delivered."""
         if (given := self._out.pop(number, None)) is not None:
             self.ledger.add(given.added, times=-1)
             self._forget(given, reason)
 
     def retract(self) -> None:
-        """What was looked at is no part of the reply, and nothing of it waits."""
+        """Record that the text of all snapshots is no part of the reply; none of it is pending."""
         self.beginning += 1
 
     def settle(self, stood: RenderedPrefix | None, tried: RenderedPrefix | None = None) -> bool:
-        """Book a reply that grew: what stands, what was tried and did not arrive, and the rest.
+        """Account for an edit-in-place reply: shown, tried but undelivered, and remaining text.
 
-        Return whether text that would have been shown was taken back.
+        Return whether text that would have been shown was withdrawn.
         """
         waiting, self._waiting, self.waiting = self._waiting, [], 0
         size = reached = 0
@@ -246,9 +246,9 @@ class Outbox:
         return self._taken_back in WITHDRAWN and bool(unsent.strip())
 
     def withdraw(self, reason: str) -> bool:
-        """Suppress everything that waits; return whether any of it would have been shown.
+        """Suppress all pending text; return whether any of it would have been shown.
 
-        Of a reply that grows in place, `settle` says that: part of it stands in the channel.
+        For an edit-in-place reply `settle` reports that: part of it is in the channel.
         """
         booked = reason if reason in WITHDRAWN else "undelivered"
         if self.grows:
@@ -263,7 +263,7 @@ class Outbox:
         return any(one.cleaned.text.strip() for one in waiting)
 
     def _put_back(self, segment: Segment, given: SourceMap) -> None:
-        """Have what was taken wait again, in front of everything."""
+        """Queue taken text again, in front of everything else."""
         shaped = unchanged(segment.text)
         self._waiting.insert(0, PendingSegment(segment, shaped, given.trail, given.added, given))
         self.waiting += len(segment.text)
@@ -271,7 +271,7 @@ class Outbox:
     def _say(
         self, waiting: Sequence[PendingSegment], *, plainly: bool = False
     ) -> tuple[str, SourceMap]:
-        """Say what was taken, humanised unless *plainly*: how it reads now, and what it holds."""
+        """Record taken text, humanised unless *plainly*; return it and its source map."""
         first, last = (waiting[0].back, waiting[-1].back) if waiting else (None, None)
         since = self._said.size if first is None else first.since
         batch = SourceMap([], [], [], since)
@@ -285,7 +285,7 @@ class Outbox:
         return text, SourceMap(batch.trail, batch.said, batch.added, since, until)
 
     def _shape(self, one: PendingSegment, batch: SourceMap, at: int, *, plainly: bool) -> str:
-        """Say a segment and add it to *batch*, in whose text it stands at *at*."""
+        """Record a segment and add it to *batch* at offset *at*; return its text."""
         text, back = one.cleaned.text, one.back
         seed = self.config.humanize_seed + self._said.count
         said = [self._said.add(text)] if back is None else back.said
@@ -325,7 +325,7 @@ class Outbox:
         return messages
 
     def _forget(self, given: SourceMap, reason: str) -> None:
-        """Take back a message that was not delivered."""
+        """Suppress the text of a message that was not delivered."""
         self._suppress(given.trail, reason)
         self._said.lose(given.since, given.until)
 

@@ -1,4 +1,7 @@
-"""What waits in an outbox, and what was given out of it: each with where its characters stood."""
+"""Values of the outbox: pending segments, source maps, fitted batches and snapshots.
+
+Each keeps the stream offsets of its characters.  Nothing here changes the ledger.
+"""
 
 from __future__ import annotations
 
@@ -29,49 +32,49 @@ from minamo.core.lexing.segmenter import Run, Segment
 
 @frozen(slots=True)
 class PendingSegment:
-    """A segment, cleaned, with where every character of it stood, or who added it."""
+    """A cleaned segment with the source spans of its characters, and its insertions."""
 
     segment: Segment
     cleaned: Rewritten
     trail: Trail
     added: Added
     back: SourceMap | None = None
-    """What it held when it was given out before, if it came back."""
+    """Its source map from an earlier hand-out, if it was put back."""
 
 
 @frozen(slots=True)
 class SourceMap:
-    """Where the characters of a text came from: of one that is fitted, or of a message."""
+    """Sources of the characters of a text: of one being fitted, or of a message."""
 
     trail: Trail
     said: Trail
-    """Where they stand in what was said."""
+    """Offsets of the characters in the accumulated text."""
     added: Added
     since: int = 0
-    """Where the stretch of what was said begins that it stands for: where what is before it ends.
+    """Start offset of this part in the accumulated text; equals the previous part's `until`.
 
-    Not all of the stretch is in `said`: fit and humanise drop characters, and the header of a
-    table is told in other words.
+    Not all of the part is in `said`: fitting and humanising drop characters, and the header of a
+    table is rewritten.
     """
     until: int = 0
-    """Where that stretch ends."""
+    """End offset of this part."""
 
 
 @frozen(slots=True)
 class FittedBatch:
-    """What was fitted together and what came of it; for looking at where characters went."""
+    """Text fitted together and its messages; for inspecting where characters went."""
 
     trail: Trail
-    """Of the text that was fitted."""
+    """Source spans of the fitted text."""
     fitted: Fitted
     sent: int
-    """How many of the messages were given out; the limit may have cut off the rest."""
+    """Number of messages handed out; the limit may have cut off the rest."""
 
 
 def clean_segment(
     segment: Segment, config: StreamConfig, *, first: bool, links: Links = NO_LINKS
 ) -> PendingSegment:
-    """The segment as it is to be fitted; *first*: nothing was said before it."""
+    """Return the segment cleaned for fitting; *first*: no text precedes it."""
     made = clean(
         segment.text,
         off=config.clean_off,
@@ -91,14 +94,14 @@ def clean_segment(
 
 
 def merge_segments(text: str, fence: str, last: Segment, *, mid_line: bool) -> Segment:
-    """A segment made of others, up to *last*, which know where its characters stood."""
+    """Return *text* as one segment up to *last*; its source spans are in a source map."""
     return evolve(last, text=text, runs=(Run(0, 0),), fence=fence, mid_line=mid_line)
 
 
 def take_prefix(waiting: Iterable[PendingSegment], characters: int) -> list[PendingSegment]:
-    """The first so many *characters* of what waits.
+    """Return the first so many *characters* of the pending text.
 
-    It is nothing that came back: a reply that grows in place has no rest to put elsewhere.
+    None of it was put back: an edit-in-place reply has no rest to put elsewhere.
     """
     front: list[PendingSegment] = []
     for one in waiting:
@@ -117,7 +120,7 @@ def _cut(one: PendingSegment, at: int) -> PendingSegment:
 
 
 def split_source_map(batch: SourceMap, cuts: Sequence[Sequence[TextSpan]]) -> list[SourceMap]:
-    """What each of the messages, or whatever a batch is cut into, holds."""
+    """Return the source map of each message, or other part, that a batch is cut into."""
     trail, said, marks = (
         SourceIndex(batch.trail),
         SourceIndex(batch.said),
@@ -137,7 +140,7 @@ def split_source_map(batch: SourceMap, cuts: Sequence[Sequence[TextSpan]]) -> li
 
 
 def inserted_spans(trail: Trail) -> Added:
-    """What a segment has that the model did not write: it can only be the prefill."""
+    """Return the spans of a segment that the model did not write: only the prefill can be one."""
     runs, at = [], 0
     for start, size in trail:
         if start == ADDED:
@@ -148,21 +151,21 @@ def inserted_spans(trail: Trail) -> Added:
 
 @frozen(slots=True)
 class Snapshot:
-    """What waited at one moment, and what was not complete then."""
+    """The pending text at one moment, including a last segment that was incomplete then."""
 
     waiting: tuple[PendingSegment, ...]
     beginning: int = 0
-    """Changes when what was said so far turns out to be no part of the reply."""
+    """Changes when the text so far turns out to be no part of the reply."""
 
     @property
     def text(self) -> str:
-        """How it reads."""
+        """The cleaned text."""
         return "".join([one.cleaned.text for one in self.waiting])
 
 
 @frozen(slots=True)
 class RenderedPrefix:
-    """The first `end` characters of a look, as the messages of `fitted`."""
+    """The first `end` characters of a snapshot, rendered as the messages of `fitted`."""
 
     look: Snapshot
     fitted: Fitted
@@ -170,12 +173,12 @@ class RenderedPrefix:
 
     @property
     def front(self) -> list[PendingSegment]:
-        """What stands."""
+        """The rendered segments."""
         return take_prefix(self.look.waiting, self.end)
 
     @property
     def size(self) -> int:
-        """How many characters of what was handed over that is, with those that cleaning drops."""
+        """Number of source characters it covers, including those that cleaning drops."""
         size, end = 0, self.end
         for one in self.look.waiting:
             if end < len(one.cleaned.text):
@@ -186,7 +189,7 @@ class RenderedPrefix:
 
     @property
     def dropped(self) -> Iterator[tuple[Trail, list[DroppedSpan]]]:
-        """What cleaning dropped of it, segment by segment."""
+        """The spans that cleaning dropped from it, segment by segment."""
         size = self.size
         for one in self.look.waiting:
             yield one.segment.trail, [lost for lost in one.cleaned.dropped if lost.start < size]
@@ -194,14 +197,14 @@ class RenderedPrefix:
 
 
 def spans_after(waiting: Iterable[PendingSegment], size: int, until: int | None = None) -> Trail:
-    """Where that stood which waits behind the first *size* characters, up to *until*."""
+    """Return the source spans of the pending text between offsets *size* and *until*."""
     trail = [run for one in waiting for run in one.segment.trail]
     end = sum(length for _, length in trail) if until is None else until
     return cut(trail, size, end - size)
 
 
 def _cut_at(one: PendingSegment, end: int) -> int:
-    """How many characters of a segment the first *end* of it come from when it is cleaned."""
+    """Return how many characters of a segment its first *end* cleaned characters come from."""
     at = found = 0
     for piece in one.cleaned.pieces:
         shown = min(end - at, len(piece.text))

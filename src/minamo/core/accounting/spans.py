@@ -1,6 +1,6 @@
-"""Follow characters through the stages, back to where they stood in the stream.
+"""Accounting of characters: spans, edits and indexes that map text to its stream offsets.
 
-A long reply has thousands of runs and of pieces, so a run is found by bisection, not by counting.
+A long reply has thousands of runs and pieces, so a run is found by bisection, not by counting.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from minamo.core.limits import SPANS_MAX
 
 @define
 class Ledger:
-    """The books of one stream."""
+    """Record of the suppressed and added characters of one stream."""
 
     suppressed: Counter[str] = field(factory=Counter)
     additions: Counter[str] = field(factory=Counter)
     spans: list[DroppedSpan] = field(factory=list)
-    """Where suppressed characters stood in the stream, for those that stood there at all."""
+    """Stream ranges of suppressed characters, for those that have an offset there."""
 
     def suppress(self, start: int, size: int, reason: str) -> None:
-        """Note that *size* characters from *start* on are not shown."""
+        """Record that *size* characters from *start* on are not shown."""
         if size:
             self.suppressed[reason] += size
             if len(self.spans) < SPANS_MAX:
                 self.spans.append(DroppedSpan(start, start + size, reason))
 
     def add(self, added: Added, times: int = 1) -> None:
-        """Note characters that the model did not write; -1 *times*, that they are not shown."""
+        """Record characters that the model did not write; *times* -1: they are not shown."""
         for _, size, reason in added:
             self.additions[reason] += times * size
 
@@ -48,7 +48,7 @@ class TextSpan:
 
 @frozen(slots=True)
 class DroppedSpan:
-    """Input characters `start` up to `end` (exclusive) that are in no piece."""
+    """Input characters `start` up to `end` (exclusive) that no piece contains."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ class DroppedSpan:
 
 @frozen(slots=True)
 class Rewritten:
-    """A text after one stage: what it says now, and what was left out of it."""
+    """A text after one stage: its pieces, and the spans dropped from the input."""
 
     pieces: tuple[TextSpan, ...]
     dropped: tuple[DroppedSpan, ...] = ()
@@ -74,12 +74,12 @@ class Rewritten:
 
 
 def join_text(pieces: Sequence[TextSpan]) -> str:
-    """The text of *pieces*; most texts are one."""
+    """Return the text of *pieces*; most texts have only one."""
     return pieces[0].text if len(pieces) == 1 else "".join([piece.text for piece in pieces])
 
 
 def covers(source: str, pieces: Iterable[TextSpan], dropped: Iterable[DroppedSpan]) -> bool:
-    """Tell whether pieces and drops account for each character of *source* once, in order."""
+    """Return whether pieces and drops account for each character of *source* once, in order."""
     runs = [(p.start, p.start + len(p.text), p.text) for p in pieces if p.start is not None]
     at = -1
     for start, _, _ in runs:
@@ -97,7 +97,7 @@ def covers(source: str, pieces: Iterable[TextSpan], dropped: Iterable[DroppedSpa
 
 @frozen(slots=True)
 class Edit:
-    """Characters `start` up to `end` (exclusive) give way to `text`."""
+    """Replacement of characters `start` up to `end` (exclusive) by `text`."""
 
     start: int
     end: int
@@ -105,14 +105,14 @@ class Edit:
 
 
 class _Reader:
-    """Hands out a list of pieces a given number of characters at a time."""
+    """Cursor that returns a list of pieces a given number of characters at a time."""
 
     __slots__ = ("_index", "_pieces", "_used")
 
     def __init__(self, pieces: Sequence[TextSpan]) -> None:
         self._pieces = pieces
         self._index = 0
-        self._used = 0  # characters of the current piece already given out
+        self._used = 0  # characters of the current piece already returned
 
     def take(self, count: int) -> list[TextSpan]:
         """Return pieces for the next *count* characters."""
@@ -131,14 +131,14 @@ class _Reader:
 
 
 def unchanged(text: str) -> Rewritten:
-    """Return *text* as a stage's untouched input."""
+    """Return *text* as the untouched input of a stage."""
     return Rewritten((TextSpan(text, 0),)) if text else Rewritten(())
 
 
 def edit(shaped: Rewritten, edits: Iterable[Edit], reason: str) -> Rewritten:
-    """Make *edits*, which must not overlap; their offsets are into ``shaped.text``.
+    """Apply *edits*, which must not overlap; their offsets are into ``shaped.text``.
 
-    Dropping a character that an earlier edit added leaves no trace: it was never input.
+    Dropping a character that an earlier edit added is not recorded: it was never input.
     """
     total = sum(len(piece.text) for piece in shaped.pieces)
     reader = _Reader(shaped.pieces)
@@ -170,7 +170,7 @@ def _joined(dropped: list[DroppedSpan]) -> tuple[DroppedSpan, ...]:
     return tuple(out)
 
 
-#: The start of characters that never stood in the stream.
+#: Start offset of characters that are not from the stream.
 ADDED = -1
 
 
@@ -183,12 +183,12 @@ class SpanQueue:
         self._runs: deque[tuple[int, int]] = deque()
 
     def put(self, start: int, size: int) -> None:
-        """Note that *size* characters from *start* on were taken."""
+        """Append a run of *size* characters from *start* on."""
         if size:
             self._runs.append((start, size))
 
     def take(self, size: int) -> list[tuple[int, int]]:
-        """The runs of the next *size* characters given out."""
+        """Remove and return the runs of the next *size* characters."""
         out: list[tuple[int, int]] = []
         while size:
             start, length = self._runs.popleft()
@@ -201,21 +201,21 @@ class SpanQueue:
         return out
 
     def take_all(self) -> list[tuple[int, int]]:
-        """The runs of everything still held."""
+        """Remove and return all runs."""
         runs = list(self._runs)
         self._runs.clear()
         return runs
 
 
 Trail = list[tuple[int, int]]
-"""Where each character of a text stood, as (start, size) runs; `ADDED` if nowhere."""
+"""Stream offset of each character of a text, as (start, size) runs; `ADDED` if none."""
 
 Added = list[tuple[int, int, str]]
-"""What of a text nobody wrote, as (offset, size, reason) runs, in order."""
+"""Inserted characters of a text, as (offset, size, reason) runs, in order."""
 
 
 class SourceIndex:
-    """Where each character of a text came from, to be asked many times."""
+    """Index of the source of each character; supports repeated range queries in O(log n)."""
 
     __slots__ = ("_ends", "_runs")
 
@@ -224,7 +224,7 @@ class SourceIndex:
         self._ends = list(accumulate(size for _, size in trail))
 
     def cut(self, offset: int, size: int) -> Trail:
-        """The trail of *size* characters from *offset* on."""
+        """Return the trail of *size* characters from *offset* on."""
         out: Trail = []
         at = bisect_right(self._ends, offset)
         while size > 0 and at < len(self._runs):
@@ -238,7 +238,7 @@ class SourceIndex:
         return out
 
     def through(self, pieces: Iterable[TextSpan]) -> Trail:
-        """The trail of what a stage made of the text."""
+        """Return the trail of a stage's output, given as *pieces* of the text."""
         out: Trail = []
         for piece in pieces:
             if piece.start is None:
@@ -249,17 +249,17 @@ class SourceIndex:
 
 
 def cut(trail: Trail, offset: int, size: int) -> Trail:
-    """The part of *trail* for *size* characters from *offset* on."""
+    """Return the part of *trail* for *size* characters from *offset* on."""
     return SourceIndex(trail).cut(offset, size)
 
 
 def map_spans(trail: Trail, pieces: Iterable[TextSpan]) -> Trail:
-    """The trail of a stage's output, from the trail of its input and its pieces."""
+    """Return the trail of a stage's output, from the trail of its input and its pieces."""
     return SourceIndex(trail).through(pieces)
 
 
 class InsertionIndex:
-    """What of a text nobody wrote, to be asked many times."""
+    """Index of inserted spans; supports repeated range queries in O(log n)."""
 
     __slots__ = ("_added", "_ends")
 
@@ -268,7 +268,7 @@ class InsertionIndex:
         self._ends = [start + size for start, size, _ in added]
 
     def through(self, pieces: Iterable[TextSpan]) -> Added:
-        """The same of what a stage made of the text."""
+        """Return the inserted spans of a stage's output, given as *pieces* of the text."""
         out: Added = []
         at = 0
         for piece in pieces:
@@ -290,5 +290,5 @@ class InsertionIndex:
 
 
 def map_insertions(added: Added, pieces: Iterable[TextSpan]) -> Added:
-    """What is added in a stage's output, from what was in its input and its pieces."""
+    """Return the inserted spans of a stage's output, from those of its input and its pieces."""
     return InsertionIndex(added).through(pieces)

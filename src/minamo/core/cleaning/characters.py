@@ -1,10 +1,10 @@
-"""Know which characters cannot be seen, and which of those do real work.
+"""Properties of characters: grapheme clusters, width, word boundaries and visibility.
 
 Unicode lists the characters that a renderer leaves out (Default_Ignorable_Code_Point); some others
 look like a blank.  They can hide a message from the reader, a reviewer or a filter: a byte in each
-variation selector, a bit in each invisible operator.  So none is kept but where a script or an
-emoji needs it: of a run of them at most a selector for the character before it, and one joiner or
-mark after that.
+variation selector, a bit in each invisible operator.  So one is kept only where a script or an
+emoji needs it: of a run at most a selector for the character before it, and one joiner or mark
+after that.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from wcwidth import iter_graphemes, wcswidth
 from minamo.core.accounting.spans import Edit
 from minamo.core.limits import FLAG_TAGS_MAX
 
-# Twice what a table may be wide.
+# Twice the width of the widest table.
 _PART = 128
 
 
 def inner_positions(text: str) -> list[int]:
-    """Every position of *text* that lies inside a grapheme cluster, in order."""
+    """Return every position of *text* inside a grapheme cluster, in order."""
     if text.isascii():
         return []  # only CR LF is a cluster there, and that is whitespace anyway
     inner: list[int] = []
@@ -35,23 +35,23 @@ def inner_positions(text: str) -> list[int]:
 
 
 def columns(text: str) -> int:
-    """How many columns of a fixed-width font *text* takes; of a long one nearly."""
-    # A run of flags takes time by the square of its length.
+    """Return the width of *text* in columns of a fixed-width font; approximate for a long one."""
+    # In parts: a run of flags takes time quadratic in its length.
     return sum(_columns(text[at : at + _PART]) for at in range(0, len(text), _PART))
 
 
 def _columns(text: str) -> int:
     width: int = wcswidth(text)
-    # -1: there are control characters in it, which have no width; count characters then.
+    # -1: the text has control characters, which have no width; count characters then.
     return width if width >= 0 else len(text)
 
 
-#: Between two characters with no blank between them; and between two letters or digits of a word.
+#: Holds between two characters without a blank in between, and between two letters or digits.
 EDGE, WORD = 2, 4
 
 _LETTERS = re.compile(r"[^\W_\x00-\x7f]+")
 _BLANKS = re.compile(r"[^\S\x00-\x7f]")
-# Per character: one bit if it is seen, another if it is a letter or digit.
+# Per character: one bit if it is visible, another if it is a letter or digit.
 _KINDS = bytes((not chr(at).isspace()) + 2 * chr(at).isalnum() for at in range(128)) + bytes(128)
 _HOLDS = bytes((0, EDGE, 0, WORD)) + bytes(252)
 # Letters of scripts that put no blanks between words: Thai, Lao, Myanmar, Khmer, kana, Han.
@@ -59,12 +59,12 @@ _UNSPACED = re.compile(
     "[\u0e01-\u0e4e\u0e81-\u0ede\u1000-\u109f\u1780-\u17d3\u3041-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]{2,}"
 )
-# What ends a clause there: the next word stands right behind it.
+# Ends of clauses in those scripts: the next word follows without a blank.
 _CLAUSE_ENDS = re.compile("[、。，．！？：；｡､][」』）】》〉〕”’]*")
 
 
 def hold_words(hold: bytearray, text: str) -> None:
-    """Set the holds of *text*, one for each position, all 0 before."""
+    """Set the hold of each position of *text* in *hold*, which must be all 0."""
     plain = text
     if not text.isascii():
         plain = _BLANKS.sub(" ", _LETTERS.sub(lambda word: "a" * len(word[0]), text))
@@ -84,7 +84,7 @@ _PICTURES = ("\U0001f000", "\U0001faff")
 # Arrows to miscellaneous symbols: hearts, gender signs and the like.  Symbols elsewhere are
 # arithmetic, accents or East Asian punctuation.
 _SYMBOLS = ("\u2190", "\u2bff")
-# Joiner, selectors, keycap: what continues an emoji.
+# Joiner, selectors, keycap: characters that continue an emoji.
 _EMOJI_PARTS = frozenset("\u200d\ufe0e\ufe0f\u20e3")
 _VIRAMA = 9  # canonical combining class; a joiner after it may end an Indic word
 
@@ -105,7 +105,7 @@ _FLAG = (
 _ALL = re.compile(f"({_FLAG})|[{_HIDDEN}{_ZERO_WIDTH_SPACE}]+")
 _NO_SPACE = re.compile(f"({_FLAG})|[{_HIDDEN}]+")
 
-# What has both a picture and a text form, which a selector tells apart, or is only a picture.
+# Characters with a picture and a text form, chosen by a selector, or with only a picture.
 _EMOJI = re.compile(
     "[#*0-9\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf"
     "\u23e9-\u23f3\u23f8-\u23fa\u24c2\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u2604\u260e\u2611"
@@ -122,8 +122,8 @@ _EMOJI = re.compile(
 )
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MONGOLIAN = re.compile("[\u1820-\u18aa]")
-# Scripts whose letters change by a joiner: Arabic to Mandaic, those of India, South-East Asia,
-# Tibet and Mongolia, and their extensions.
+# Scripts whose letters change shape with a joiner: Arabic to Mandaic, those of India, South-East
+# Asia, Tibet and Mongolia, and their extensions.
 _JOINED = re.compile(
     "[\u0600-\u08ff\u0900-\u109f\u1780-\u18af\u1900-\u1cff\ua800-\ua8ff\ua900-\ua92f"
     "\ua980-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
@@ -138,7 +138,7 @@ _BRAILLE = re.compile("[\u2801-\u28ff]")
 
 
 def emoji_like(char: str) -> bool:
-    """Tell whether *char* is an emoji or continues one."""
+    """Return whether *char* is an emoji or continues one."""
     if _SYMBOLS[0] <= char <= _SYMBOLS[1]:
         return unicodedata.category(char) in ("So", "Sm")
     return (
@@ -147,12 +147,12 @@ def emoji_like(char: str) -> bool:
 
 
 def all_visible(text: str) -> bool:
-    """Tell whether there is nothing in *text* that could have to be removed."""
+    """Return whether *text* has no character that might have to be removed."""
     return text.isascii() or _ALL.search(text) is None
 
 
 def remove_invisible(text: str, *, keep_zero_width_space: bool = False) -> list[Edit]:
-    """Return the edits that take out what cannot be seen and does nothing."""
+    """Return the edits that remove invisible characters which have no function."""
     if text.isascii():
         return []
     bidi = _RIGHT_TO_LEFT.search(text) is not None
@@ -173,7 +173,7 @@ def remove_invisible(text: str, *, keep_zero_width_space: bool = False) -> list[
 
 
 def _needed(run: str, before: str, after: str, *, bidi: bool) -> list[int]:
-    """Where in *run*, between these two characters (or edges, ""), those are that do work."""
+    """Return the offsets in *run* of the characters needed between these two (or edges, "")."""
     kept: list[int] = []
     for at, char in enumerate(run):
         if not kept and _selects(char, before):
@@ -184,7 +184,7 @@ def _needed(run: str, before: str, after: str, *, bidi: bool) -> list[int]:
 
 
 def _selects(char: str, before: str) -> bool:
-    """Tell whether *char* chooses among the forms of the character before it."""
+    """Return whether *char* selects among the forms of the character before it."""
     if char in "\ufe0e\ufe0f":
         return _EMOJI.match(before) is not None
     if "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef":
@@ -193,7 +193,7 @@ def _selects(char: str, before: str) -> bool:
 
 
 def _joins(char: str, before: str, after: str) -> bool:
-    """Tell whether *char* has work to do between these two."""
+    """Return whether *char* has a function between these two."""
     if char in _JOINERS:
         return _shapes(before, after) or (
             char == "\u200d" and bool(_EMOJI.match(before) and _EMOJI.match(after))
@@ -210,7 +210,7 @@ def _joins(char: str, before: str, after: str) -> bool:
 
 
 def _shapes(before: str, after: str) -> bool:
-    """Tell whether a joiner between these two shapes a word."""
+    """Return whether a joiner between these two shapes a word."""
     if not _JOINED.match(before):
         return False
     if unicodedata.combining(before) == _VIRAMA:

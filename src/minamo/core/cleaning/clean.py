@@ -1,4 +1,4 @@
-"""The cleaning rules: each finds what it would change and changes nothing itself.
+"""Cleaning rules and their order: each rule returns edits and changes nothing itself.
 
 Every rule but `invisible` leaves code alone, and none may delete prose; a doubtful case
 is left as written.
@@ -19,7 +19,7 @@ from minamo.core.cleaning.links import NO_LINKS, Links, masked_links
 from minamo.core.lexing.intake import RULE as LINE_END
 from minamo.core.limits import CLEAN_PASSES_MAX, SYSTEM_LEAK_MAX
 
-# Words that a chat template puts right after its opening mark.
+# Role words that a chat template puts right after its opening mark.
 _ROLE = (
     r"(?:(?:system|developer|user|assistant|model|tool|ipython|analysis|commentary|final)"
     r"(?=\n|<\||\Z))?"
@@ -47,7 +47,7 @@ _NOT_BEFORE_HANDLE = frozenset("<\\_")
 
 @frozen(slots=True)
 class Setting:
-    """What the rules have to know besides the text."""
+    """Inputs of the rules besides the text."""
 
     bot_name: str
     mentions: Mapping[str, str]
@@ -58,17 +58,17 @@ class Setting:
     links: Links = NO_LINKS
 
     def code(self, text: str) -> Spans:
-        """Return where *text* is code."""
+        """Return the code ranges of *text*."""
         return code_spans(text, fence=self.fence)
 
 
 def invisible(text: str, setting: Setting) -> list[Edit]:
-    """Take out what cannot be seen; in code as well, where it can hide another program."""
+    """Return edits that remove invisible characters; in code too, where they can hide a program."""
     return remove_invisible(text, keep_zero_width_space=setting.keep_zero_width_space)
 
 
 def template(text: str, setting: Setting) -> list[Edit]:
-    """Take out the marks of a chat template."""
+    """Return edits that remove the marks of a chat template."""
     found = [match.span() for match in _TEMPLATE.finditer(text)] + _sequence_marks(text, setting)
     if not found:
         return []
@@ -77,7 +77,7 @@ def template(text: str, setting: Setting) -> list[Edit]:
 
 
 def _sequence_marks(text: str, setting: Setting) -> list[tuple[int, int]]:
-    """Find `<s>` as the reply's first word and `</s>` as a text's last.
+    """Return the spans of `<s>` as the reply's first word and `</s>` as a text's last.
 
     Only when alone: a pair of them is strike-through.
     """
@@ -97,13 +97,13 @@ def _only_debris(text: str) -> bool:
 
 
 def _line(text: str, start: int, end: int) -> Edit:
-    """Drop ``start:end``, and the line end after it if nothing else is on the line."""
+    """Return an edit that drops ``start:end``, and the line end if nothing else is on the line."""
     alone = start == 0 or text[start - 1] == "\n"
     return Edit(start, end + (alone and text.startswith("\n", end)))
 
 
 def system_leak(text: str, setting: Setting) -> list[Edit]:
-    """Take out `[system: …]`, but only with its closing bracket."""
+    """Return edits that remove `[system: …]`, but only with its closing bracket."""
     if _SYSTEM.search(text) is None:
         return []
     code = setting.code(text)
@@ -117,7 +117,7 @@ def system_leak(text: str, setting: Setting) -> list[Edit]:
             opened.append(at)
         elif match[0] == "]" and opened:
             start, end = opened.pop(), at + 1
-            # A leak inside a leak goes with the outer one, so inner edits give way.
+            # A leak inside a leak is removed with the outer one, so inner edits are discarded.
             if _SYSTEM.match(text, start) and _is_leak(text, start, end, code):
                 while out and out[-1].start > start:
                     out.pop()
@@ -131,7 +131,7 @@ def _is_leak(text: str, start: int, end: int, code: Spans) -> bool:
 
 
 def own_name(text: str, setting: Setting) -> list[Edit]:
-    """Take the bot's own name off the front of the reply, `Name: …`."""
+    """Return the edit that removes the bot's own name, `Name: …`, from the reply's beginning."""
     name = setting.bot_name.strip()
     if not (setting.first and name):
         return []
@@ -142,7 +142,7 @@ def own_name(text: str, setting: Setting) -> list[Edit]:
 
 
 def blank_lines(text: str, setting: Setting) -> list[Edit]:
-    """Leave one empty line where there are more."""
+    """Return edits that reduce several empty lines to one."""
     found = [match.span() for match in _BLANK_LINES.finditer(text)]
     if not found:
         return []
@@ -151,24 +151,24 @@ def blank_lines(text: str, setting: Setting) -> list[Edit]:
 
 
 def masked_link(text: str, setting: Setting) -> list[Edit]:
-    """Show the target of every masked link."""
+    """Return edits that show the target of every masked link."""
     if "](" not in text and not (setting.links.label and text.startswith("(")):
         return []
     return masked_links(text, setting.links.code(text, setting.fence), setting.links)
 
 
 def fence(text: str, setting: Setting) -> list[Edit]:
-    """Take out a fence that the reply ends in before anything stands in it."""
+    """Return the edit that removes a fence which is still empty when the reply ends."""
     start = -1 if setting.torn else empty_fence(text, fence=setting.fence)
     return [Edit(start, len(text))] if start >= 0 else []
 
 
 def mention(text: str, setting: Setting) -> list[Edit]:
-    """Turn `@name` into a mention, for the given names only."""
+    """Return edits that turn `@name` into a mention, for the given names only."""
     if not setting.mentions or "@" not in text:
         return []
     hidden = setting.code(text).plus(match.span() for match in URL.finditer(text))
-    # By length instead of one large pattern: a server may have thousands of names.
+    # Looked up by length instead of one large pattern: a server may have thousands of names.
     lengths = sorted({len(name) for name in setting.mentions if name}, reverse=True)
     out: list[Edit] = []
     at = text.find("@")
@@ -181,7 +181,7 @@ def mention(text: str, setting: Setting) -> list[Edit]:
 
 
 def _handle_end(text: str, at: int, lengths: list[int], names: Mapping[str, str]) -> int:
-    """Return where the longest known name after the "@" at *at* ends, or -1."""
+    """Return the end of the longest known name after the "@" at *at*, or -1."""
     if at and (text[at - 1].isalnum() or text[at - 1] in _NOT_BEFORE_HANDLE):
         return -1
     for length in lengths:
@@ -194,10 +194,9 @@ def _handle_end(text: str, at: int, lengths: list[int], names: Mapping[str, str]
 
 _Rule = Callable[[str, Setting], list[Edit]]
 
-# The order is part of the promise.  Invisible characters first, so that no other rule can
-# be fooled by them; debris before the name label that may stand behind it; blank lines
-# after everything that can empty a line; links before mentions, so that no mention is
-# put into an address.
+# The order is part of the contract.  Invisible characters first, so that they cannot defeat
+# another rule; debris before the name label that may follow it; blank lines after every rule
+# that can empty a line; links before mentions, so that no mention is put into an address.
 _ORDER: tuple[tuple[str, _Rule], ...] = (
     ("invisible", invisible),
     ("template", template),
@@ -209,10 +208,10 @@ _ORDER: tuple[tuple[str, _Rule], ...] = (
     ("fence", fence),
 )
 
-#: Line ends are made one when a chunk comes in, before anything is read.
+#: Line ends are normalised when a chunk comes in, before anything is read.
 RULES: tuple[str, ...] = (*(name for name, _ in _ORDER), LINE_END)
 
-# What none of the rules but `invisible` and `own_name` can do without.
+# Every rule but `invisible` and `own_name` needs one of these to find anything.
 _SUSPECT = re.compile(r"[<\[\]@]|```|~~~|\n[^\S\n]*\n[^\S\n]*\n")
 
 _NOBODY: Mapping[str, str] = MappingProxyType({})
@@ -235,16 +234,16 @@ def clean(
     Args:
         text: The segment; it may hold code, which only `invisible` touches.
         off: Names of rules to leave out, see `RULES`.
-        bot_name: Taken off the front of the reply when it stands there as a label.
+        bot_name: Removed from the beginning of the reply if it is a label there.
         mentions: Ids by name, the name without its "@".
         first: Whether the segment begins the reply.
         fence: The run that opened the fence in which the segment begins, if it does.
-        torn: Whether the next segment goes on inside of what this one ends in.
-        links: What the segments before it may have begun of a masked link.
+        torn: Whether the next segment continues a construct that this one ends in.
+        links: Link constructs that earlier segments may have begun.
         uncensor_unicode_space: Keep U+200B, which the model put into words on purpose.
 
     Raises:
-        ValueError: *off* holds a name that no rule has.
+        ValueError: *off* holds the name of no rule.
     """
     if off and (unknown := sorted(off.difference(RULES))):
         raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
@@ -267,12 +266,12 @@ def clean(
 
 
 def _is_clean(text: str) -> bool:
-    """Whether no rule can find anything in *text*; most segments are like that."""
+    """Return whether no rule can find anything in *text*; most segments are like that."""
     return _SUSPECT.search(text) is None and all_visible(text)
 
 
 def _settled(shaped: Rewritten, name: str, rule: _Rule, setting: Setting) -> Rewritten:
-    """Apply one rule until it finds nothing more, within reason."""
+    """Apply one rule until it finds nothing more, at most `CLEAN_PASSES_MAX` times."""
     for _ in range(CLEAN_PASSES_MAX):
         edits = rule(shaped.text, setting)
         if not edits:

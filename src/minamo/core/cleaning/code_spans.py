@@ -1,4 +1,4 @@
-"""Find the code in a whole segment: fences by CommonMark's rule, and inline spans.
+"""Code in a whole segment: fences by CommonMark's rule, and inline spans.
 
 For text that is already cut; the streaming side has its own recogniser.  An inline span
 must close on its own line, as everywhere in this library.
@@ -23,7 +23,7 @@ _BLANKS = " \t\r"
 
 @frozen(slots=True)
 class Spans:
-    """Ranges of a text, sorted and apart from each other."""
+    """Ranges of a text, sorted and disjoint."""
 
     starts: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
@@ -42,7 +42,7 @@ class Spans:
         return cls(tuple(starts), tuple(ends))
 
     def touches(self, start: int, end: int) -> bool:
-        """Tell whether a change of ``start:end`` (a point, if equal) reaches into a range."""
+        """Return whether a change of ``start:end`` (a point, if equal) reaches into a range."""
         index = bisect_right(self.ends, start)
         return index < len(self.starts) and self.starts[index] < end
 
@@ -52,7 +52,7 @@ class Spans:
 
 
 def code_spans(text: str, *, fence: str = "") -> Spans:
-    """Return where *text* is code; *fence* is the run that opened one which it begins inside."""
+    """Return the code ranges of *text*; *fence* is the run that opened the one it begins in."""
     if not fence and "`" not in text and "~~~" not in text:
         return Spans()
     ranges = _fences(text, fence)
@@ -83,9 +83,9 @@ def _fences(text: str, opened: str) -> list[tuple[int, int]]:
 
 
 def empty_fence(text: str, *, fence: str = "") -> int:
-    """Return where a fence begins that *text* opens, writes nothing in and does not close; or -1.
+    """Return the start of a fence that *text* opens, leaves empty and does not close; or -1.
 
-    The mark of a list item in front of it belongs to it: there is nothing else in the item.
+    The mark of a list item in front of it is included: the item holds nothing else.
     """
     if "```" not in text and "~~~" not in text:
         return -1
@@ -99,14 +99,14 @@ def empty_fence(text: str, *, fence: str = "") -> int:
 
 
 def lone_runs(text: str, code: Spans) -> list[tuple[int, int]]:
-    """Return the runs of backticks in *text* that are no part of *code*, which was found in it."""
+    """Return the runs of backticks in *text* outside of *code*, the code found in it."""
     runs = (run.span() for run in _TICKS.finditer(text) if run[0] != "\n")
     return [(start, end) for start, end in runs if not code.touches(start, end)]
 
 
 @frozen(slots=True)
 class LineSpan:
-    """An inline code span, the backticks that close it, and whether *text* has them."""
+    """An inline code span, its number of backticks, and whether *text* closes it."""
 
     start: int
     end: int
@@ -117,7 +117,7 @@ class LineSpan:
 def line_spans(text: str, ticks: int = 0) -> list[LineSpan]:
     """Return the inline spans of *text*, which has no fence, and the one it may end in.
 
-    With *ticks* the text begins in a span that so many backticks close.
+    With *ticks* the text begins in a span that this many backticks close.
     """
     if "`" not in text and not ticks:
         return []
@@ -133,7 +133,7 @@ def line_spans(text: str, ticks: int = 0) -> list[LineSpan]:
     for start, end in _inline(text, here, len(text)):
         spans.append(LineSpan(start, end, _size(text, start)))
         here = end
-    # A run that nothing closes in its line, or for so long, is none.
+    # A run that is not closed in its line, or within `SPAN_HOLD`, opens no span.
     line = max(here, text.rfind("\n") + 1, len(text) - SPAN_HOLD)
     opening = text.find("`", line)
     if opening >= 0:
@@ -142,7 +142,7 @@ def line_spans(text: str, ticks: int = 0) -> list[LineSpan]:
 
 
 def _size(text: str, start: int) -> int:
-    """How many backticks stand at *start*."""
+    """Return the number of backticks at *start*."""
     run = _TICKS.match(text, start)
     assert run is not None
     return run.end() - start
@@ -182,7 +182,7 @@ def _paired(text: str, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _escaped(text: str, at: int) -> bool:
-    """Tell whether an odd number of backslashes stands before *at*."""
+    """Return whether an odd number of backslashes precedes *at*."""
     first = at
     while first and text[first - 1] == "\\":
         first -= 1

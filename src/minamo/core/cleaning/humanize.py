@@ -1,4 +1,4 @@
-"""Make a tidy reply look typed: a few small slips, the same ones every time.
+"""Humanising: a few small slips that make a tidy reply look typed, the same every time.
 
 A pure function of text and seed.  It changes only what cannot be mistaken for meaning: the
 capital of a common word that opens a sentence, the last full stop of a short message, three
@@ -58,7 +58,7 @@ def _untouchable(text: str, fence: str) -> Spans:
 
 
 def _lowered(text: str, base: int) -> list[Edit]:
-    """Begin some sentences with a small letter."""
+    """Return edits that begin some sentences with a small letter."""
     out: list[Edit] = []
     for start in (0, *find_ends(text)):
         match = _OPENER.match(text, start)
@@ -69,7 +69,7 @@ def _lowered(text: str, base: int) -> list[Edit]:
 
 
 def _unstopped(text: str, base: int) -> list[Edit]:
-    """Leave out the last full stop of a short message."""
+    """Return the edit that removes the last full stop of a short message, if one is chosen."""
     match = _LAST_STOP.search(text) if len(text) <= SHORT_MESSAGE_MAX else None
     if match is None or not _chance(base, _STOP, 0, STOP_CHANCE):
         return []
@@ -77,7 +77,7 @@ def _unstopped(text: str, base: int) -> list[Edit]:
 
 
 def _dotted(text: str, base: int) -> list[Edit]:
-    """Write some ellipses as one character."""
+    """Return edits that write some ellipses as one character."""
     return [
         Edit(match.start(), match.end(), "…")
         for match in _DOTS.finditer(text)
@@ -86,7 +86,7 @@ def _dotted(text: str, base: int) -> list[Edit]:
 
 
 def _chance(base: int, rule: int, place: int, percent: int) -> bool:
-    """Roll for one rule at one place; the same roll every time."""
+    """Return whether a rule applies at a place, with *percent* chance; deterministic."""
     mixed = (base + (place * 4 + rule) * _SPREAD) & _WORD_MASK
     mixed = ((mixed ^ (mixed >> 30)) * _MIX) & _WORD_MASK
     return (mixed ^ (mixed >> 31)) % 100 < percent

@@ -1,12 +1,12 @@
-"""Show where a masked link really goes: `[label](url)` becomes `label (<url>)`.
+"""Masked links made visible: `[label](url)` becomes `label (<url>)`.
 
-What counts as a link follows Discord's reader rather than CommonMark where the two
+What counts as a link follows Discord's parser rather than CommonMark where the two
 differ (an unbalanced parenthesis in the target, one missing angle bracket): a form that
 only Discord accepts would otherwise hide its target.
 
-A text is cleaned segment by segment, and segments are put together again in messages, in ways that
-are not known here.  So what an earlier segment left open counts (`Links`), and a target that may
-become complete is parted from its label, as in `[label] (https://x`.
+A text is cleaned segment by segment, and segments are combined into messages later, in ways not
+known here.  So constructs that an earlier segment left open count (`Links`), and a target that may
+become complete is separated from its label, as in `[label] (https://x`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from minamo.core.limits import LINK_TITLE_MAX
 
 _BRACKET = re.compile(r"\\[^\w\s]|[\[\]]")
 _HEAD = re.compile(r"\(\s*(<?)(?=https?://[^\s<>)])", re.IGNORECASE)
-# The same while it is being written, at the end of a text.
+# The same head, unfinished, at the end of a text.
 _HEAD_BEGUN = re.compile(r"\(\s*<?(?:h(?:t(?:t(?:p(?:s?|s?:/{0,2}))?)?)?)?\Z", re.IGNORECASE)
 _OPENING = re.compile(r"\[")
 _NOTABLE = re.compile(r"[\[\]`]")
 _TITLE = re.compile(r"\s+(?:[\"'][\s\S]{0," + str(LINK_TITLE_MAX) + r"}?[\"']\s*)?\)")
-# An address with a blank behind it, and no title behind that.
+# An address followed by a blank and by no title.
 _NO_TARGET = re.compile(r"[^\s()\\]*\s+[^\s\"')]")
 _TITLE_END = re.compile(r"[\"']\s*\)")
 _STOPS = re.compile(r"[()]|\s+")
-_BLOCKED = -1  # stands for a parenthesis that can hold no URL
+_BLOCKED = -1  # marks a parenthesis that can hold no URL
 # An exclamation mark after one of these (or first) opens an image; after a word it is prose.
 _BEFORE_IMAGE = frozenset(" \t\n([{*_~|>\"'")
 
@@ -50,19 +50,19 @@ class _Target:
 
 @frozen(slots=True)
 class Links:
-    """What the text before a segment may have begun."""
+    """Link constructs that the text before a segment may have begun."""
 
     bracket: bool = False
-    """Somewhere there is a "[" outside of code."""
+    """Whether there is a "[" outside of code."""
     label: bool = False
-    """It ends with a "]" behind that."""
+    """Whether the text ends with a "]" after that."""
     ticks: int = 0
-    """The longest run of backticks that nothing closes: Discord pairs it with any later one."""
+    """Longest run of backticks that is not closed: Discord pairs it with any later one."""
     more: bool = False
-    """More text may follow the segment."""
+    """Whether more text may follow the segment."""
 
     def after(self, text: str, fence: str) -> Links:
-        """What the text has begun when *text*, which is cleaned, stands behind it."""
+        """Return the state after *text*, which is cleaned."""
         if not text or not _NOTABLE.search(text):
             return evolve(self, label=False) if text else self
         code = code_spans(text, fence=fence)
@@ -73,9 +73,9 @@ class Links:
         return Links(bracket, bracket and text.endswith("]"), ticks, self.more)
 
     def code(self, text: str, fence: str) -> Spans:
-        """Where *text* is code, whatever stands before it in its message.
+        """Return the ranges of *text* that are code regardless of the text before it.
 
-        Behind a run of backticks that nothing closes that cannot be told.
+        After an unclosed run of backticks that is not known.
         """
         code = code_spans(text, fence=fence)
         lone = lone_runs(text, code)
@@ -93,14 +93,14 @@ NO_LINKS = Links()
 
 
 class _Parentheses:
-    """Where parentheses close, found in one pass so that no link has to search ahead."""
+    """Index of closing parentheses, built in one pass so that no link has to search ahead."""
 
     __slots__ = ("_blanks", "_closing", "_partner", "_text", "_white")
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._partner: dict[int, int] = {}
-        self._blanks: dict[int, int] = {}  # the first blank in them, outside of inner ones
+        self._blanks: dict[int, int] = {}  # the first blank in each pair, outside of inner ones
         self._closing: list[int] = []
         self._white: list[int] = []
         opened: list[int] = []
@@ -115,12 +115,12 @@ class _Parentheses:
             else:
                 self._white.append(at)
                 if opened and opened[-1] != at - 1:
-                    # No URL goes on past a blank, unless inside parentheses of its own.
+                    # No URL continues past a blank, unless inside parentheses of its own.
                     self._blanks.setdefault(opened[-1], at)
                     opened[-1] = _BLOCKED
 
     def target(self, at: int) -> _Target | None:
-        """Read the target whose "(" is at *at*, if it is one."""
+        """Return the target whose "(" is at *at*, or None."""
         head = _HEAD.match(self._text, at)
         if head is None:
             return None
@@ -154,13 +154,13 @@ class _Parentheses:
 
 
 def masked_links(text: str, code: Spans, links: Links = NO_LINKS) -> list[Edit]:
-    """Return the edits that lay open every masked link of *text* outside of *code*."""
+    """Return the edits that reveal every masked link of *text* outside of *code*."""
     parentheses = _Parentheses(text)
     out: list[Edit] = []
     last_title = max((found.start() for found in _TITLE_END.finditer(text)), default=-1)
 
     def may_lead(at: int) -> bool:
-        """Whether a "(" at *at* may begin a target, together with what stands around *text*."""
+        """Return whether a "(" at *at* may begin a target, given the text around *text*."""
         head = _HEAD.match(text, at)
         if head is None:
             return links.more and _HEAD_BEGUN.match(text, at) is not None
@@ -188,7 +188,7 @@ def masked_links(text: str, code: Spans, links: Links = NO_LINKS) -> list[Edit]:
                 out += _laid_open(text, spare.pop(), at, target)
                 here = target.after
             elif (spare or links.bracket) and not code.touches(at, at + 2):
-                # Not a link by itself, but it may be one with what stands around it.
+                # Not a link by itself, but it may become one with the text around it.
                 out += [Edit(at + 1, at + 1, " ")] if target or may_lead(at + 1) else []
     return out
 

@@ -1,8 +1,8 @@
 """Discord's inline markdown: which marker closes which.
 
 Discord's clients match each construct from its opener to the nearest fitting closer, the outer
-one first, and only then look inside.  The same answers are found here from an index of marker
-runs, so that a failed look-ahead costs a binary search and not a walk to the end of the text.
+one first, and only then look inside.  The same results are computed here from an index of marker
+runs, so that a failed look-ahead costs a binary search and not a scan to the end of the text.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class _Runs:
             self.odd_ends.append(end)
 
     def end_at(self, at: int) -> int:
-        """Where the run that *at* lies in ends."""
+        """Return the end of the run that contains *at*."""
         return self.ends[bisect_right(self.starts, at) - 1]
 
     def across(self, high: int) -> int | None:
-        """The start of a run that begins before *high* and goes on after it."""
+        """Return the start of a run that begins before *high* and ends after it, or None."""
         which = bisect_left(self.starts, high) - 1
         return self.starts[which] if which >= 0 and self.ends[which] > high else None
 
 
 class Closers:
-    """Finds closers in one text.  `high` bounds a search: text beyond it does not exist."""
+    """Finder of closers in one text.  `high` bounds a search: text beyond it does not exist."""
 
     __slots__ = ("_by_length", "_lengths", "_runs", "_text", "_unstruck")
 
@@ -63,13 +63,13 @@ class Closers:
             if char == "`":
                 self._by_length.setdefault(end - start, []).append(start)
             elif start == escaped:
-                start += 1  # an escaped marker is none
+                start += 1  # an escaped marker does not count
             if start < end:
                 self._runs[char].add(start, end)
         self._lengths = sorted(self._by_length, reverse=True)
 
     def pair(self, char: str, at: int, high: int) -> int | None:
-        """Where the `**` or `__` opened at *at* is closed: the last two of a run."""
+        """Return the offset of the closer of the `**` or `__` at *at*: the last two of a run."""
         runs = self._runs[char]
         low = at + 3
         which = bisect_left(runs.ends, low + 2)
@@ -81,7 +81,7 @@ class Closers:
         return high - 2 if start is not None and max(start, low) <= high - 2 else None
 
     def single(self, char: str, at: int, high: int) -> int | None:
-        """Where the `*` or `_` opened at *at* is closed: the end of an odd run."""
+        """Return the offset of the closer of the `*` or `_` at *at*: the end of an odd run."""
         runs = self._runs[char]
         own = min(runs.end_at(at), high)
         rest = own - at - 1
@@ -102,7 +102,7 @@ class Closers:
         return end - 1 if self._may_close(char, end, high) else None
 
     def _blank(self, at: int) -> bool:
-        """Whether there is whitespace at *at* that no backslash takes for itself."""
+        """Return whether *at* is whitespace that no backslash escapes."""
         before = at
         while before and self._text[before - 1] == "\\":
             before -= 1
@@ -112,14 +112,14 @@ class Closers:
         return char == "*" or end >= high or self._text[end] not in _WORD
 
     def spoiler(self, at: int, high: int) -> int | None:
-        """Where the `||` opened at *at* is closed."""
+        """Return the offset of the closer of the `||` at *at*."""
         end = self._text.find("||", at + 3, high)
         return end if end >= 0 else None
 
     def strike(self, at: int, high: int) -> int | None:
-        """Where the `~~` opened at *at* is closed."""
+        """Return the offset of the closer of the `~~` at *at*."""
         if at >= self._unstruck.get(high, high):
-            return None  # nothing was found from further left
+            return None  # the search from further left found nothing
         end = _STRIKE_END.search(self._text, at + 3, high)
         if end is None:
             self._unstruck[high] = at
@@ -127,12 +127,12 @@ class Closers:
         return end.start()
 
     def block(self, at: int, high: int) -> int | None:
-        """Where the three backticks at *at* are closed."""
+        """Return the offset of the closer of the three backticks at *at*."""
         end = self._text.find("```", at + 4, high)
         return end if end >= 0 else None
 
     def code(self, at: int, high: int) -> tuple[int, int] | None:
-        """The length of the inline code marker at *at*, and where it is closed."""
+        """Return the length of the inline code marker at *at*, and the offset of its closer."""
         runs = self._runs["`"]
         own = min(runs.end_at(at), high)
         crossing = runs.across(high)

@@ -1,11 +1,11 @@
-"""From a text and what it starts inside of to a whole draft, with nothing left open.
+"""Composition of drafts: a text and the formatting it starts inside of, with nothing left open.
 
 Openers carried over are put in front, fences and tables get Discord's form, and closers for
-what is open at the end are put behind.  The draft is then a text like any other, and can be
-read and cut without thinking of the texts before and after it.
+formatting open at the end are added.  The draft is then a text like any other, and can be parsed
+and cut without regard to the texts before and after it.
 
 An opener in the text is open at its end only if the text that is known to follow closes it, or
-if it hides: any other may be an asterisk.  So one reading of both together tells what to close.
+if it hides text: any other may be an asterisk.  So one parse of both together finds what to close.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ _INDENT = re.compile(LINE_START + r" {1,3}(?=\|[^|])")
 
 @frozen(slots=True)
 class OpenFormatting:
-    """What is open at the end of a text and is opened again at the start of the next."""
+    """Formatting open at the end of a text, to be reopened at the start of the next."""
 
     formatting: tuple[str, ...] = ()  # openers, the outermost first
     fence: Fence | None = None
-    table: str = ""  # header and separator row of a table that may go on
-    line_ends: int = 0  # how many line ends came after the last line: two end quote and table
+    table: str = ""  # header and separator row of a table that may continue
+    line_ends: int = 0  # number of line ends after the last line: two end quote and table
 
 
 NOTHING = OpenFormatting()
 
 
 def past_blank(carry: OpenFormatting, text: str) -> OpenFormatting:
-    """What stays open over a *text* of nothing but whitespace."""
+    """Return the formatting that stays open over a *text* of only whitespace."""
     if carry.fence or not (carry.table or LINE_QUOTE in carry.formatting):
         return carry
     return evolve(carry, line_ends=carry.line_ends + line_ends_in(text))
 
 
 def line_ends_in(spaces: str) -> int:
-    """How many line ends there are, of any kind."""
+    """Return the number of line ends, of any kind."""
     return spaces.replace("\r\n", "\n").replace("\r", "\n").count("\n")
 
 
 def _in_quote(formatting: tuple[str, ...], line_ends: int, *, marked: bool) -> tuple[str, ...]:
-    """*formatting* without a quote whose line is over, unless the next line is *marked*, too."""
+    """Return *formatting* without a quote that ended, unless the next line is *marked*, too."""
     if LINE_QUOTE in formatting and line_ends > marked:
         return formatting[: formatting.index(LINE_QUOTE)]
     return formatting
@@ -69,7 +69,7 @@ def _in_quote(formatting: tuple[str, ...], line_ends: int, *, marked: bool) -> t
 def write_front(
     draft: MessageDraft, carry: OpenFormatting
 ) -> tuple[int, tuple[str, ...], Fence | None]:
-    """Write the openers carried over; tell where in the source to go on, and inside of what."""
+    """Write the openers carried over; return where to continue, and the open formatting."""
     at, formatting, fence = 0, carry.formatting, carry.fence
     if fence is not None and (until := blank_until(draft.source, fence)):
         draft.drop(0, until, "blank")
@@ -91,7 +91,7 @@ def write_front(
 def _skip(
     draft: MessageDraft, at: int, formatting: tuple[str, ...], line_ends: int
 ) -> tuple[int, tuple[str, ...]]:
-    """Leave out whitespace in front, and closers that would close nothing."""
+    """Drop leading whitespace and closers of nothing; return where to continue, and in what."""
     while True:
         end = _front(draft.source, at)
         draft.drop(at, end, "seam")
@@ -107,7 +107,7 @@ def _skip(
 
 
 def _front(text: str, at: int) -> int:
-    """Where the text after leading whitespace begins: at the indent of a fence or a table."""
+    """Return where the text after leading whitespace begins, or the indent of a fence or table."""
     end = len(text) - len(text[at:].lstrip())
     start = max(text.rfind("\n", at, end), text.rfind("\r", at, end), at - 1) + 1
     if opens_fence(text, start):
@@ -118,7 +118,7 @@ def _front(text: str, at: int) -> int:
 
 
 def _closed_by(text: str, at: int, formatting: tuple[str, ...]) -> int:
-    """How many of the innermost openers the marker run at *at* closes, used up exactly."""
+    """Return how many of the innermost openers the marker run at *at* closes exactly."""
     if not formatting or formatting[-1] in QUOTES:
         return 0
     char = formatting[-1][0]
@@ -141,25 +141,25 @@ _HIDING = (SPOILER, *QUOTES)
 
 @frozen(slots=True)
 class _End:
-    """What the text is in the middle of where it ends."""
+    """Constructs that are open where the text ends."""
 
     fence: Fence | None = None
-    mark: str = ""  # the mark of a quote with nothing after it yet
+    mark: str = ""  # the mark of a quote with no text after it yet
     table: str = ""
-    stop: int = 0  # where what is written of the text ends
+    stop: int = 0  # end of the written part of the text
 
 
 @frozen(slots=True)
 class Follows:
-    """What comes behind a text."""
+    """The text that follows another, as far as it is known."""
 
-    last: bool = True  # nothing
-    cut_off: bool = False  # nothing, because the reply was cut off
-    ahead: str = ""  # as much of the next text as is known
+    last: bool = True  # there is none
+    cut_off: bool = False  # there is none, because the reply was cut off
+    ahead: str = ""  # the known part of the next text
 
     @property
     def hides(self) -> bool:
-        """Whether a spoiler that is open is closed."""
+        """Whether an open spoiler is closed."""
         return self.cut_off or not self.last
 
 
@@ -174,11 +174,11 @@ def compose(
     *,
     mid_line: bool = False,
 ) -> tuple[MessageDraft, Scan, OpenFormatting]:
-    """Draft *text*; give also what a walk through the draft found, and the new carry."""
+    """Return a draft of *text*, the findings of a walk through it, and the new carry."""
     draft, found, rest, failed = _draft(text, tables, carry, follows, mid_line=mid_line)
     if failed:
-        # Something carried, italics most likely, that the new text makes impossible.  Each try
-        # reads the whole text, and looks are not worth many.
+        # The new text makes carried formatting, italics most likely, impossible.  Each attempt
+        # reads the whole text, and formatting is not worth many.
         fewer = tuple(marker for marker in carry.formatting if marker in _HIDING)
         plain = evolve(follows, ahead="")
         draft, found, rest, _ = _draft(
@@ -190,7 +190,7 @@ def compose(
 def _draft(
     text: str, tables: str, carry: OpenFormatting, follows: Follows, *, mid_line: bool
 ) -> tuple[MessageDraft, Scan, OpenFormatting, bool]:
-    """The same; tell also whether an opener carried over is not read as one."""
+    """Return the same, and whether an opener carried over is not parsed as one."""
     draft = MessageDraft(text)
     at, formatting, fence = write_front(draft, carry)
     front = draft.length
@@ -219,7 +219,7 @@ def _draft(
 
 
 def _next_line(text: str) -> int:
-    """Where the second line begins, or the end."""
+    """Return where the second line begins, or the end."""
     line_end = _LINE_ENDS.search(text)
     return line_end.end() if line_end else len(text)
 
@@ -227,7 +227,7 @@ def _next_line(text: str) -> int:
 def _write_blocks(
     draft: MessageDraft, at: int, lines: int, tables: str, head: str, *, last: bool
 ) -> _End:
-    """Write the text from *at* on, *head* being that of a table it may go on with.
+    """Write the text from *at* on; *head* is that of a table it may continue.
 
     Whole lines, which may open a fence or a table, begin at *lines*.
     """
@@ -263,7 +263,7 @@ def _write_blocks(
 
 
 def _bare_quote(text: str, at: int) -> tuple[int, str]:
-    """Where quoted lines with nothing on them begin at the end, and the mark if one goes on."""
+    """Return where empty quoted lines at the end begin, and the mark of an unfinished one."""
     if not text.rstrip().endswith(">"):
         return len(text), ""
     bare, mark = len(text), ""
@@ -281,17 +281,17 @@ def _bare_quote(text: str, at: int) -> tuple[int, str]:
 class _Edge:
     """The end of a draft, where closers may be needed."""
 
-    front: int  # openers before this were put there
+    front: int  # openers before this were carried over
     follows: Follows
-    ahead: str  # what is known to follow in the same prose
-    mid_line: bool  # the line goes on in the next text
+    ahead: str  # known text that follows in the same prose
+    mid_line: bool  # the line continues in the next text
 
     def close(self, draft: MessageDraft) -> tuple[Scan, tuple[str, ...]]:
-        """Add closers for what is open at the end; tell what that is, the outermost first."""
+        """Add closers at the end; return the scan and the markers open there, outermost first."""
         found = self._read(draft)
         wanted = self._open(draft, found)
         if wanted and self.front <= wanted[-1][0] == draft.length - len(wanted[-1][1]):
-            # An opener with nothing after it: there is nothing to close here.
+            # An opener with no text after it: there is nothing to close here.
             _, marker = wanted.pop()
             if not self.follows.last:
                 ahead = draft.retract(len(marker), "blank") + self.ahead
@@ -306,7 +306,7 @@ class _Edge:
         return closed or found, tuple(marker for _, marker in wanted)
 
     def _add_closers(self, draft: MessageDraft, wanted: list[tuple[int, str]]) -> Scan | None:
-        """Close what is *wanted* and read the whole; None, and nothing added, if that fails."""
+        """Close what is *wanted*; return the new scan, or None and add nothing if that fails."""
         closer = "".join(marker for _, marker in reversed(wanted) if marker not in QUOTES)
         if not closer:
             return None
@@ -321,7 +321,7 @@ class _Edge:
         return None
 
     def _open(self, draft: MessageDraft, found: Scan) -> list[tuple[int, str]]:
-        """The openers that are to be closed at the end of the draft."""
+        """Return the openers to close at the end of the draft."""
         wanted = _across(draft, self.ahead)
         taken = {at for start, marker in wanted for at in range(start, start + len(marker))}
         for at, marker in found.open:
@@ -336,7 +336,7 @@ class _Edge:
 
 
 def _across(draft: MessageDraft, ahead: str) -> list[tuple[int, str]]:
-    """The openers in the draft that *ahead*, the text behind it, closes."""
+    """Return the openers in the draft that *ahead*, the text after it, closes."""
     fence = next_fence(ahead, 0, len(ahead))
     ahead = ahead[: fence.start()] if fence else ahead
     if _MARKER.search(ahead) is None:
@@ -350,7 +350,7 @@ def _with_line_feeds(text: str) -> str:
 
 
 def _spans(formatting: tuple[str, ...], front: str) -> list[tuple[int, str]]:
-    """Where in the *front* of a draft each of the openers it is made of stands."""
+    """Return the offset of each opener in the *front* of a draft, which is made of them."""
     found: list[tuple[int, str]] = []
     at = 0
     for marker in formatting:
@@ -361,7 +361,7 @@ def _spans(formatting: tuple[str, ...], front: str) -> list[tuple[int, str]]:
 
 
 def _unread(found: Scan, openers: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Those of *openers* that are not read as openers; a run may be read in another order."""
+    """Return those of *openers* not parsed as openers; a run may be parsed in another order."""
     if not openers:
         return []
     read = {at for end, start in found.openers.items() for at in range(start, end)}

@@ -1,7 +1,7 @@
-"""Where a text may be cut, and how good each place is.
+"""Cut points of a text: where it may be cut, and how good each place is.
 
 Each position has a hold (how strongly it resists a cut) and a rank (how good a cut it makes).
-Holds give way, weakest first, only where a stretch without a cut is longer than a message.
+Holds are released, weakest first, only where a stretch without a cut is longer than a message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SPACES = re.compile(r"\s+")
 
 @define(slots=True)
 class Layout:
-    """A text with its cutting places; positions are offsets in it."""
+    """A text with its cut points; positions are offsets in it."""
 
     text: str
     found: Scan
@@ -44,32 +44,32 @@ class Layout:
     units: array[int] | None = None  # UTF-16 units before each position, if that differs
 
     def enclosures(self, at: int) -> tuple[Enclosure, ...]:
-        """What has to be closed and reopened around a cut at *at*."""
+        """Return the enclosures to close and reopen around a cut at *at*."""
         return self.kept[self.found.inside[at]]
 
     def verbatim(self, at: int) -> bool:
-        """Whether whitespace counts at *at*."""
+        """Return whether whitespace is significant at *at*."""
         return self.verbatims[self.found.inside[at]]
 
     def marked(self, at: int) -> bool:
-        """Whether *at* is in a quote whose lines are marked one by one."""
+        """Return whether *at* is in a quote whose lines are marked one by one."""
         return self.marks[self.found.inside[at]]
 
     def after(self, at: int) -> int:
-        """Where the next message begins after a cut at *at*."""
+        """Return where the next message begins after a cut at *at*."""
         if at < len(self.text) and not self.verbatim(at):
             spaces = _SPACES.match(self.text, at)
             return spaces.end() if spaces else at
         return at
 
     def opening(self, at: int) -> int:
-        """How many characters a message that begins at *at* may have to add in front."""
+        """Return how many characters a message that begins at *at* may have to add in front."""
         added = self.open_costs[self.found.inside[at]]
-        # A zero-width break may have to part what is added from the text.
+        # A zero-width break may be needed between the addition and the text.
         added += (at in self.starters) or (added > 0 and self.text[at : at + 1] in TOUCHY)
         if added and self.marked(at):
-            # Code in a quote: the opener gets a quoted line of its own.  Else the mark of the
-            # line, if the text has one here, is the opener.
+            # Code in a quote: the opener gets a quoted line of its own.  Otherwise the mark of
+            # the line, if the text has one here, is the opener.
             given = at in self.found.prefixes
             if self.verbatim(at):
                 return added if given else added + 2
@@ -77,7 +77,7 @@ class Layout:
         return added
 
     def closing(self, at: int) -> int:
-        """How many characters a message that ends at *at* may have to add behind."""
+        """Return how many characters a message that ends at *at* may have to add at its end."""
         added = self.close_costs[self.found.inside[at]]
         if not added:
             return 0
@@ -87,11 +87,11 @@ class Layout:
         return added + (self.text[at - 1] in TOUCHY)
 
     def unit(self, at: int) -> int:
-        """UTF-16 units before *at*."""
+        """Return the number of UTF-16 units before *at*."""
         return self.units[at] if self.units else at
 
     def fits(self, start: int, end: int) -> bool:
-        """Whether the text between two cuts fits one message."""
+        """Return whether the text between two cuts fits one message."""
         added = self.opening(start) + self.closing(end)
         return (
             end - start + added <= self.limit
@@ -108,7 +108,7 @@ _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _SENTENCE_ENDS = re.compile(r"[.!?…。！？][\"')\]}”’»*_~|]*\Z")
 _SENTENCE_LAST = frozenset(".!?…。！？\"')]}”’»*_~|")
 _CJK_ENDS = re.compile(r"[。！？][」』）”’]*")
-# What Discord would take for a quote, a heading or a list item at the start of a message.
+# Read by Discord as a quote, a heading or a list item at the start of a message.
 _STARTERS = re.compile(r"(?:>>>|>|#{1,3}|-#|[-*]|\d{1,9}\.)[ \t]")
 _HELD = re.compile(rb"[^\0]+")
 _EASE = [bytes(0 if level <= ease else level for level in range(256)) for ease in range(GAP)]
@@ -117,7 +117,7 @@ _FREE = bytes([ANYWHERE]) + bytes(255)
 
 
 def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> Layout:
-    """Find the cutting places of *text*, whose fences are *blocks*."""
+    """Return *text* with its cut points; *blocks* are its fences."""
     blocks = _apart([*blocks, *found.blocks])
     for block in blocks:
         stack = found.stacks.push(found.inside[block.start], block.enclosure)
@@ -158,7 +158,7 @@ def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> Layout:
 
 
 def _apart(blocks: list[Block]) -> list[Block]:
-    """*blocks* in order, without those that begin inside another."""
+    """Return *blocks* in order, without those that begin inside another."""
     apart: list[Block] = []
     for block in sorted(blocks, key=lambda block: block.start):
         if not apart or block.start >= apart[-1].end:
@@ -167,7 +167,7 @@ def _apart(blocks: list[Block]) -> list[Block]:
 
 
 def _raise(hold: bytearray, start: int, end: int, level: int) -> None:
-    """Hold the positions strictly between *start* and *end*."""
+    """Set the hold of the positions strictly between *start* and *end*."""
     if end - start > 1:
         hold[start + 1 : end] = bytes([level]) * (end - start - 1)
 
@@ -217,9 +217,9 @@ def _hold_code(layout: Layout, blocks: list[Block]) -> None:
 
 
 def _give_way(layout: Layout) -> None:
-    """Free positions where otherwise no message could end."""
+    """Release holds where otherwise no message could end."""
     hold = layout.hold
-    short = layout.limit // 4  # always fits: half of a message at most is added
+    short = layout.limit // 4  # always fits: at most half of a message is added
     runs = [match.span() for match in _HELD.finditer(hold)]
     runs = [(start, end) for start, end in runs if end - start >= short]
     for ease in range(AVOID, GAP):
@@ -245,7 +245,7 @@ def _rate(layout: Layout, prose: str, gaps: list[tuple[int, int]], blocks: list[
 
 
 def _gap_rank(prose: str, start: int, end: int) -> int:
-    """How good a cut the whitespace from *start* to *end* makes."""
+    """Return the rank of a cut at the whitespace from *start* to *end*."""
     lines = prose.count("\n", start, end)
     if lines > 1:
         return PARAGRAPH

@@ -1,4 +1,4 @@
-"""A text being rewritten: pieces so far, what was left out, and the blocks found in it."""
+"""A text being rewritten: its pieces so far, the spans dropped, its blocks and enclosures."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Enclosure:
 
     @property
     def reopening(self) -> str:
-        """All that starts the enclosure again in a new message."""
+        """The text that starts the enclosure again in a new message."""
         return self.opener + self.header
 
 
 def code_enclosure(language: str, header: str = "") -> Enclosure:
-    """A code block, as Discord writes it."""
+    """Return the enclosure of a code block in Discord's form."""
     return Enclosure(f"```{language}\n", "\n```", header, verbatim=True)
 
 
 def affordable(enclosures: Sequence[Enclosure], limit: int) -> tuple[Enclosure, ...]:
-    """The enclosures worth reopening in a message of *limit* characters.
+    """Return the enclosures worth reopening in a message of *limit* characters.
 
-    Size wins over looks: headers are given up first, then formatting from the inside out,
-    spoilers last of all.
+    Size takes priority over formatting: headers are given up first, then formatting from the inside
+    out, spoilers last of all.
     """
     budget = limit // ENCLOSURES_SHARE
     kept = list(enclosures)
@@ -62,7 +62,7 @@ def _cost(enclosures: Sequence[Enclosure]) -> int:
 
 
 class Stacks:
-    """Numbers for stacks of enclosures; 0 is the empty one.  Equal stacks share a number."""
+    """Numbered stacks of enclosures; 0 is the empty one.  Equal stacks share a number."""
 
     __slots__ = ("_all", "_numbers")
 
@@ -71,7 +71,7 @@ class Stacks:
         self._numbers: dict[tuple[int, Enclosure], int] = {}
 
     def push(self, below: int, enclosure: Enclosure) -> int:
-        """The stack *below* with *enclosure* put inside it."""
+        """Return the number of the stack *below* with *enclosure* put inside it."""
         number = self._numbers.get((below, enclosure))
         if number is None:
             number = self._numbers[below, enclosure] = len(self._all)
@@ -85,7 +85,7 @@ class Stacks:
         return len(self._all)
 
 
-# Discord ends a code block at three backticks wherever they are; two at a time are harmless.
+# Discord ends a code block at any three backticks; two at a time are harmless.
 _TICKS = re.compile(r"`{3,}")
 BREAK = "\u200b"
 
@@ -112,13 +112,13 @@ class MessageDraft:
     length: int = 0
 
     def copy(self, start: int, end: int) -> None:
-        """Show the source from *start* to *end*."""
+        """Copy the source from *start* to *end* to the output."""
         if start < end:
             self.pieces.append(TextSpan(self.source[start:end], start))
             self.length += end - start
 
     def add(self, text: str, reason: str) -> None:
-        """Show *text*, which is not in the source."""
+        """Append *text*, which is not in the source, to the output."""
         if text:
             self.pieces.append(TextSpan(text, None, reason))
             self.length += len(text)
@@ -129,7 +129,7 @@ class MessageDraft:
             self.dropped.append(DroppedSpan(start, end, reason))
 
     def retract(self, count: int, reason: str) -> str:
-        """Take back the last *count* characters, which were copied, and blanks before them."""
+        """Remove and return the last *count* characters, which were copied, and blanks before."""
         piece = self.pieces.pop()
         assert piece.start is not None
         kept = piece.text[:-count].rstrip()
@@ -139,12 +139,12 @@ class MessageDraft:
         return piece.text[len(kept) :]
 
     def forget(self, count: int) -> None:
-        """Take back the last *count* pieces, which were added."""
+        """Remove the last *count* pieces, which were added."""
         for _ in range(count):
             self.length -= len(self.pieces.pop().text)
 
     def copy_code(self, start: int, end: int) -> None:
-        """Show source inside a code block: long runs of backticks are broken up."""
+        """Copy source inside a code block; long runs of backticks are broken up."""
         for ticks in _TICKS.finditer(self.source, start, end):
             self.copy(start, ticks.start())
             start = ticks.start()
@@ -161,7 +161,7 @@ class MessageDraft:
 
 
 def mask(text: str, blocks: list[Block]) -> str:
-    """*text* with code blocks blotted out, so that nothing in them reads as markup."""
+    """Return *text* with code blocks masked, so that nothing in them is read as markup."""
     parts: list[str] = []
     at = 0
     for block in blocks:

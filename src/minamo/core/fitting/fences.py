@@ -14,38 +14,38 @@ from minamo.core.fitting.draft import Block, MessageDraft, code_enclosure
 
 # A line starts after any of CR, LF, CRLF; `^` with re.MULTILINE knows only LF.
 LINE_START = r"(?<![^\r\n])"
-# A little indent, or the mark of a list item, behind which a fence may stand as well.
+# A little indent, or the mark of a list item, after which a fence may begin as well.
 LEAD = r"(?:[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}| {0,3})"
 _OPENING = re.compile(
     LINE_START + LEAD + r"(?:(`{3,})([^`\r\n]*)|(~{3,})([^\r\n]*))(\r\n|\r|\n|\Z)"
 )
 _CLOSING = re.compile(LINE_START + r" {0,3}(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
-# What Discord takes for a language between the backticks and the line end.
+# A language as Discord accepts it, between the backticks and the line end.
 _LANGUAGE = re.compile(r"[ \t]*([A-Za-z0-9_+\-.#]{1,32})(?![^ \t])[ \t]*")
 
 
 @frozen(slots=True)
 class Fence:
-    """A fence that is open: its language, and the marker that will close it."""
+    """An open fence: its language, and the marker that will close it."""
 
     language: str
     marker: str
 
 
 def next_fence(text: str, at: int, end: int) -> re.Match[str] | None:
-    """The first line from *at* on that opens a fence."""
+    """Return the match of the first line from *at* on that opens a fence."""
     return _OPENING.search(text, at, end)
 
 
 def opens_fence(text: str, at: int) -> bool:
-    """Whether the line that begins at *at* opens a fence."""
+    """Return whether the line that begins at *at* opens a fence."""
     return _OPENING.match(text, at) is not None
 
 
 def write_fence(
     draft: MessageDraft, opening: re.Match[str], end: int, *, last: bool
 ) -> tuple[int, Fence | None]:
-    """Write the fence that *opening* begins; tell where it ends and whether it is still open."""
+    """Write the fence that *opening* begins; return its end, and the fence if still open."""
     marker, info = opening[1] or opening[3], opening[2] or opening[4] or ""
     language = _LANGUAGE.match(info)
     fence = Fence(language[1] if language else "", marker)
@@ -65,7 +65,7 @@ def write_fence(
 
 
 def _past_item(draft: MessageDraft, opening: re.Match[str]) -> int:
-    """Write the mark of a list item in front of a fence, which is text; tell where to go on."""
+    """Write a list item's mark in front of a fence, which is text; return where to continue."""
     lead = opening.start(1) if opening[1] else opening.start(3)
     if not draft.source[opening.start() : lead].strip():
         return opening.start()
@@ -74,7 +74,7 @@ def _past_item(draft: MessageDraft, opening: re.Match[str]) -> int:
 
 
 def blank_until(text: str, fence: Fence) -> int:
-    """Where an open *fence* is closed if *text* adds nothing to it; else 0."""
+    """Return where an open *fence* is closed if *text* adds nothing to it; else 0."""
     closing = _closing(text, 0, len(text), fence.marker)
     return closing.end() if closing and not text[: closing.start()].strip() else 0
 
@@ -103,7 +103,7 @@ def _write_opener(
     _write_marker(draft, *opening.span(marker))
     start, end = opening.span(marker + 1)
     if language is None:
-        # Not a language to Discord: it stays in sight, as the first line of the code.
+        # Not a language to Discord: it stays visible, as the first line of the code.
         draft.copy_code(start, end)
     else:
         word = start + language.start(1)

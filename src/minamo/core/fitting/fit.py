@@ -1,8 +1,8 @@
-"""Running text to Discord messages that fit and render.
+"""Fitting of running text into Discord messages that render.
 
-`fit` takes one text and gives the fewest messages that hold it: nothing lost, nothing cut that
-should stay whole, and all formatting closed at the end of a message and opened again in the
-next.  What is still open at the end of the text goes into the carry, for the text after it.
+`fit` takes one text and returns the fewest messages that hold it: nothing lost, nothing cut that
+should stay whole, and all formatting closed at the end of a message and reopened in the next.
+Formatting still open at the end of the text is returned as the carry, for the text after it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from minamo.core.limits import (
 
 
 def offset_after(text: str, fitted: Fitted, count: int) -> int:
-    """Where in *text* that begins which is not in the first *count* messages.
+    """Return the offset in *text* just past the first *count* messages.
 
-    A line that none of them shows a part of is left whole, with the marks that fitting drops.
+    A line of which they show no part is left whole, with the marks that fitting drops.
     """
     shown = [p for message in fitted.messages[:count] for p in message.pieces]
     ends = [p.start + len(p.text) for p in shown if p.start is not None]
@@ -38,7 +38,7 @@ def offset_after(text: str, fitted: Fitted, count: int) -> int:
 
 
 def truncate(fitted: Fitted, count: int, start: int) -> Fitted:
-    """The first *count* messages, and what is in none of them before *start*."""
+    """Return the first *count* messages, and the spans dropped before *start*."""
     dropped = (
         DroppedSpan(one.start, min(one.end, start), one.reason)
         for one in fitted.dropped
@@ -48,7 +48,7 @@ def truncate(fitted: Fitted, count: int, start: int) -> Fitted:
 
 
 def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
-    """Both together; in the whole text the *rest* begins at *start*."""
+    """Return both as one; in the whole text the *rest* begins at *start*."""
     messages = [
         Message(
             tuple(
@@ -65,14 +65,14 @@ def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
 __all__ = ["NOTHING", "Fitted", "Message", "OpenFormatting", "fit"]
 
 _TABLES = ("code", "bullets", "raw")
-# Most of what models write: no character that begins formatting, a quote, a table or a tag, and
-# at least one that is seen.  ASCII, so that a character is one UTF-16 unit.
+# Most text that models write: no character that begins formatting, a quote, a table or a tag, and
+# at least one that is visible.  ASCII, so that a character is one UTF-16 unit.
 _PLAIN = re.compile(r"(?=[\n -/:-@{}^\]]*[A-Za-z0-9])[\n -)+-;=?-Z^\]a-z{}]*\Z")
 
 
 @frozen(slots=True)
 class Fitted:
-    """A text as messages; what is in none of them; and what the next text starts inside of."""
+    """A text as messages, the spans in none of them, and the formatting open at its end."""
 
     messages: tuple[Message, ...]
     dropped: tuple[DroppedSpan, ...]
@@ -90,13 +90,13 @@ def fit(
     ahead: str = "",
     mid_line: bool = False,
 ) -> Fitted:
-    """Make messages of *text*, each of at most *limit* characters.
+    """Return *text* as messages of at most *limit* characters each.
 
-    Unless *last*, more text follows, and is fitted with the carry returned here; *ahead* is as much
-    of it as is known: what that closes is closed here and opened again there, as is a spoiler.
-    *cut_off* says that the reply ends here and is not complete, so that a spoiler is closed.  With
-    *mid_line* the text goes on in a line that an earlier one began: its beginning opens no fence or
-    table.
+    Unless *last*, more text follows, to be fitted with the carry returned here; *ahead* is the part
+    of it that is known: formatting that it closes is closed here and reopened there, as is a
+    spoiler.  *cut_off*: the reply ends here and is not complete, so a spoiler is closed.
+    *mid_line*: the text continues a line that an earlier one began, so its beginning opens no fence
+    or table.
     """
     if not MESSAGE_LENGTH_MIN <= limit <= UTF16_MAX:
         raise ValueError(f"limit must be {MESSAGE_LENGTH_MIN} to {UTF16_MAX}")
@@ -117,12 +117,12 @@ def fit(
 def carry_after(
     text: str, *, tables: str, carry: OpenFormatting, ahead: str, mid_line: bool
 ) -> OpenFormatting:
-    """The carry of a *text* that more follows, which is not blank, without the messages."""
+    """Return the carry of a non-blank *text* that more text follows, without the messages."""
     return compose(text, tables, carry, Follows(last=False, ahead=ahead), mid_line=mid_line)[2]
 
 
 def _as_it_is(text: str) -> Fitted:
-    """One message, for text that fits and has nothing in it to look at."""
+    """Return one message, for text that fits and has no markup."""
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
     edges = ((0, start), (end, len(text)))
@@ -142,9 +142,9 @@ def fit_front(
     ahead: str = "",
     mid_line: bool = False,
 ) -> tuple[Fitted, int]:
-    """Fit *text*, or if it is long the beginning of it; tell also where the rest begins.
+    """Fit *text*, or the beginning of a long one; return also where the rest begins.
 
-    There are no more messages than *room*; the other arguments are those of `fit`.  The rest is
+    There are at most *room* messages; the other arguments are those of `fit`.  The rest is to be
     fitted with the carry returned here.
     """
 
@@ -168,11 +168,11 @@ def fit_front(
         count = len(fitted.messages)
         if size >= len(text) and (room is None or count <= room):
             return fitted, len(text)
-        # The last message may go on in the text that was not fitted.
+        # The last message may continue in the text that was not fitted.
         count -= size < len(text)
         if count > 0:
             break
-        size *= 2  # nearly nothing of this is shown
+        size *= 2  # nearly nothing of this is visible
     count = count if room is None else min(count, room)
     start = offset_after(text, fitted, count)
     after = text[start : start + AHEAD_MAX]

@@ -1,7 +1,7 @@
-"""Walk a text by Discord's inline grammar and note what every place in it is inside of.
+"""Discord's inline grammar: tokens, and a walk that records what every position is inside of.
 
-The order of things is Discord's: at each marker the construct that starts there is matched to
-its closer, then its inside is walked.  Quotes count at line starts only, and not in quotes.
+The order is Discord's: at each marker the construct that starts there is matched to its closer,
+then its inside is walked.  Quotes count at line starts only, and not in quotes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LINK = re.compile(
     r"(?: +(?:\"[^\"\n]*\"|'[^'\n]*'))?\)"
 )
 _STARTS = re.compile(r"<|\[|https?://")
-# Every stage of writing one, at the end of a text.
+# Every stage of writing a token, at the end of a text.
 _TOKEN_BEGUN = re.compile(r"<(?:[@#:a-z\d][^\s<>]*|/(?:[^\s<>:][^<>:\n]{0,100}(?::\d*)?)?)?\Z")
 _LINK_BEGUN = re.compile(
     r"\[[^\[\]\n]{0," + str(LINK_BEGUN_MAX) + r"}(?:\](?:\(\S*(?: +(?:\"[^\"\n]*|'[^'\n]*))?)?)?\Z"
@@ -36,13 +36,13 @@ _AT = {"<": _TOKEN, "[": _LINK, "h": _URL}
 
 
 def token_end(text: str, start: int, end: int) -> int | None:
-    """Where the token that begins at *start* ends, if one does; nothing beyond *end* counts."""
+    """Return the end of the token that begins at *start*, if any; nothing past *end* counts."""
     token = _AT[text[start]].match(text, start, end)
     return token.end() if token else None
 
 
 def find_tokens(text: str) -> list[tuple[int, int]]:
-    """Return where the tokens of *text* begin and end, in order."""
+    """Return the spans of the tokens of *text*, in order."""
     found: list[tuple[int, int]] = []
     at = 0
     while start := _STARTS.search(text, at):
@@ -54,7 +54,7 @@ def find_tokens(text: str) -> list[tuple[int, int]]:
 
 
 def unfinished_tokens(text: str) -> list[int]:
-    """Return where something begins that may become a token with what follows *text*."""
+    """Return the starts of what may become a token with the text after *text*."""
     starts = [text.rfind("<"), text.rfind("[")]
     ink = len(text)
     while ink and not text[ink - 1].isspace():
@@ -81,7 +81,7 @@ _BLOCK_QUOTE = Enclosure(">>> ")
 
 @define(slots=True)
 class Scope:
-    """A stretch of text walked as one: its bounds, its stack, and where it lies."""
+    """A stretch of text walked as one: its bounds, its stack, and its context."""
 
     low: int
     high: int
@@ -95,25 +95,25 @@ class Scope:
 
 @define(slots=True)
 class Scan:
-    """What a walk found.  Spans are (start, end) offsets in the text walked."""
+    """Findings of a walk.  Spans are (start, end) offsets in the text walked."""
 
     text: str
-    mid_line: bool  # the text goes on in the same line after its end
+    mid_line: bool  # the text continues in the same line after its end
     stacks: Stacks
     inside: array[int]  # for each position, the stack of enclosures it is inside of
     closers: Closers
-    openers: dict[int, int] = Factory(dict)  # markers, not seen by readers: end to start
+    openers: dict[int, int] = Factory(dict)  # markers, invisible to readers: end to start
     enders: dict[int, int] = Factory(dict)  # markers that close: start to end
     firm: list[tuple[int, int]] = Factory(list)  # no cut in here
-    atoms: list[tuple[int, int]] = Factory(list)  # links, mentions: no cut if it can be helped
-    code: list[tuple[int, int]] = Factory(list)  # inline code: nor here
-    prefixes: dict[int, int] = Factory(dict)  # where a further line of a quote is marked
+    atoms: list[tuple[int, int]] = Factory(list)  # links, mentions: no cut if avoidable
+    code: list[tuple[int, int]] = Factory(list)  # inline code: likewise
+    prefixes: dict[int, int] = Factory(dict)  # marks of a quote's further lines: start to end
     blocks: list[Block] = Factory(list)  # code blocks other than fences
-    front: int = 0  # openers before this were put there, and mean it
+    front: int = 0  # openers before this were carried over, and are intended
     open: list[tuple[int, str]] = Factory(list)  # openers that a closer could still be added for
     open_end: int = 0
     split: int = -1  # where one text ends and the next begins
-    across: list[tuple[int, str]] = Factory(list)  # openers before `split` that close behind it
+    across: list[tuple[int, str]] = Factory(list)  # openers before `split` that close after it
 
     def fill(self, start: int, end: int, stack: int) -> None:
         """Put the positions from *start* up to *end* into *stack*."""
@@ -121,7 +121,7 @@ class Scan:
 
 
 def scan(text: str, *, mid_line: bool = False, front: int = 0, split: int = -1) -> Scan:
-    """Walk the whole of *text*; fences in it must have been masked out."""
+    """Walk the whole of *text* and return the findings; fences in it must be masked."""
     inside = array("i", [0]) * (len(text) + 1)
     found = Scan(text, mid_line, Stacks(), inside, Closers(text))
     found.front, found.split = front, split
@@ -165,7 +165,7 @@ def _line(found: Scan, scope: Scope, start: int) -> int:
 
 
 def _quote(found: Scan, scope: Scope, start: int) -> int:
-    """Walk the quote that begins with the line at *start*, if one does."""
+    """Walk the quote that begins with the line at *start*, if any; return where to continue."""
     prefix = _QUOTE.match(found.text, start, scope.high)
     if prefix is None:
         return start
@@ -228,7 +228,7 @@ def _code_block(found: Scan, scope: Scope, start: int, tail: int) -> int:
     language, body = "", start + 3
     if opener is not None and opener.end() < tail:
         language, body = opener[1] or "", opener.end()
-    # In a quote of marked lines a closer on a line of its own would stand outside.
+    # In a quote of marked lines a closer on a line of its own would be outside.
     enclosure = Enclosure(f"```{language}\n", "```" if scope.lines else "\n```", verbatim=True)
     found.blocks.append(Block(start, body, tail, tail + 3, enclosure))
     if scope.lines:
@@ -238,7 +238,7 @@ def _code_block(found: Scan, scope: Scope, start: int, tail: int) -> int:
 
 
 def _enclose(found: Scan, scope: Scope, start: int, close: int | None, enclosure: Enclosure) -> int:
-    """Note a construct and walk its inside; without a closer note that it is open."""
+    """Record a construct and walk its inside; without a closer record that it is open."""
     size = len(enclosure.opener)
     if close is None:
         _note_open(found, scope, start, enclosure.opener)
@@ -277,7 +277,7 @@ def _token(found: Scan, match: re.Match[str], high: int) -> int:
 
 
 def _ink(found: Scan, low: int, high: int) -> int:
-    """The first position from *low* on that is not blank."""
+    """Return the first position from *low* on that is not blank."""
     if low < high and not found.text[low].isspace():
         return low
     ink = _INK.search(found.text, low, high)
@@ -291,7 +291,7 @@ def _line_start(found: Scan, scope: Scope, at: int) -> bool:
 
 
 def _note_open(found: Scan, scope: Scope, start: int, marker: str) -> None:
-    """Remember an opener that means it: a spoiler, or one that was put in front."""
+    """Record an unclosed opener that is intended: a spoiler, or one that was carried over."""
     end = start + len(marker)
     if not scope.tail or start < found.open_end or end > scope.high:
         return

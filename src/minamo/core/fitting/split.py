@@ -1,4 +1,4 @@
-"""Put messages together: cut a draft, close what is open at a cut, reopen it after."""
+"""Messages cut from a draft: chooses the cuts, closes open enclosures and reopens them after."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CUT = re.compile(rb"[^\0]")
 
 
 def cuts(layout: Layout) -> list[int]:
-    """The positions where one message ends and the next begins, in order."""
+    """Return the positions where one message ends and the next begins, in order."""
     far = _farthest(layout)
     if not far:
         return []
@@ -26,7 +26,7 @@ def cuts(layout: Layout) -> list[int]:
 
 
 def _farthest(layout: Layout) -> list[int]:
-    """Cuts for the fewest messages, each as late as can be."""
+    """Return cuts for the fewest messages, each as late as possible."""
     chosen: list[int] = []
     start, end = layout.after(0), len(layout.text)
     while not layout.fits(start, end):
@@ -36,7 +36,7 @@ def _farthest(layout: Layout) -> list[int]:
 
 
 def _room(layout: Layout, start: int) -> int:
-    """The last position a message from *start* could end at, were there nothing to close."""
+    """Return the last position at which a message from *start* could end without closers."""
     opening = layout.opening(start)
     end = min(len(layout.text), start + layout.limit - opening)
     if layout.units:
@@ -49,18 +49,18 @@ def _last_cut(layout: Layout, start: int) -> int:
     cut = _cut_before(layout, _room(layout, start) + 1, start)
     while cut and not layout.fits(start, cut):
         cut = _cut_before(layout, cut, start)
-    # Holds give way, so there always is a cut; if not, size wins over everything.
+    # Holds give way, so there always is a cut; if not, size takes priority over everything.
     return cut or start + 1
 
 
 def _cut_before(layout: Layout, at: int, start: int) -> int:
-    """The last allowed cut before *at* that leaves something after *start*; 0 if none."""
+    """Return the last allowed cut before *at* that leaves text after *start*; 0 if none."""
     window = layout.rank[start + 1 : at].rstrip(b"\0")
     return start + len(window) if window else 0
 
 
 def _floors(layout: Layout, count: int) -> list[tuple[int, int]]:
-    """For each cut, the least reach (in code points, in UTF-16 units) it must keep."""
+    """Return for each cut the least reach (in code points, in UTF-16 units) it must keep."""
     end = len(layout.text)
     floors = [(end - layout.limit, layout.unit(end) - UTF16_MAX)]
     for _ in range(count - 1):
@@ -72,7 +72,7 @@ def _floors(layout: Layout, count: int) -> list[tuple[int, int]]:
 
 
 def _first_cut(layout: Layout, floor: tuple[int, int]) -> int:
-    """The cut above *floor* that asks least of the message before it."""
+    """Return the cut above *floor* that requires least of the message before it."""
     at = max(floor[0], 1)
     # A cut before whitespace starts its message after it, so one just below may do, too.
     at = _cut_before(layout, at, max(0, at - layout.limit)) or at
@@ -104,7 +104,7 @@ def _nicest(layout: Layout, far: list[int], floors: list[tuple[int, int]]) -> li
 
 
 def _best(layout: Layout, start: int, floor: tuple[int, int]) -> int:
-    """The latest of the best-ranked cuts that keep to *floor*; 0 if none does."""
+    """Return the latest of the best-ranked cuts that keep to *floor*; 0 if none does."""
     high = _room(layout, start) + 1
     for rank in range(PARAGRAPH, 0, -1):
         at = high
@@ -116,7 +116,7 @@ def _best(layout: Layout, start: int, floor: tuple[int, int]) -> int:
     return 0
 
 
-# Nothing to see: whitespace, controls, zero-width and filler characters.
+# Everything but whitespace, controls, zero-width and filler characters.
 _VISIBLE = re.compile(
     "[^\\s\\x00-\\x1f\\x7f-\\x9f\\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
@@ -132,19 +132,19 @@ class Message:
 
     @property
     def text(self) -> str:
-        """What is sent."""
+        """The text to send."""
         return join_text(self.pieces)
 
 
 def assemble(
     draft: MessageDraft, layout: Layout
 ) -> tuple[tuple[Message, ...], tuple[DroppedSpan, ...]]:
-    """Cut *draft* into messages; give them, and what is in none of them."""
+    """Cut *draft* into messages; return them, and the spans in none of them."""
     return _Assembler(draft, layout).run()
 
 
 class _Assembler:
-    """Cuts one draft into messages, keeping account of what is left out."""
+    """Cutter of one draft into messages; records the spans left out."""
 
     __slots__ = ("_draft", "_dropped", "_layout", "_messages", "_offsets", "_shown")
 
@@ -158,7 +158,7 @@ class _Assembler:
         self._messages: list[Message] = []
 
     def run(self) -> tuple[tuple[Message, ...], tuple[DroppedSpan, ...]]:
-        """All messages, and all that is in none of them."""
+        """Return all messages, and all spans in none of them."""
         bounds = [0, *cuts(self._layout), len(self._layout.text)]
         for cut, end in pairwise(bounds):
             start = self._layout.after(cut)
@@ -171,7 +171,7 @@ class _Assembler:
         if not _VISIBLE.search(self._shown, start, end):
             self._drop(start, end, "blank")
             return
-        # In a quote of marked lines a closer after a line end would stand outside of it.
+        # In a quote of marked lines a closer after a line end would be outside of it.
         if not self._layout.verbatim(end) or self._layout.marked(end):
             ink = start + len(self._layout.text[start:end].rstrip())
             self._drop(ink, end, "seam")
@@ -182,7 +182,7 @@ class _Assembler:
         self._messages.append(Message(tuple(_merged(pieces))))
 
     def _without_enders(self, start: int, end: int) -> tuple[int, list[Enclosure]]:
-        """Skip closers of what has nothing left to hold; tell what is to be reopened."""
+        """Skip closers of enclosures left empty; return the new start and what to reopen."""
         layout = self._layout
         enclosures = list(layout.enclosures(start))
         full = len(layout.found.stacks[layout.found.inside[start]]) == len(enclosures)
@@ -195,7 +195,7 @@ class _Assembler:
         return start, enclosures
 
     def _without_openers(self, start: int, end: int) -> tuple[int, list[Enclosure]]:
-        """Leave out openers right before a cut; tell what is to be closed there."""
+        """Leave out openers right before a cut; return the new end and what to close there."""
         layout = self._layout
         enclosures = list(layout.enclosures(end))
         full = len(layout.found.stacks[layout.found.inside[end]]) == len(enclosures)
@@ -208,7 +208,7 @@ class _Assembler:
         return end, enclosures
 
     def _reopened(self, start: int, end: int, enclosures: list[Enclosure]) -> list[TextSpan]:
-        """The front of a message: what is reopened, around the mark of a quoted line."""
+        """Return a message without closers: reopened openers go around a quoted line's mark."""
         prefix = self._layout.found.prefixes.get(start, start)
         at = next((at for at, enclosure in enumerate(enclosures) if enclosure.lines), None)
         outer, inner = enclosures, list[Enclosure]()
@@ -231,7 +231,7 @@ class _Assembler:
         return [*front, *self._slice(start, end)]
 
     def _closed(self, end: int, enclosures: list[Enclosure]) -> list[TextSpan]:
-        """The back of a message: closers for what is open at its end."""
+        """Return the closers of the enclosures that are open at the end of a message."""
         last = self._layout.text[end - 1]
         closer = "".join(enclosure.closer for enclosure in reversed(enclosures))
         if closer.startswith("\n") and last in "\r\n":
@@ -242,7 +242,7 @@ class _Assembler:
         return [*back, TextSpan(closer, None, "closer")] if closer else back
 
     def _slice(self, start: int, end: int) -> list[TextSpan]:
-        """The pieces of the draft between two of its positions."""
+        """Return the pieces of the draft between two of its positions."""
         found: list[TextSpan] = []
         at = bisect_right(self._offsets, start) - 1
         while start < end:
@@ -261,7 +261,7 @@ class _Assembler:
 
 
 def _without_markers(layout: Layout) -> str:
-    """The text with markers blanked, to tell whether there is anything to see."""
+    """Return the text with markers blanked, to check whether anything is visible."""
     spans = [(start, end) for end, start in layout.found.openers.items()]
     spans += layout.found.enders.items()
     parts: list[str] = []
@@ -282,7 +282,7 @@ def _additions(enclosures: list[Enclosure]) -> list[TextSpan]:
 
 
 def _merged(pieces: list[TextSpan]) -> list[TextSpan]:
-    """*pieces* with neighbours of one origin made one."""
+    """Return *pieces* with adjacent ones of one origin merged."""
     merged: list[TextSpan] = []
     for piece in pieces:
         before = merged[-1] if merged else None

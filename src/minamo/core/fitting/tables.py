@@ -1,4 +1,4 @@
-"""Draw tables for Discord, which draws none: as aligned code, or as bullets.
+"""Tables for Discord, which renders none: as aligned code, or as bullets.
 
 Every cell is shown as written; pipes, blanks and dashes are redrawn.
 """
@@ -47,18 +47,18 @@ class Row:
 
 @frozen(slots=True)
 class Table:
-    """Where a table is, and its rows.  The head is `rows[0]`; `gap` spans the separator row."""
+    """A table's position and rows.  The head is `rows[0]`; `gap` spans the separator row."""
 
     rows: tuple[Row, ...]
     sides: tuple[Side, ...]
-    """To which side each column goes; the colons of the separator row say so."""
+    """Alignment of each column, from the colons of the separator row."""
     gap: tuple[int, int]
     start: int
     end: int
 
 
 def next_table(text: str, at: int, end: int) -> Table | None:
-    """The first table that starts at or after *at*."""
+    """Return the first table that starts at or after *at*."""
     for separator in _SEPARATOR.finditer(text, at, end):
         head = _line_before(text, at, separator.start())
         if head is None or "|" not in text[head.start : head.end]:
@@ -91,7 +91,7 @@ def _line_before(text: str, low: int, at: int) -> Row | None:
 
 
 def table_rows(text: str, at: int, end: int) -> list[Row]:
-    """The lines from *at* on that can be rows of a table."""
+    """Return the lines from *at* on that can be rows of a table."""
     rows: list[Row] = []
     while at < end:
         line = _LINE.match(text, at, end)
@@ -120,7 +120,7 @@ def _row(text: str, start: int, end: int, line_end: int) -> Row:
 
 
 def head_of(text: str, table: Table) -> str:
-    """The source of the header and separator rows, to go on with in a later text."""
+    """Return the source of the header and separator rows, to continue in a later text."""
     return text[table.start : table.rows[0].end] + "\n" + text[slice(*table.gap)].strip()
 
 
@@ -141,7 +141,7 @@ def write_table(draft: MessageDraft, table: Table, style: str) -> None:
 
 
 def continue_table(draft: MessageDraft, at: int, head: str, style: str) -> int:
-    """Write rows at *at* that go on a table of an earlier text; tell where they end."""
+    """Write rows at *at* that continue a table of an earlier text; return where they end."""
     text = draft.source
     rows = table_rows(text, at, len(text.rstrip()))
     table = next_table(head, 0, len(head))
@@ -183,7 +183,7 @@ def _widths(text: str, rows: Sequence[Row]) -> list[int]:
 
 
 def _columns(widths: list[int], table: Table) -> _Columns:
-    """How wide each column is, and its side; rows may have more columns than the header."""
+    """Return each column's width and side; rows may have more columns than the header."""
     return list(zip(widths, chain(table.sides, repeat(_LEFT)), strict=False))
 
 
@@ -219,7 +219,7 @@ def _write_row(draft: MessageDraft, row: Row, drawn: _Columns) -> None:
     at, gap = row.start, ""
     for cell, (width, side) in zip(row.cells, drawn, strict=False):
         free = width - columns(_shown(draft.source[cell.start : cell.end]))
-        # An empty cell is all blank on any side; on the left of it, a row ends without blanks.
+        # An empty cell is blank in any case; aligned left, it adds no blanks at the end of a row.
         before = _before(side, free) if cell.start < cell.end else 0
         draft.drop(at, cell.start, "clean.table")
         draft.add(gap + " " * before, "table")
@@ -229,7 +229,7 @@ def _write_row(draft: MessageDraft, row: Row, drawn: _Columns) -> None:
 
 
 def _before(side: Side, free: int) -> int:
-    """How many of a cell's *free* columns stand before its text."""
+    """Return how many of a cell's *free* columns precede its text."""
     return {"left": 0, "centre": free // 2, "right": free}[side]
 
 
@@ -254,7 +254,7 @@ def _write_bullets(draft: MessageDraft, table: Table) -> None:
 
 
 def _write_bullet_rows(draft: MessageDraft, rows: Sequence[Row], labels: list[str]) -> None:
-    """Write *rows*; the first has the whole *labels*."""
+    """Write *rows*; the first has all *labels*, the others only the short ones."""
     for row in rows:
         _write_bullet_row(draft, row, labels)
         if row is rows[0]:
@@ -281,12 +281,12 @@ def _write_bullet_row(draft: MessageDraft, row: Row, labels: list[str]) -> None:
 
 
 def _short(labels: list[str]) -> list[str]:
-    """*labels* without those that are too long to be said in each row."""
+    """Return *labels* without those that are too long to repeat in each row."""
     return ["" if len(label) > TABLE_LABEL_MAX else label for label in labels]
 
 
 def _label(head: str) -> str:
     if not head:
         return ""
-    # Bold around markup of its own would not come out as bold.
+    # Bold around markup of its own would not render as bold.
     return f"{head}: " if _MARKUP.search(head) else f"**{head}**: "

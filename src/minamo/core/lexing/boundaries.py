@@ -1,7 +1,7 @@
-"""What is open and would look torn if the text were cut here: quotes, brackets, emphasis.
+"""Boundaries of segments, and the open quotes, brackets and emphasis that a cut would tear.
 
-A fold over characters.  It does not have to agree with Discord's own parser in every corner
-(fit does that); it has to be right about ordinary writing, because a hold delays the reader.
+Folds over characters.  They need not agree with Discord's own parser in every case (fit does
+that); they must be right about ordinary writing, because a hold delays the reader.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from minamo.core.limits import QUOTE_LEAD_MAX
 _OPENERS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
 _CLOSERS = {closer: opener for opener, closer in _OPENERS.items()}
 _RUNS = frozenset("*_~|`")
-_EYES = frozenset(":;=")  # of a face such as :(
+_EYES = frozenset(":;=")  # the eyes of an emoticon such as :(
 #: Every character that can change what is open, or that ends a run or an escape.
 NOTABLE = frozenset(_OPENERS) | frozenset(_CLOSERS) | _RUNS | frozenset('"\\\n')
 
 
 class OpenConstructs:
-    """Counts what is open.  After `give_up` the same things are open but no longer hold."""
+    """Counts of open constructs.  After `give_up` the same are open but no longer hold."""
 
     __slots__ = ("_before", "_brackets", "_carried", "_escaped", "_lead", "_marks", "_prev",
                  "_quote", "_quoted", "_run", "_size", "_ticks", "pipes", "row")  # fmt: skip
@@ -29,36 +29,36 @@ class OpenConstructs:
         self._marks: set[str] = set()  # emphasis that is open and holds
         self._carried: set[str] = set()  # emphasis that is open across a forced cut
         self._prev = "\n"
-        self._lead: str | None = ""  # how the line begins, while it may be the mark of a quote
+        self._lead: str | None = ""  # beginning of the line, while it may be the mark of a quote
         self._quoted = ""  # ">" in a line that is quoted, ">>>" in a quote that never ends
         self._escaped = False
         self._ticks = 0  # the size of the run that opened a code span on this line
         self._run = ""  # the run of one character being read...
         self._size = 0
-        self._before = ""  # ...and what stood before it
-        self.pipes = 0  # single pipes on this line: it may be a table's
+        self._before = ""  # ...and the character before it
+        self.pipes = 0  # single pipes on this line: it may be a table row
         self.row = False  # the line that just ended had some
 
     @property
     def open(self) -> bool:
-        """Whether a cut here would tear something."""
+        """Whether a cut here would tear a construct."""
         return bool(self._marks or self._quote or self._brackets)
 
     @property
     def in_sentence(self) -> bool:
-        """Whether no sentence ends here: something is open, or a code span may be.
+        """Whether no sentence can end here: a construct is open, or a code span may be.
 
-        A backtick that nothing closes holds to the end of its line.
+        A backtick that is not closed holds to the end of its line.
         """
         return self.open or self._ticks > 0
 
     @property
     def carries(self) -> bool:
-        """Whether formatting is open that a message ended here would have to reopen."""
+        """Whether formatting is open that a message after a cut here would have to reopen."""
         return bool(self._marks or self._carried or self._quoted)
 
     def feed(self, char: str) -> None:
-        """Take one character."""
+        """Process one character."""
         if self._lead is not None:
             self._begin_line(char)
         if self._run and char != self._run:
@@ -80,7 +80,7 @@ class OpenConstructs:
         self._prev = char
 
     def pass_by(self, last: str) -> bool:
-        """Take characters that are not notable up to *last*, if nothing waits for the first."""
+        """Process characters up to *last*, none notable; return False if the first matters."""
         if self._lead is not None or self._run:
             return False
         self._escaped = False
@@ -88,9 +88,9 @@ class OpenConstructs:
         return True
 
     def skip(self, char: str, last: str = "") -> None:
-        """Take a character that is not notable: only the next one cares.
+        """Process a character that is not notable: it matters only to the next one.
 
-        If it is a letter or a digit, more of them may come along, up to *last*.
+        If it is a letter or a digit, more characters may come with it, up to *last*.
         """
         if self._lead is not None:
             self._begin_line(char)
@@ -116,7 +116,7 @@ class OpenConstructs:
             self._end_run(" ")
 
     def give_up(self) -> None:
-        """The text was cut all the same: what is open now holds nothing back any more."""
+        """Stop holding: the text was cut although constructs are open."""
         self.finish()
         self._carried |= self._marks
         self._marks.clear()
@@ -165,25 +165,25 @@ class OpenConstructs:
     def _toggle(self, mark: str, after: str) -> None:
         held = mark in self._marks
         if held or mark in self._carried:
-            # Double marks close after a blank too; a single one there is a sign of its own.
+            # Double marks close after a blank too; a single one there is a plain character.
             if len(mark) == 2 or not self._before.isspace():
                 (self._marks if held else self._carried).discard(mark)
         elif not after.isspace() and (len(mark) == 2 or self._may_open()):
             self._marks.add(mark)
 
     def _may_open(self) -> bool:
-        """Whether a single mark can open here: not in a word, nor as an arm of ¯\\_(ツ)_/¯."""
+        """Return whether a single mark can open: not in a word, nor as an arm in ¯\\_(ツ)_/¯."""
         return not self._before.isalnum() and self._before not in _CLOSERS
 
 
 AGGREGATED, PARAGRAPHS, LINES, SENTENCES = range(4)
 
-#: A segment of nothing but these belongs to its neighbour.
+#: A segment of only these belongs to its neighbour.
 LONE = frozenset(".,!?;:…-—。！？、，")
 
 
 class Boundaries:
-    """Reads prose and code in order; `cut` is the position of a certain boundary, or 0.
+    """Fold over prose and code; methods return the position of a certain boundary, or 0.
 
     Positions count the characters of the visible text from the beginning of the stream.
     """
@@ -196,13 +196,13 @@ class Boundaries:
         self.holds = OpenConstructs()
         self._degree = degree
         self._candidate = 0
-        self._real = False  # something worth a message has come since the last boundary
-        self._newlines = 0  # in the run of blanks we are in
+        self._real = False  # text worth a message has come since the last boundary
+        self._newlines = 0  # in the current run of blanks
         self._table_end = 0  # after the last line with a pipe, while lines have them
         self._sentences = SentenceEnds() if degree == SENTENCES else None
 
     def feed(self, char: str) -> int:
-        """Take a character of prose; return a position that is now certain, or 0."""
+        """Process a character of prose; return a position that is now certain, or 0."""
         self.at += 1
         if char in NOTABLE:
             self.holds.feed(char)
@@ -228,10 +228,10 @@ class Boundaries:
         return found
 
     def feed_phrase(self, phrase: str) -> int:
-        """Take a letter or digit and what is not notable behind it: as one by one, in one go.
+        """Process a letter or digit and the text after it, none notable, as if one by one.
 
-        The first decides all that was undecided; for the rest see `pass_by`.  Where sentences end
-        it is a single word.
+        The first character decides everything undecided; for the rest see `pass_by`.  At degree
+        `SENTENCES` the phrase is a single word.
         """
         self.at += len(phrase)
         self.holds.skip(phrase[0], phrase[-1])
@@ -246,11 +246,11 @@ class Boundaries:
         return found
 
     def pass_by(self, text: str) -> bool:
-        """Take text without anything notable in it, if all it changes is where the text stands.
+        """Process text without notable characters if it only advances the position; return whether.
 
-        That is so if something real has come: there is no candidate and punctuation is not alone;
-        if no newline, run or beginning of a line waits for what follows it; and nobody counts
-        sentences.
+        That is so if text worth a message has come: there is no candidate and punctuation is not
+        alone; if no newline, run or beginning of a line waits for the next character; and if
+        sentences are not counted.
         """
         if not self._real or self._newlines or self._degree == SENTENCES:
             return False
@@ -260,13 +260,13 @@ class Boundaries:
         return True
 
     def feed_code(self, size: int) -> None:
-        """Take *size* characters of a fence: no boundary is in there."""
+        """Process *size* characters of a fence, which has no boundary."""
         self.at += size
         self._real = True
         self._newlines = 0
 
     def open_fence(self) -> int:
-        """A fence begins here: what came before is a segment, if it is worth one."""
+        """Begin a fence; return the end of the text before it if that is worth a segment, or 0."""
         self.holds.finish()
         self._table_end = 0
         if self._degree == AGGREGATED:
@@ -277,25 +277,28 @@ class Boundaries:
         return self.settle()
 
     def close_fence(self) -> None:
-        """The fence ended: a boundary, certain as soon as something follows."""
+        """End a fence: a boundary, certain as soon as something follows."""
         if self._degree != AGGREGATED:
             self._see(self.at)
 
     def settle(self) -> int:
-        """Something else than visible text comes now: a candidate is as certain as it gets."""
+        """Return and clear the candidate, or 0: other content than visible text comes now."""
         found, self._candidate = self._candidate, 0
         return found
 
     def finish(self) -> int:
-        """No more text comes: a line after a table that has not ended has none of its pipes."""
+        """End the text; return the end of a table before an unfinished last line, or 0.
+
+        The line is no part of the table if it has no pipes.
+        """
         self.holds.finish()
         after_table = self._table_end and not self._newlines and not self.holds.pipes
         return self._table_end if after_table and self._degree >= LINES else 0
 
     def forced(self, position: int, rest: str) -> None:
-        """The text was cut at *position* without a boundary; *rest* is what follows there."""
+        """Record a cut at *position* without a boundary; *rest* is the text after it."""
         self.holds.give_up()
-        self._candidate = 0  # there was none behind the cut: it would have been taken
+        self._candidate = 0  # there was none after the cut: it would have been used
         if self._table_end <= position:
             self._table_end = 0
         self._real = any(not char.isspace() and char not in LONE for char in rest)

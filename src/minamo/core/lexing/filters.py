@@ -1,4 +1,4 @@
-"""What visible prose passes on its way to the buffer: the prefill, then the speaker guard."""
+"""Filters that visible prose passes before the buffer: the prefill, then the speaker guard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ECHO, _BLANK, _SPOKEN = range(3)
 
 @frozen(slots=True)
 class PrefillOutput:
-    """What to show: `before` (added), then `text`; `dropped` is how much echo went.
+    """Output of `Prefill`: `before` (added), then `text`; `dropped` is the size of the echo.
 
     The dropped characters and `text` together are the beginning of (held + fed text).
     """
@@ -27,19 +27,19 @@ class PrefillOutput:
 
 
 class Prefill:
-    """Shows *prefill* in front of the first text and strips an echo of it."""
+    """Filter that shows *prefill* in front of the first text and strips an echo of it."""
 
     __slots__ = ("_echoed", "_held", "_matched", "_phase", "_prefill")
 
     def __init__(self, prefill: str) -> None:
         self._prefill = prefill
-        self._matched = 0  # how much of an echo is held; a count, for it reads like the prefill
-        self._held = ""  # what came after the echo, or instead of it
+        self._matched = 0  # size of the echo held; a count, because its text equals the prefill
+        self._held = ""  # the text after the echo, or instead of it
         self._echoed = False
         self._phase = _ECHO if prefill else _SPOKEN
 
     def feed(self, text: str) -> PrefillOutput:
-        """Take *text*; return what can be shown now."""
+        """Process *text*; return the output that can be shown now."""
         if self._phase == _SPOKEN:
             return PrefillOutput(text=text)
         dropped = 0
@@ -53,10 +53,10 @@ class Prefill:
         return PrefillOutput(self._prefill, dropped, self._held)
 
     def release(self, *, shown: bool = False) -> PrefillOutput:
-        """Give up the held text: no more will come, or something else is *shown* now.
+        """Return the held text: no more will come, or other content is *shown* now.
 
-        A part of an echo is text like any other.  A whole echo is words the model did
-        say, so the prefill is shown even if nothing follows.
+        A partial echo is text like any other.  A whole echo is words the model did say, so the
+        prefill is shown even if nothing follows.
         """
         if self._phase == _SPOKEN:
             return PrefillOutput()
@@ -67,7 +67,7 @@ class Prefill:
         return PrefillOutput(self._prefill if said else "", 0, self._held)
 
     def _compare(self, text: str) -> int:
-        """Go on comparing with the prefill; return how many characters were an echo."""
+        """Continue the comparison with the prefill; return how many characters were an echo."""
         here, length = self._matched, len(self._prefill)
         echo = text[: length - here]
         if self._prefill[here : here + len(echo)] != echo:
@@ -87,15 +87,15 @@ class Prefill:
 
 
 Part = tuple[str, int]
-"""Text, and where it stood in the stream (`ADDED` if it never did)."""
+"""Text, and its offset in the stream (`ADDED` if it has none)."""
 
 
-# A queue takes up more room than anything else of a stream that waits, and most need none.
+# A queue takes more memory than any other part of a waiting stream, and most need none.
 _NEVER_USED = SpanQueue()
 
 
 class InputFilters:
-    """Two folds in a row, each holding a little; most streams have neither."""
+    """The two filters in a row, each holding a little text; most streams have neither."""
 
     __slots__ = ("_guard", "_guarded", "_ledger", "_prefill", "_prefilled", "idle")
 
@@ -115,15 +115,15 @@ class InputFilters:
         )
         self._guarded = SpanQueue() if guarded else _NEVER_USED
         self.idle = self._prefill is None and self._guard is None
-        """Whether text may pass by: there is neither a prefill nor a guard."""
+        """Whether text may bypass the filters: there is neither a prefill nor a guard."""
 
     @property
     def tripped(self) -> bool:
-        """Whether the model began to speak for somebody else."""
+        """Whether the model began to speak for another speaker."""
         return self._guard is not None and self._guard.tripped
 
     def feed(self, text: str, start: int) -> Iterator[Part]:
-        """Take prose; give out what may go on."""
+        """Process prose; yield the parts that may pass to the buffer."""
         if self._prefill is None:
             yield from self._to_guard(text, start)
             return
@@ -131,14 +131,14 @@ class InputFilters:
         yield from self._filled(self._prefill.feed(text))
 
     def finish(self, *, shown: bool = False) -> Iterator[Part]:
-        """No more prose comes, or something else is *shown* now: both let go."""
+        """Yield the held text of both: no more prose comes, or other content is *shown* now."""
         if self._prefill is not None:
             yield from self._filled(self._prefill.release(shown=shown))
         if self._guard is not None:
             yield from self._out(self._guard.release())
 
     def discard(self, reason: str) -> None:
-        """Suppress what is held."""
+        """Suppress the held text."""
         self._suppress([*self._guarded.take_all(), *self._prefilled.take_all()], reason)
 
     def _filled(self, filled: PrefillOutput) -> Iterator[Part]:

@@ -1,7 +1,7 @@
-"""What a stream does to every chunk of text before it reads it: whole characters, one line end.
+"""First stage of a stream, before any chunk is read: whole characters, one kind of line end.
 
-Positions in the stream count the characters of what comes out here.  What is changed here is
-therefore booked by count alone.
+Positions in the stream count the characters of this stage's output.  Changes made here are
+therefore recorded by count alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 
 
 class SurrogateJoiner:
-    """A fold that holds at most one half."""
+    """Fold that joins surrogate halves and holds at most one."""
 
     __slots__ = ("_held", "_ledger")
 
@@ -30,7 +30,7 @@ class SurrogateJoiner:
         return self._held != ""
 
     def feed(self, text: str) -> str:
-        """Take *text*; return it whole, but for a first half at its very end."""
+        """Return *text* with halves joined, without a first half at its very end, which is held."""
         if not self._held and text.isascii():
             return text
         if self._held:
@@ -40,7 +40,7 @@ class SurrogateJoiner:
         return _HALVES.sub(self._join, text)
 
     def release(self) -> str:
-        """No more text comes: a half that is held stays alone."""
+        """Return the replacement of a held half: no more text comes."""
         held, self._held = self._held, ""
         return _HALVES.sub(self._join, held)
 
@@ -48,7 +48,7 @@ class SurrogateJoiner:
         halves = found[0]
         if len(halves) == 2:
             return halves.encode("utf-16", "surrogatepass").decode("utf-16")
-        # It stood in the stream and is not shown; what is shown was never in the stream.
+        # The half was in the stream and is not shown; its replacement was never in the stream.
         self._ledger.suppressed["surrogate"] += 1
         self._ledger.additions["surrogate"] += 1
         return REPLACEMENT
@@ -59,7 +59,7 @@ _REASON = f"clean.{RULE}"
 
 
 class Intake:
-    """A fold that joins surrogate halves and makes CRLF and CR a line feed.
+    """Fold that joins surrogate halves and turns CRLF and CR into a line feed.
 
     It holds at most a half and a CR: the character that follows decides both.
     """
@@ -74,15 +74,15 @@ class Intake:
 
     @property
     def pending(self) -> str:
-        """What `release` would return."""
+        """The text that `release` would return."""
         return "\n" * len(self._carriage_return) + REPLACEMENT * self._halves.holds
 
     def feed(self, text: str) -> str:
-        """Take *text*; return what of it is decided."""
+        """Process *text*; return the part that is decided."""
         return self._line_ends(self._halves.feed(text))
 
     def release(self) -> str:
-        """Return what is held: no more text comes."""
+        """Return the held text: no more will come."""
         text = self._line_ends(self._halves.release())
         if self._carriage_return:
             self._carriage_return = ""
@@ -101,7 +101,7 @@ class Intake:
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
     def _book(self, *, pairs: int = 0, line_feeds: int) -> None:
-        """Book the CR of so many pairs, and so many CR that became a line feed."""
+        """Record the CR of so many pairs, and so many CR that became a line feed."""
         for counts, size in (
             (self._ledger.suppressed, pairs + line_feeds),
             (self._ledger.additions, line_feeds),

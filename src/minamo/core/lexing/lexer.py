@@ -1,9 +1,8 @@
-"""Turn text into text and marker events, whatever the chunks look like.
+"""The lexer: splits text into text and marker tokens, independent of the chunking.
 
-Which markers are looked for is not decided here: the caller passes the marker events that have
-a row in the machine's state, read off the chart.  What cannot be decided yet is held, up to a
-named limit, and decided by the characters that follow or by the end of the text, never by where
-a chunk ends.
+The markers to look for are not decided here: the caller passes the marker events that have a row
+in the machine's state, read from the chart.  Undecided text is held, up to a named limit, and
+decided by the characters that follow or by the end of the text, never by where a chunk ends.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ MARKERS = (
     "fence_closed",
 )
 
-# A fence may stand right behind the mark of a list item.
+# A fence may directly follow the mark of a list item.
 _MARK = r"(?:[-*+]|\d{1,9}[.)])"
 _ITEM = r"(?P<item>" + _MARK + r"[ \t]{1,4})?"
 _INDENT = r"(?P<indent>[ \t]{0," + str(FENCE_INDENT_MAX) + r"})"
-# The mark of an item that is being written.
+# The unfinished mark of an item.
 _MARK_BEGUN = r"(?:[-*+]|\d{1,9}[.)]?)"
 # A newline matters only if the next line may open a fence.
 _PROSE_STOPS = re.compile(
@@ -54,54 +53,54 @@ _MAY_CLOSE = re.compile(_INDENT + r"(?:`*|~*)[ \t\r]*\Z")
 
 @define
 class Token:
-    """A run of characters that mean one thing; not frozen, for every chunk makes one."""
+    """A run of characters with one meaning; not frozen, because every chunk makes one."""
 
     event: str
     """``text``, or one of `MARKERS`."""
     text: str
     start: int
-    """Where it began, counted in characters of the whole stream."""
+    """Its offset, in characters of the whole stream."""
     hidden: bool = False
-    """Means nothing and is not shown: an empty tag as ``<think/>``, the indent of a fence."""
+    """Not shown and without meaning: an empty tag as ``<think/>``, the indent of a fence."""
 
 
 class Lexer:
-    """The lexer: a fold over characters that holds what is still undecided."""
+    """Fold over characters that holds undecided text."""
 
     __slots__ = ("_fence", "_held", "_indent", "_line_start", "_lists", "_looked", "_pos", "_room",
                  "_start")  # fmt: skip
 
     def __init__(self) -> None:
         self._held = ""
-        self._pos = 0  # what is before it has been given out
-        self._start = 0  # where `_held` begins in the stream
+        self._pos = 0  # the text before it has been returned
+        self._start = 0  # offset of `_held` in the stream
         self._line_start = True  # nothing of this line has been shown
-        self._fence = ""  # the run that opened the fence we are in
-        self._indent = 0  # how far it is indented, and its lines with it
-        self._room = 0  # how far the line that closes it may be indented
+        self._fence = ""  # the run that opened the current fence
+        self._indent = 0  # its indent, which its lines share
+        self._room = 0  # largest indent of the line that closes it
         self._lists = ListLines()
         self._looked = 0  # how far an open code span was searched for its end
 
     @property
     def held(self) -> str:
-        """What is still undecided."""
+        """The undecided text."""
         return self._held[self._pos :]
 
     @property
     def at(self) -> int:
-        """Where in the stream the next character will stand."""
+        """Stream offset of the next character."""
         return self._start + len(self._held)
 
     def drop(self) -> tuple[int, str]:
-        """Forget what is undecided; say where it stood and what it was."""
+        """Forget the undecided text; return its offset and the text."""
         start, held = self._start + self._pos, self.held
         self._pos = len(self._held)
         return start, held
 
     def add(self, text: str) -> None:
-        """Take more text; `next` says what it means."""
+        """Append text, for `next` to read."""
         if self._pos:
-            # Only what is undecided is copied, and that is bounded.
+            # Only undecided text is copied, and that is bounded.
             self._start += self._pos
             self._looked = max(self._looked - self._pos, 0)
             self._held = self._held[self._pos :]
@@ -109,9 +108,9 @@ class Lexer:
         self._held += text
 
     def plain(self, live: frozenset[str], text: str) -> Token | None:
-        """Take *text* at once if it is plain, as the token that `add` and `next` would make of it.
+        """Return *text* as the token that `add` and `next` would make of it, if it is plain.
 
-        It is in prose, in the middle of a line, with nothing held before it and nothing in it that
+        That is prose in the middle of a line, with nothing held before it and nothing in it that
         could begin a marker.
         """
         held = self._held
@@ -126,11 +125,11 @@ class Lexer:
         return Token("text", text, start)
 
     def again(self, text: str, start: int) -> None:
-        """Read *text*, the last that came, once more; it stood at *start*."""
+        """Read *text*, the last that came, once more; its offset is *start*."""
         self._held, self._pos, self._start, self._looked = text, 0, start, 0
 
     def next(self, live: frozenset[str], *, last: bool = False) -> Token | None:
-        """The next token under the *live* markers, or None if more text must decide.
+        """Return the next token under the *live* markers, or None if more text must decide.
 
         With *last* no more text will come, and everything held is decided.
         """
@@ -147,7 +146,7 @@ class Lexer:
     def _in_prose(self, live: frozenset[str], *, last: bool) -> Token | None:
         held, begin = self._held, self._pos
         if self._line_start:
-            # Bounded in one go as it is bit by bit: a longer line is not looked at any further.
+            # Bounded in one go as when fed bit by bit: a longer line is not examined any further.
             short = len(held) - begin < SPAN_HOLD
             opens = _OPENS.match(held, begin, begin + SPAN_HOLD)
             if opens is None and last and short:
@@ -174,7 +173,7 @@ class Lexer:
         return self._show(len(held))
 
     def _tag(self, at: int, live: frozenset[str], *, last: bool) -> tuple[Token | None, int]:
-        """The token of the tag at *at*, or where to go on if there is none; neither: wait."""
+        """Return the token of the tag at *at*, or else where to continue; neither: wait."""
         tag = tag_at(self._held, at)
         if tag is not None:
             event = f"{tag.family}_{tag.kind}"
@@ -188,15 +187,15 @@ class Lexer:
         return None, 0 if waits else at + 1
 
     def _span(self, at: int, *, last: bool) -> int:
-        """Just past the code span at *at*, or past its backticks if it is none; 0: wait."""
+        """Return the end of the code span at *at*, or of its backticks if it is none; 0: wait."""
         held = self._held
         run = _RUN.match(held, at, at + SPAN_HOLD)
         assert run is not None
         end, size = run.end(), run.end() - at
         if size == SPAN_HOLD:
-            return end  # nobody writes code like this
+            return end  # no real code has so many
         if end == len(held) and not last:
-            return 0  # the run may go on
+            return 0  # the run may continue
         looked = max(end, self._looked) if at == self._pos else end
         limit = at + SPAN_HOLD
         for stop in _SPAN_STOPS.finditer(held, looked, max(limit, looked)):
@@ -237,7 +236,7 @@ class Lexer:
             room = FENCE_INDENT_MAX if self._indent else self._room
             if not last and short and self._waits(_MAY_CLOSE, room):
                 return None
-            # A run too far in to close the fence keeps its indent, or it would seem to close it.
+            # A run indented too far to close the fence keeps its indent, or it would seem to.
             if closes is None and (indent := self._shared_indent()):
                 self._line_start = False
                 return self._give("text", begin + indent, hidden=True)
@@ -247,7 +246,7 @@ class Lexer:
         return self._give("text", end)
 
     def _shared_indent(self) -> int:
-        """How many blanks a line of code begins with only because its fence is indented."""
+        """Return how many blanks a line of code begins with only because its fence is indented."""
         size = 0
         while self._held[self._pos + size : self._pos + size + 1] in _BLANKS:
             if width(self._held[self._pos : self._pos + size + 1]) > self._indent:
@@ -256,7 +255,7 @@ class Lexer:
         return size
 
     def _open(self, opens: re.Match[str]) -> Token:
-        """Begin a fence; what goes for its indent goes for the line that closes it, too."""
+        """Begin a fence; the limit of its indent applies to the line that closes it, too."""
         self._fence = opens["run"]
         self._indent = width(opens["indent"] + (opens["item"] or ""))
         token = self._give("fence_opened", opens.end())
@@ -267,12 +266,12 @@ class Lexer:
         return token
 
     def _waits(self, pattern: re.Pattern[str], room: int) -> bool:
-        """Whether the line held may still become what *pattern* says, no further in than *room*."""
+        """Return whether the held line may still match *pattern*, indented by *room* at most."""
         found = pattern.match(self._held, self._pos)
         return found is not None and width(found["indent"]) <= room
 
     def _show(self, end: int) -> Token:
-        """Give out text that is part of the line one sees."""
+        """Return a token of text that is part of the visible line."""
         self._line_start = self._held[end - 1] == "\n"
         token = self._give("text", end)
         self._lists.add(token.text)

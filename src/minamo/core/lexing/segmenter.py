@@ -1,9 +1,9 @@
-"""Hold visible text until it makes a segment, and cut it there.
+"""The segmenter: holds visible text until it makes a segment, and cuts it there.
 
-Goals: the same text gives the same segments however it was chunked; every character is looked
-at once; what is held never exceeds a named limit.  Plan: `Boundaries` reads the characters and
-names positions; this file keeps the text, remembers where in the stream each run of it came
-from, and cuts by force when a limit is reached.
+Goals: the same text gives the same segments however it was chunked; every character is read once;
+the held text never exceeds a named limit.  Plan: `Boundaries` reads the characters and returns
+positions; this file keeps the text, records the stream offset of each run of it, and forces a cut
+when a limit is reached.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ _Span = tuple[int, int]
 
 @frozen(slots=True)
 class Cut:
-    """Where to cut, 0 if the buffer is to wait; and the code span that is cut in two, if one is."""
+    """A cut position, 0 if the buffer is to wait; and the code span it cuts in two, if any."""
 
     at: int
     ticks: int = 0
-    """How many backticks close the span."""
+    """Number of backticks that close the span."""
 
 
 def cut_prose(text: str, limit: int, most: int, ticks: int = 0) -> Cut:
-    """Choose the cut for *text*, which reaches `WINDOW_AFTER` past *limit* at least.
+    """Return the cut for *text*, which reaches at least `WINDOW_AFTER` past *limit*.
 
     Args:
-        text: What the buffer holds.
+        text: The text that the buffer holds.
         limit: Where a cut is wanted.
-        most: The length from which on waiting for the end of a token is no use.
+        most: The length from which on waiting for the end of a token is useless.
         ticks: How many backticks close the code span that *text* begins in; 0 if it begins in none.
     """
     size = len(text)
-    limit = max(limit, size - WINDOW_AFTER)  # it has waited for longer
+    limit = max(limit, size - WINDOW_AFTER)  # the buffer waited for longer
     code = line_spans(text, ticks)
     whole = [(span.start, span.end) for span in code if span.closed] + find_tokens(text)
     begun = [(span.start, span.end) for span in code if not span.closed]
@@ -70,7 +70,7 @@ def cut_prose(text: str, limit: int, most: int, ticks: int = 0) -> Cut:
         hold = _hold(text, whole, [])
         at = _best(text, hold, limit)
     near = range(max(1, limit - WINDOW_BEFORE), min(size, limit + WINDOW_AFTER + 1))
-    # What is longer than a message is cut where the message is full.
+    # A token longer than a message is cut where the message is full.
     full = min(max(limit, most), size - 1)
     for level, reach, wanted in (
         (EDGE, near, limit),
@@ -84,7 +84,7 @@ def cut_prose(text: str, limit: int, most: int, ticks: int = 0) -> Cut:
 
 
 def cut_code(text: str, limit: int) -> int:
-    """The position to cut code at: after the last line that ends before *limit*."""
+    """Return the position to cut code at: after the last line that ends before *limit*."""
     newline = text.rfind("\n", 1, limit)
     if newline > 0:
         return newline + 1
@@ -93,7 +93,7 @@ def cut_code(text: str, limit: int) -> int:
 
 
 def _hold(text: str, whole: list[_Span], begun: list[_Span]) -> bytearray:
-    """How strongly each position of *text* resists a cut."""
+    """Return how strongly each position of *text* resists a cut."""
     hold = bytearray(len(text) + 1)
     hold_words(hold, text)
     for start, end in (*whole, *begun):
@@ -108,11 +108,11 @@ def _hold(text: str, whole: list[_Span], begun: list[_Span]) -> bytearray:
 
 
 def _best(text: str, hold: bytearray, limit: int) -> int:
-    """The best place that tears nothing, or 0 if there is none."""
+    """Return the best cut that tears nothing, or 0 if there is none."""
     first = len(text) - len(text.lstrip()) + 1  # no message is blank
     low, high = max(first, limit - WINDOW_BEFORE), min(len(text) - 1, limit + WINDOW_AFTER)
     blanks = [found.end() for found in _BLANKS.finditer(text)]
-    # Sentences before the window are of no interest; a little of what is before it is.
+    # Sentences before the window do not matter; a little context before it does.
     begin = max(0, low - SENTENCE_CONTEXT)
     ends = [_past_blanks(text, begin + end) for end in find_ends(text[begin:])]
     ends += [found.end() for found in _LINE_ENDS.finditer(text)]
@@ -139,18 +139,18 @@ def _nearest(places: Iterable[int], limit: int) -> int:
     return min(places, key=lambda at: (abs(at - limit), at), default=0)
 
 
-# Plain writing from a letter or digit on, or any other single character.  What is not notable
-# changes nothing in the middle of a line, but for the ends of sentences.
+# Plain text from a letter or digit on, or any other single character.  Characters that are not
+# notable change nothing in the middle of a line, except for the ends of sentences.
 _QUIET = "[^" + re.escape("".join(sorted(NOTABLE))) + "]"
 _PHRASES = re.compile(r"[^\W_]" + _QUIET + r"*|.", re.DOTALL)
-# Some pictures are digits to Unicode, but behind a full stop they belong to the sentence.
+# Some emoji are digits to Unicode, but after a full stop they belong to the sentence.
 _WORDS = re.compile(r"[^\W_\U0001f000-\U0001faff]+|.", re.DOTALL)
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 @frozen(slots=True)
 class Run:
-    """Characters of a segment, from `offset` on, that follow each other in the stream too."""
+    """Characters of a segment, from `offset` on, that are contiguous in the stream too."""
 
     offset: int
     start: int
@@ -158,24 +158,24 @@ class Run:
 
 @frozen(slots=True)
 class Segment:
-    """Text cut at a boundary, with where it came from."""
+    """Text cut at a boundary, with its source runs."""
 
     text: str
     runs: tuple[Run, ...]
     fence: str = ""
-    """The run that opened the fence in which it begins, if an earlier segment did."""
+    """The run that opened the fence it begins in, if an earlier segment opened one."""
     torn: bool = False
-    """Ends with formatting open that the next segment goes on with."""
+    """Whether it ends with open formatting that the next segment continues."""
     mid_line: bool = False
-    """Begins in a line that an earlier segment began, so what stands there begins no fence."""
+    """Whether it begins in a line that an earlier segment began, so no fence begins there."""
     ahead: str = ""
-    """What was known of the text behind it when it was torn."""
+    """The known text after it when it was torn."""
     cut_off: bool = False
-    """The reply ends here and is not complete."""
+    """Whether the reply ends here and is not complete."""
 
     @property
     def trail(self) -> Trail:
-        """Where each character stood in the stream."""
+        """Stream offset of each character, as runs."""
         ends = [run.offset for run in self.runs[1:]] + [len(self.text)]
         runs = zip(self.runs, ends, strict=True)
         return [(run.start, end - run.offset) for run, end in runs if run.offset < end]
@@ -186,9 +186,9 @@ class Buffer:
 
     Args:
         degree: Where segments end; see `Boundaries`.
-        prose_max: Cut prose about here when no boundary comes.
+        prose_max: Cut prose about here if no boundary comes.
         code_max: Cut a fence here.
-        token_max: The longest link or the like that is worth waiting for: a message's length.
+        token_max: The longest link or similar that is worth waiting for: a message's length.
     """
 
     __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence", "_full", "_mid_line",
@@ -205,12 +205,12 @@ class Buffer:
         self._boundaries = Boundaries(degree)
         self._parts: list[str] = []
         self._runs: list[Run] = []  # offsets count from the stream's first visible character
-        self._shift: int | None = None  # what the last run adds to positions, if it stood somewhere
+        self._shift: int | None = None  # offset minus position in the last run, if it has one
         self._base = 0  # position of the first character held
-        self._fence = ""  # the run that opened a fence which is open
-        self._opened_in = ""  # ...and that which was open when the text held began
-        self._ticks = 0  # what closes the code span in which the text held begins
-        self._mid_line = False  # the text held begins in the middle of a line
+        self._fence = ""  # the run that opened the open fence
+        self._opened_in = ""  # ...and the one that was open when the held text began
+        self._ticks = 0  # backticks that close the code span the held text begins in
+        self._mid_line = False  # the held text begins in the middle of a line
         self._full = 0  # position at which a cut is forced
         self._set_full()
 
@@ -219,7 +219,7 @@ class Buffer:
 
     @property
     def pending(self) -> Segment:
-        """The text that is held, as if it were a segment."""
+        """The held text, as if it were a segment."""
         runs = self._shifted(self._runs) or (Run(0, 0),)  # before the first character
         return Segment(self._join(), runs, self._opened_in, mid_line=self._mid_line)
 
@@ -229,11 +229,11 @@ class Buffer:
         return self._fence != ""
 
     def add(self, text: str, start: int) -> None:
-        """Hold prose, some at least, that stood at *start* in the stream."""
+        """Hold non-empty prose whose stream offset is *start*."""
         boundaries = self._boundaries
         if start - boundaries.at != self._shift:
             self._note(start)
-        # In the middle of a line, short of the limit, plain writing can cut nothing.
+        # In the middle of a line, short of the limit, plain text can cause no cut.
         short = boundaries.at + len(text) < self._full
         if short and NOTABLE.isdisjoint(text) and boundaries.pass_by(text):
             self._parts.append(text)
@@ -244,9 +244,9 @@ class Buffer:
 
     def _add_in_pieces(self, text: str) -> None:
         boundaries, pieces = self._boundaries, self._pieces
-        at = done = 0  # what was read of `text`, and what of it is in `_parts`
+        at = done = 0  # how much of `text` was read, and how much is in `_parts`
         while at < len(text):
-            # No piece goes past a limit: a cut must not depend on where pieces end.
+            # No piece extends past a limit: a cut must not depend on where pieces end.
             room = self._full - boundaries.at
             found = pieces.match(text, at, at + max(room, 1))
             assert found is not None
@@ -274,7 +274,7 @@ class Buffer:
     def open_code(self, text: str, start: int) -> None:
         """Begin a fence with its opening line."""
         self._cut(self._boundaries.open_fence())
-        # Whoever says that a fence begins here has seen a line begin.
+        # A caller that opens a fence here has seen a line begin.
         self._mid_line = self._mid_line and len(self) > 0
         self._fence = _opening_run(text)
         self._set_full()
@@ -288,11 +288,11 @@ class Buffer:
         self._set_full()
 
     def settle(self) -> None:
-        """No visible text follows for a while: let go of what is complete."""
+        """Release complete segments: no visible text follows for a while."""
         self._cut(self._boundaries.settle())
 
     def rest(self, *, cut_off: bool = False) -> list[Segment]:
-        """Give up everything, complete or not; *cut_off*: the reply should have gone on."""
+        """Return all segments, complete or not; *cut_off*: the reply should have continued."""
         self._cut(self._boundaries.finish())
         self._release(self._boundaries.at, torn=False)
         segments = list(self.ready)
@@ -302,7 +302,7 @@ class Buffer:
         return segments
 
     def _note(self, start: int) -> None:
-        """Remember where in the stream the next character held stood."""
+        """Record the stream offset of the next held character."""
         at = self._boundaries.at
         if not self._runs or _goes_on(self._runs[-1], at) != start:
             self._runs.append(Run(at, start))
@@ -316,11 +316,11 @@ class Buffer:
             self._force()
 
     def _force(self) -> None:
-        """The limit is reached: cut where it hurts least, or wait if nothing can be cut."""
+        """Cut at the least harmful place: the limit is reached; wait if nothing can be cut."""
         while self._boundaries.at >= self._full:
             offset = self._forced()
             if not offset:
-                # Look again now and then: what is waited for may have come to its end.
+                # Check again now and then: the awaited construct may have ended.
                 size = min(len(self) + WINDOW_AFTER, self._token_max)
                 self._full = self._base + size
                 return
@@ -329,7 +329,7 @@ class Buffer:
             self._boundaries.forced(self._base, self._join())
 
     def _forced(self) -> int:
-        """How much of what is held to release, or 0 to wait."""
+        """Return how many held characters to release, or 0 to wait."""
         text = self._join()
         candidate = self._boundaries.candidate
         if self._fence:
@@ -344,7 +344,7 @@ class Buffer:
         text = self._join()
         offset = position - self._base
         if offset:
-            # The run that the cut falls into goes on behind it.
+            # The run that the cut falls into continues after it.
             inside = [run for run in self._runs if run.offset < position]
             runs = self._shifted(inside)
             part, mid_line = text[:offset], self._mid_line
@@ -357,7 +357,7 @@ class Buffer:
         self._set_full()
 
     def _shifted(self, runs: list[Run]) -> tuple[Run, ...]:
-        """The same runs, with offsets into what is held."""
+        """Return the same runs, with offsets into the held text."""
         return tuple(
             Run(max(run.offset - self._base, 0), _goes_on(run, max(run.offset, self._base)))
             for run in runs
@@ -374,12 +374,12 @@ class Buffer:
 
 
 def _opening_run(line: str) -> str:
-    """The backticks or tildes of a fence's first line."""
+    """Return the backticks or tildes of a fence's first line."""
     found = _FENCE.search(line)
     assert found is not None
     return found[0]
 
 
 def _goes_on(run: Run, at: int) -> int:
-    """Where in the stream the character at position *at* stands if it belongs to *run*."""
+    """Return the stream offset of position *at* if it belongs to *run*."""
     return ADDED if run.start == ADDED else run.start + at - run.offset

@@ -1,6 +1,6 @@
-"""Tell, one character at a time, where sentences end.
+"""Sentence ends, found one character at a time.
 
-A fold that remembers a few numbers and a place in a word tree, never the text.  An end is
+A fold that keeps a few numbers and a position in a word tree, never the text.  An end is
 reported when it is *known*: for "." "!" "?" by the whitespace after it, for full-width
 marks by the first character that does not belong to them, and in doubtful cases ("etc.",
 "...") by the next word.
@@ -25,9 +25,9 @@ Mme Mlle Mmes Fr Hr Ing Dipl Nr Str Ph.D M.Sc B.Sc
 _INSIDE = """
 vs e.g i.e cf approx resp incl excl viz ibid z.B d.h u.a bzw ca vgl ggf evtl sog ej p.ej ex
 """
-# "at 5 p.m. on Monday" goes on, "at 5 p.m. Then" does not.
+# "at 5 p.m. on Monday" continues, "at 5 p.m. Then" does not.
 _TRAILING = "etc al usw a.m p.m a.k.a inc ltd corp co jr bros seq"
-# "No. 5" goes on, "No. I will not." does not.
+# "No. 5" continues, "No. I will not." does not.
 _COUNTED = """
 no nos fig figs vol ch chap p pp art sec eq abb nr núm pág jan feb mar apr jun jul aug sep
 sept oct nov dec
@@ -36,7 +36,7 @@ _FIRST_LETTER, _LAST_LETTER = 0x41, 0x530  # Latin, Greek and Cyrillic have init
 
 
 class Node(dict[str, "Node"]):
-    """A place in the tree: what may come next, and what a full stop here means."""
+    """A position in the word tree: its successors, and the meaning of a full stop here."""
 
     __slots__ = ("stop",)
 
@@ -95,12 +95,12 @@ OTHER = Node()  # inside a word that is on no list
 # More meanings a mark can have, next to those of a full stop after a word.
 _LOUD = 4  # "!" or "?": the end, if whitespace follows
 _DOTS = 5  # "..." or "…": the end unless a small letter comes next
-_WIDE = 6  # "。": the end, whatever follows
+_WIDE = 6  # "。": the end in any case
 
 _LOUD_MARKS = frozenset("!?")
 _WIDE_MARKS = frozenset("。！？．｡")
-# These close what they opened, so after a full-width mark, where no blank tells the two
-# apart, they belong to the sentence only if they are open.
+# Each of these closes itself, so after a full-width mark, where no blank separates closer from
+# opener, it belongs to the sentence only if it is open.
 _PAIRED = frozenset('"*_~|')
 _CLOSERS = frozenset("')]}”’»」』》】") | _PAIRED
 _OPENERS = frozenset("'([{“‘«「『《【¿¡") | _PAIRED
@@ -111,7 +111,7 @@ _TEXT, _MARKED, _GAP = range(3)
 
 
 class SentenceEnds:
-    """Reports each sentence end as soon as it is certain."""
+    """Fold that reports each sentence end as soon as it is certain."""
 
     __slots__ = ("_at", "_bare", "_end", "_kind", "_mark", "_node", "_open", "_pair", "_pair_at",
                  "_phase")  # fmt: skip
@@ -126,22 +126,22 @@ class SentenceEnds:
         self._bare = True  # no closer has come after the mark
         self._open: frozenset[str] = frozenset()  # paired marks open on this line
         self._pair = ""  # the last paired mark...
-        self._pair_at = 0  # ...and where it stood
+        self._pair_at = 0  # ...and its position
 
     @property
     def at(self) -> int:
-        """How many characters have been fed."""
+        """Number of characters fed."""
         return self._at
 
     def feed(self, char: str) -> int:
-        """Take one character; return where a sentence is now known to have ended, or 0.
+        """Process one character; return where a sentence is now known to have ended, or 0.
 
         The offset counts from the first character fed and lies just after the mark and its
         closers, so usually a little before *char*.
         """
         self._at += 1
         if self._phase == _TEXT:
-            # Nearly every character ends here.
+            # Nearly every character is handled here.
             if char.isalnum():
                 self._node = self._node.get(char, OTHER)
             else:
@@ -150,19 +150,19 @@ class SentenceEnds:
         return self._marked(char) if self._phase == _MARKED else self._gap(char)
 
     def feed_word(self, word: str) -> int:
-        """Take letters and digits at once; only the first can show that a sentence has ended."""
+        """Process letters and digits at once; only the first can show that a sentence has ended."""
         end = self.feed(word[0])
         self._at += len(word) - 1
         node = self._node
         for char in word[1:]:
             if node is OTHER:
-                break  # the word is on no list, however it goes on
+                break  # the word is on no list, however it continues
             node = node.get(char, OTHER)
         self._node = node
         return end
 
     def _text(self, char: str) -> None:
-        """Take a character that is in or after no mark."""
+        """Process a character that is neither in nor after a mark."""
         if char.isspace():
             self._white(char)
         elif char == ".":
@@ -180,7 +180,7 @@ class SentenceEnds:
             self._other(char)
 
     def _other(self, char: str) -> None:
-        """Take a character that is no part of a word, a mark or a blank."""
+        """Process a character that is no part of a word, a mark or a blank."""
         if char in _PAIRED:
             self._toggle(char)
         if self._node is LINE and char in _KEEP_LINE_START:
@@ -197,7 +197,7 @@ class SentenceEnds:
         self._bare = True
 
     def _marked(self, char: str) -> int:
-        """Take a character after a mark and nothing but marks, closers and emoji."""
+        """Process a character after a mark and only marks, closers and emoji."""
         if char.isspace():
             return self._after_mark(char)
         if char == "." or char == "…" or char in _LOUD_MARKS or char in _WIDE_MARKS:
@@ -210,7 +210,7 @@ class SentenceEnds:
         return 0
 
     def _after_mark(self, char: str) -> int:
-        """Take the whitespace that follows a mark."""
+        """Process the whitespace that follows a mark."""
         kind = self._kind
         self._phase = _TEXT
         self._white(char)
@@ -222,7 +222,7 @@ class SentenceEnds:
         return 0
 
     def _join(self, char: str) -> None:
-        """Take one more mark: "?!", "...", or the full stop in "etc.)."."""
+        """Process one more mark: "?!", "...", or the full stop in "etc.)."."""
         if char in _WIDE_MARKS:
             self._kind = _WIDE
         elif char in _LOUD_MARKS:
@@ -245,7 +245,7 @@ class SentenceEnds:
         return True
 
     def _continue(self, char: str) -> int:
-        """Take a character that shows that text goes on right after the mark."""
+        """Process a character which shows that text continues right after the mark."""
         # The full-width full stop is also the decimal point of full-width digits.
         ended = self._kind == _WIDE and not (self._mark == "．" and char.isdigit())
         if ended or not self._bare or self._mark != ".":
@@ -255,7 +255,7 @@ class SentenceEnds:
         return self._end if ended else 0
 
     def _gap(self, char: str) -> int:
-        """Take a character after a doubtful mark and whitespace."""
+        """Process a character after a doubtful mark and whitespace."""
         if char.isspace():
             self._white(char)
             if char != "\n":
@@ -284,7 +284,7 @@ class SentenceEnds:
             return
         if self._node is not LINE:
             self._node = WORD
-        # What a blank follows was no opener but a bullet or a lone sign.
+        # A mark that a blank follows was no opener but a bullet or a lone sign.
         if self._pair_at == self._at - 1:
             self._open -= {self._pair}
 

@@ -1,8 +1,8 @@
 """The silence marker: a reply whose visible text is just the marker is not shown.
 
-A model that has nothing to say can be told to write a marker such as `<silence/>`.  A fold over
-visible text, in front of everything else that reads it: thoughts and tags never come here.  What
-may be the marker is held back, and goes on as text as soon as anything else comes.
+A model that has nothing to say can be instructed to write a marker such as `<silence/>`.  This is a
+fold over visible text, before any other filter: thoughts and tags never reach it.  Text that may be
+the marker is held, and passed on as text as soon as anything else comes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 _BLANKS_MAX = 64
 
 Part = tuple[str, int]
-"""Text, and where it stood in the stream."""
+"""Text, and its offset in the stream."""
 
 
 class Silence:
-    """Holds back what may be *marker*; `silent` says at the end that it was, and nothing else."""
+    """Filter that holds what may be *marker*; `silent` is set at the end if it was all."""
 
     __slots__ = ("_held", "_parts", "_spoken", "marker", "silent")
 
@@ -25,13 +25,13 @@ class Silence:
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew: what was said so far is no part of the reply."""
+        """Start anew: the text so far is no part of the reply."""
         self._held = ""
         self._parts: list[Part] = []
         self._spoken = False
 
     def feed(self, text: str, start: int) -> list[Part]:
-        """Take visible text; return what may go on."""
+        """Process visible text; return the parts that may pass."""
         if self._spoken:
             return [(text, start)]
         out: list[Part] = []
@@ -46,13 +46,13 @@ class Silence:
         return out if self._may_be_marker() else out + self.release()
 
     def release(self) -> list[Part]:
-        """Return what is held, as text: something else is shown."""
+        """Return the held parts as text: other content is shown."""
         parts, self._parts, self._held = self._parts, [], ""
         self._spoken = True
         return parts
 
     def finish(self) -> tuple[list[Part], list[Part]]:
-        """End the reply; return what is text, and what is the marker."""
+        """End the reply; return the parts that are text, and those that are the marker."""
         self.silent = self._held.rstrip() == self.marker
         parts = self.release()
         return ([], parts) if self.silent else (parts, [])

@@ -1,7 +1,7 @@
-"""End a reply where the model begins to speak for somebody else.
+"""The speaker guard: ends a reply where the model begins to speak for another speaker.
 
-A fold over visible prose.  What it holds back is always the newest text, so `feed`
-returns a prefix of (held + text): nothing is altered, nothing changes places.
+A fold over visible prose.  The held text is always the newest, so `feed` returns a prefix of
+(held + text): nothing is altered or reordered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from minamo.core.limits import GENERIC_LABEL_MAX, GUARD_HOLD_MIN, LABEL_EDGES, LABEL_EMPHASIS
 
 _BLANKS = " \t"
-_DRESS = " \t*_"  # what may stand around a name
+_DRESS = " \t*_"  # allowed around a name
 _COLONS = ":："
 _LIST_ITEM = re.compile(r"(?:[-+*•]|\d{1,9}[.)])[ \t]")
 # "https:" begins an address, not a speech.
@@ -20,7 +20,7 @@ _SCHEMES = frozenset({"http", "https", "mailto"})
 
 
 class SpeakerGuard:
-    """Holds the beginning of each line until it is certain to be no speaker's label.
+    """Filter that holds the beginning of each line until it cannot be a speaker's label.
 
     Args:
         names: The speakers to guard against, in any case; blank ones are ignored.
@@ -49,22 +49,22 @@ class SpeakerGuard:
         self._held = ""
         # The line so far, which is the end of `_held`; None when the line is cleared.
         self._head: str | None = "" if first_line else None
-        self._key: str | None = ""  # the folded name so far; None when it can be no name
+        self._key: str | None = ""  # the folded name so far; None when it cannot be a name
         self._tripped = False
         self._swallowed = 0
 
     @property
     def tripped(self) -> bool:
-        """Whether a label was seen; from then on everything is swallowed."""
+        """Whether a label was seen; from then on all text is swallowed."""
         return self._tripped
 
     @property
     def swallowed(self) -> int:
-        """How many characters were swallowed, from the newline before the label on."""
+        """Number of characters swallowed, from the newline before the label on."""
         return self._swallowed
 
     def feed(self, text: str) -> str:
-        """Take *text*; return what is now certain to be safe."""
+        """Process *text*; return the text that is now certain to be safe."""
         out: list[str] = []
         at = 0
         while at < len(text):
@@ -83,17 +83,17 @@ class SpeakerGuard:
         return "".join(out)
 
     def release(self) -> str:
-        """Give up the held text: no more will come, or something other than prose does."""
+        """Return the held text: no more will come, or something other than prose does."""
         held, self._held, self._head, self._first = self._held, "", None, False
         return held
 
     def begin_line(self) -> None:
-        """Check what comes next as a new line, though its newline was not fed (a fence's)."""
+        """Check the next text as a new line, though its newline was not fed (a fence's)."""
         if self._head is None and not self._tripped:
             self._head, self._key = "", ""
 
     def _step(self, char: str) -> str:
-        """Take one character while holding, or the newline that begins a hold."""
+        """Process one character while holding, or the newline that begins a hold."""
         if char == "\n":
             # A line of blanks stays with the newlines before the label.
             out = self._held if (self._head or "").strip() else ""
@@ -115,7 +115,7 @@ class SpeakerGuard:
         return self._shrink()
 
     def _shrink(self) -> str:
-        """Keep the hold in bounds: first older newlines go, then the line itself is cleared."""
+        """Keep the hold in bounds: release older newlines first, then the line itself."""
         over = len(self._held) - self._limit
         if over <= 0:
             return ""
@@ -125,11 +125,11 @@ class SpeakerGuard:
         return out
 
     def _extend(self, head: str, char: str) -> None:
-        """Follow the name being spelt; forget it when it can be no name."""
+        """Follow the name being spelt; forget it when it cannot be a name."""
         if self._key is None:
             return
         if not self._key and char in _DRESS:
-            # "* Bob: 5 points" is a list item: emphasis has no blank behind it.
+            # "* Bob: 5 points" is a list item: emphasis has no blank after it.
             if char in _BLANKS and head.strip(_BLANKS):
                 self._key = None
             return
@@ -149,7 +149,7 @@ class SpeakerGuard:
 
 
 def _may_be_label(head: str) -> bool:
-    """Tell whether a line that begins like this may turn out to be any short label."""
+    """Return whether a line that begins like this may turn out to be any short label."""
     label = head.lstrip(_BLANKS)
     return (
         ":" not in label

@@ -1,4 +1,4 @@
-"""The tags that hide text, and how to tell that one is about to be written."""
+"""Tags that hide text, complete or unfinished; and the indent that a list allows a fence."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _NAMES = {
     "details": "details",
 }
 
-# Blanks are allowed around everything but directly behind `<` or `</`: "a < think" compares.
-# Attributes may stand after the name, one `prefix:` before it.
+# Blanks are allowed around everything but directly after `<` or `</`: "a < think" compares.
+# Attributes may follow the name, one `prefix:` may precede it.
 _TAG = re.compile(
     r"<(?P<close>/?)(?:[a-z][a-z0-9_.-]*:)?(?P<name>"
     + "|".join(sorted(_NAMES, key=len, reverse=True))
     + r")(?:[ \t\n]*|[ \t\n][^<>]*?)(?P<empty>/?)[ \t]*>",
     re.IGNORECASE,
 )
-# What may still become one: every stage of writing a tag from the left.
+# An unfinished tag: every stage of writing one from the left.
 _UNFINISHED = re.compile(
     r"</?(?:(?P<word>[a-z][a-z0-9_.-]*)?(?::(?P<after>[a-z]*))?)"
     r"(?P<rest>[ \t\n/][^<>]*)?\Z",
@@ -42,11 +42,11 @@ class Tag:
     kind: str
     """``opened``, ``closed`` or ``empty``."""
     end: int
-    """Just past it in the text it was found in."""
+    """Offset just past it in the text it was found in."""
 
 
 def tag_at(text: str, at: int) -> Tag | None:
-    """The tag that begins at *at*, if a complete one does."""
+    """Return the complete tag that begins at *at*, or None."""
     found = _TAG.match(text, at, at + TAG_MAX)
     if found is None:
         return None
@@ -55,7 +55,7 @@ def tag_at(text: str, at: int) -> Tag | None:
 
 
 def may_become_tag(text: str, at: int) -> bool:
-    """Tell whether the rest of *text* from *at* on could be the beginning of a tag."""
+    """Return whether the rest of *text* from *at* on could be the beginning of a tag."""
     if len(text) - at >= TAG_MAX:
         return False
     found = _UNFINISHED.match(text, at)
@@ -75,17 +75,17 @@ _ITEM = re.compile(r" *(?:[-*+]|\d{1,9}[.)])(?: {1,4}(?=\S)|\s*\Z)")
 
 
 class ListLines:
-    """A fold over the lines one sees; it keeps the beginning of the last until that is told."""
+    """Fold over the visible lines; keeps the beginning of the last until it is classified."""
 
     __slots__ = ("_lead", "room")
 
     def __init__(self) -> None:
         self._lead: str | None = ""
         self.room = OUTSIDE
-        """The indent of a fence at most."""
+        """The largest indent of a fence."""
 
     def add(self, text: str) -> None:
-        """Take text as it is shown, in pieces of any size."""
+        """Process text as it is shown, in pieces of any size."""
         lead = self._lead
         if lead is None:
             end = text.find("\n") + 1
@@ -113,5 +113,5 @@ class ListLines:
 
 
 def width(indent: str) -> int:
-    """How many columns blanks and tabs take up."""
+    """Return the width of blanks and tabs in columns."""
     return len(indent.expandtabs(_TAB))

@@ -1,8 +1,8 @@
-"""The grid on which arrows find their way: what blocks them, and the cheapest path.
+"""The routing grid: blocked cells, and the cheapest path for an arrow.
 
 A cell is a point of the grid, numbered row by row.  Lines may cross, and lines of one net (the
-arrows that leave one state, before their labels, or that reach one, after them) may share their
-way, like the branches of a tree; two lines of different nets keep apart if there is any room.
+arrows that leave one state, before their labels, or that reach one, after them) may share cells,
+like the branches of a tree; two lines of different nets keep apart if there is any room.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from attrs import define, field, frozen
 from minamo.machine.svg.picture import PITCH, Point, Rect
 
 GAP = 40
-"""Between two boxes: room for three arrows."""
+"""Distance between two boxes: room for three arrows."""
 LIST_GAP = 20
-"""Between boxes that no arrow joins."""
+"""Distance between boxes that no arrow joins."""
 LABEL_GAP = 20
-"""Between two labels: room for one arrow."""
+"""Distance between two labels: room for one arrow."""
 REACH = 30
-"""Between a box and a label: room for a bend and for the head of the arrow."""
+"""Distance between a box and a label: room for a bend and for the head of the arrow."""
 
 
 def spread(wants: Sequence[tuple[int, int]], gap: int, room: int | None = None) -> list[int]:
-    """Starts for pieces (wanted middle, size), in this order and *gap* apart.
+    """Return starts for pieces (wanted middle, size), in this order and *gap* apart.
 
-    The least squares answer, by pooling neighbours that would collide, then put on the grid
-    and, if there is enough of it, into the *room* from 0.
+    This is the least squares solution, found by pooling neighbours that would collide, then
+    aligned to the grid and, if the *room* from 0 is large enough, moved into it.
     """
     pools: list[tuple[int, int]] = []
     offsets: list[int] = []
@@ -50,10 +50,10 @@ def spread(wants: Sequence[tuple[int, int]], gap: int, room: int | None = None) 
 
 
 RIGHT, DOWN, LEFT, UP = range(4)
-# Prices no path has: of a place not seen yet, and of one that is settled.
+# Costs no path has: of a place not visited yet, and of one that is settled.
 FAR, DONE = 1 << 40, -1
 
-# What a path costs.  Only the proportions matter.
+# The costs of a path.  Only the proportions matter.
 STEP = 10
 NEAR = 4  # beside a box or a label
 SHARED = 5  # along a line of the same net, instead of STEP
@@ -65,7 +65,7 @@ OVERLAP = 400  # along a line of another net
 
 @frozen(slots=True)
 class Port:
-    """A place to begin or end, and the direction in which the line goes through it."""
+    """A cell where a line may begin or end, and the direction in which it passes."""
 
     cell: int
     way: int
@@ -79,12 +79,12 @@ class Grid:
     width: int
     height: int
     hope: int = STEP + 2
-    """What a step is expected to cost.  The more, the quicker and the less exact the search."""
+    """Expected cost of a step.  A higher value makes the search faster and less exact."""
     cost: list[int] = field(init=False)
     shut: tuple[bytearray, bytearray] = field(init=False)
-    """Cells no line may enter: sideways, and upwards or downwards."""
+    """Cells no line may enter: horizontally, and vertically."""
     owner: list[int] = field(init=False)
-    """The innermost compound state around each cell, as its number."""
+    """The number of the innermost compound state around each cell."""
     used: tuple[list[int], list[int]] = field(init=False)
     """The net of the line through each cell, in both directions; 0 for none."""
 
@@ -100,26 +100,26 @@ class Grid:
         self.block(Rect((self.width - 1) * PITCH, 0, 0, (self.height - 1) * PITCH))
 
     def cell(self, x: int, y: int) -> int:
-        """The number of the cell at a point of the canvas."""
+        """Return the number of the cell at a point of the canvas."""
         return y // PITCH * self.width + x // PITCH
 
     def point(self, cell: int) -> Point:
-        """Where a cell is on the canvas."""
+        """Return the position of a cell on the canvas."""
         return cell % self.width * PITCH, cell // self.width * PITCH
 
     def cells(self, rect: Rect) -> Iterable[int]:
-        """All cells of *rect*, its edges included."""
+        """Yield all cells of *rect*, its edges included."""
         for y in range(rect.y, rect.bottom + 1, PITCH):
             start = self.cell(rect.x, y)
             yield from range(start, start + rect.w // PITCH + 1)
 
     def block(self, rect: Rect) -> None:
-        """Let no line into *rect*."""
+        """Forbid lines to enter *rect*."""
         for cell in self.cells(rect):
             self.shut[0][cell] = self.shut[1][cell] = 1
 
     def shun(self, rect: Rect) -> None:
-        """Make the cells around *rect* a little dearer than open space."""
+        """Make the cells around *rect* slightly more expensive than open space."""
         wide = Rect(rect.x - PITCH, rect.y - PITCH, rect.w + 2 * PITCH, rect.h + 2 * PITCH)
         for cell in self.cells(wide):
             self.cost[cell] = STEP + NEAR
@@ -139,21 +139,21 @@ class Grid:
             self.block(Rect(x, rect.bottom, PITCH, 0))
 
     def draw(self, path: Sequence[int], net: int) -> None:
-        """Remember that a line of *net* runs along *path*."""
+        """Record that a line of *net* runs along *path*."""
         for one, two in pairwise(path):
             used = self.used[0 if abs(one - two) == 1 else 1]
             used[one] = used[two] = net
 
     def clear(self) -> None:
-        """Forget all lines."""
+        """Remove all lines."""
         self.used = ([0] * len(self.cost), [0] * len(self.cost))
 
     def path(
         self, starts: Sequence[Port], goals: Sequence[Port], net: int, inside: frozenset[int]
     ) -> list[int]:
-        """The cheapest way from a start to a goal through the compound states *inside*.
+        """Return the cheapest path from a start to a goal through the compound states *inside*.
 
-        There always is one: whatever blocks keeps its distance from everything else.
+        A path always exists: all blocked areas keep a distance from each other.
         """
         ends = {goal.cell * 4 + goal.way: goal.cost for goal in goals}
         columns, rows = self._guess(goals)
@@ -162,8 +162,8 @@ class Grid:
         ways = [(way, (way + 1) & 3, (way + 3) & 3) for way in range(4)]
         best = {start.cell * 4 + start.way: start.cost for start in starts}
         before: dict[int, int] = {}
-        # Of equal hopes the one that has come further is first: the second entry is what has
-        # been paid, negated.
+        # Of equal estimates the one that has come further is first: the second entry is the cost
+        # so far, negated.
         heap = [(paid, -paid, state) for state, paid in best.items()]
         heapify(heap)
         while True:
@@ -175,7 +175,7 @@ class Grid:
             best[state] = DONE
             way = state & 3
             to = (state >> 2) + steps[way]
-            # A goal is a state of its own, so that what its port costs is counted too.
+            # A goal is a state of its own, so that the cost of its port is counted too.
             if (end := to * 4 + way) in ends:
                 price = ends[end] - paid
                 price += STUB if before.get(state, state) & 3 != way else 0
@@ -202,11 +202,11 @@ class Grid:
                     price += BEND
 
     def meets(self, path: Sequence[int]) -> bool:
-        """Tell whether a line along *path* meets any other."""
+        """Return whether a line along *path* meets any other."""
         return any(used[cell] for cell in path for used in self.used)
 
     def _guess(self, goals: Sequence[Port]) -> tuple[list[int], list[int]]:
-        """What is left to pay at least from each column and each row."""
+        """Return the estimated remaining cost from each column and each row."""
         xs = [goal.cell % self.width for goal in goals]
         ys = [goal.cell // self.width for goal in goals]
         return (

@@ -1,7 +1,8 @@
-"""Where the boxes and labels of a chart go: from the leaves outwards, the best of a few shapes.
+"""Layout of the boxes and labels of a chart, from the leaves outwards.
 
 Every compound state is arranged in several ways, a few of which are kept: a tall one, a square
-one and a wide one.  The state around it tries them all, and the chart takes what fits a page.
+one and a wide one.  The state around it tries them all, and the chart takes the one that best
+fits a page.  Arrows are routed later.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from minamo.machine.svg.placement import Placed, Tie, Tile, arrangements
 
 @frozen(slots=True)
 class Link:
-    """One arrow: all rows from `source` to `target`, or an initial mark if there is none."""
+    """One arrow: all rows from `source` to `target`, or an initial mark if there are none."""
 
     source: str
     target: str
@@ -50,7 +51,7 @@ class Link:
 
 
 def links(chart: Chart) -> list[Link]:
-    """All arrows of *chart*, in document order, initial marks last."""
+    """Return all arrows of *chart*, in document order, initial marks last."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in chart.rows:
         if row.target is not None:
@@ -59,7 +60,7 @@ def links(chart: Chart) -> list[Link]:
     defaults = {chart.initial} | {target for _, target in groups}
     marks = [Link("", chart.initial, (), None, "", chart.initial)]
     for state in chart.states.values():
-        # Parents come before children, so one pass finds all that are entered by default.
+        # Parents come before children, so one pass finds all states entered by default.
         if state.initial is not None and state.id in defaults:
             defaults.add(state.initial)
             marks.append(Link("", state.initial, (), state.id, "", state.initial))
@@ -83,25 +84,25 @@ def _link(chart: Chart, source: str, target: str, rows: list[Row]) -> Link:
 LEAF_CHARS = (34, 48)
 """A leaf with long rows is offered narrow and wide."""
 ACROSS_CHARS = 32
-"""Labels between columns are narrow, because every column pays for the widest..."""
+"""Labels between columns are narrow, because the widest one widens the whole gap."""
 DOWN_CHARS = 66
-"""...those between bands may be long, because there it is height that costs."""
+"""Labels between bands may be long, because there only their height takes space."""
 MARGIN = 30
-"""Between a box and what is in it, and around the picture."""
+"""Distance between a box and its content, and around the picture."""
 HEAD_GAP = 20
-"""Between a compound's own text and its children."""
+"""Distance between a compound's own text and its children."""
 DOT = 20
 PAGE = (1300, 1200)
-"""The picture is laid out to be legible when it is shown this wide."""
+"""Size for which the picture is laid out, so that it is legible when shown this wide."""
 # Width to height of the shapes a compound state offers to the state around it.
 _SHAPES = ((6, 10), (12, 10), (24, 10))
-# How many combinations of children's shapes are tried at most.
+# Most combinations of children's shapes that are tried.
 _TRIES = 16
 
 
 @frozen(slots=True)
 class Shape:
-    """One way to draw a state and all that is in it."""
+    """One way to draw a state and its content."""
 
     w: int
     h: int
@@ -115,7 +116,7 @@ class Shape:
 
 @frozen(slots=True)
 class Layout:
-    """Boxes and labels with their places; `spots` has one for each link."""
+    """Boxes and labels with their positions; `spots` has one for each link."""
 
     width: int
     height: int
@@ -141,7 +142,7 @@ def layout(chart: Chart, top: int) -> Layout:
 
 
 def _misfit(shape: Shape, page: Point) -> int:
-    """How much too large a shape is for a page; long arrows count a little."""
+    """Return how much too large a shape is for a page; long arrows count a little."""
     return max(shape.w * 1000 // page[0], shape.h * 1000 // page[1]) + shape.wire // 40
 
 
@@ -172,7 +173,7 @@ def _leaves(state: State) -> list[Shape]:
         written = notes(state, chars)
         w, h = _text_size(state, written)
         shape = Shape(w, h, written, anchors={state.id: (w // 2, h // 2)})
-        # Worth having only if it saves more than a line.
+        # The wide shape is only useful if it saves more than a line.
         if not found or h < found[0].h - 2 * LEADING:
             found.append(shape)
     return found
@@ -207,8 +208,8 @@ def _tile(key: str, shape: Shape) -> Tile:
 
 
 def _compound(chart: Chart, home: str | None, placed: Placed, inner: Mapping[str, Shape]) -> Shape:
-    """Draw a box around what was placed, with room for its own title and rows."""
-    # The heading of the picture is margin enough above the chart itself.
+    """Return a box around *placed*, with room for its own title and rows."""
+    # The heading of the picture is enough margin above the chart itself.
     head = Rect(0, 0, 0, PITCH - HEAD_GAP)
     written: tuple[Note, ...] = ()
     if home is not None:
@@ -243,7 +244,7 @@ def _flatten(
     boxes: list[Box],
     spots: dict[int, Label],
 ) -> None:
-    """Turn a shape into boxes and labels at their final places."""
+    """Convert a shape into boxes and labels at their final positions."""
     if shape.inside is None:
         return
     depth = 0 if home is None else sum(1 for _ in chart.lineage(home))

@@ -1,4 +1,7 @@
-"""What is written in the picture of a chart, cut into lines, and how much room it takes."""
+"""Data of a chart's picture (boxes, labels, arrows), and the measuring and wrapping of its text.
+
+Also the grid pitch and text sizes; nothing here decides where anything goes.
+"""
 
 from __future__ import annotations
 
@@ -14,35 +17,35 @@ LEADING = 16
 TITLE_BAND = 26
 """The height of a box's title line."""
 INSET = 12
-"""Between the edge of a box or label and its text."""
+"""Distance between the edge of a box or label and its text."""
 INDENT = "  "
-"""A row that needs a second line continues under its first, indented."""
+"""Prefix of the second and further lines of a row."""
 
 
 def width(text: str, px: int = TEXT_PX) -> int:
-    """How many pixels *text* needs, rounded up."""
-    # A letter of any monospaced face in use is 0.6 em wide, within half a percent.
+    """Return how many pixels *text* needs, rounded up."""
+    # A letter of any common monospaced font is 0.6 em wide, within half a percent.
     return -(-len(text) * px * 6 // 10)
 
 
 def line_width(line: Line) -> int:
-    """How many pixels a line of spans needs."""
+    """Return how many pixels a line of spans needs."""
     return width("".join(span.text for span in line))
 
 
 def block(lines: Sequence[Line]) -> Point:
-    """The size of a label that holds *lines*, on the grid."""
+    """Return the size of a label that holds *lines*, on the grid."""
     widest = max(line_width(line) for line in lines)
     return ceil(widest + INSET), ceil(len(lines) * LEADING + 4)
 
 
 def ceil(px: int) -> int:
-    """Up to the next grid line."""
+    """Round up to the next grid line."""
     return -(-px // PITCH) * PITCH
 
 
 def words(row: Row) -> list[Span]:
-    """A row as `event, event [guard] / action, action`, word by word."""
+    """Return a row as `event, event [guard] / action, action`, word by word."""
     out = _listed("event", row.events)
     if row.guard:
         out += [Span("guard", word) for word in f"[{row.guard}]".split()]
@@ -52,7 +55,7 @@ def words(row: Row) -> list[Span]:
 
 
 def notes(state: State, chars: int) -> tuple[Note, ...]:
-    """What stands inside the box of *state*: its entry and exit, and its targetless rows."""
+    """Return the text inside the box of *state*: its entry, exit and targetless rows."""
     out = [
         Note(wrap([Span("key", key), Span("key", "/"), *_listed("action", actions)], chars))
         for key, actions in (("entry", state.enter), ("exit", state.exit))
@@ -86,7 +89,7 @@ def _listed(kind: str, names: Iterable[str]) -> list[Span]:
 
 
 PITCH = 10
-"""Boxes, labels and arrows keep to this grid; two arrows side by side are this far apart."""
+"""Boxes, labels and arrows are aligned to this grid; parallel arrows are this far apart."""
 
 
 @frozen(slots=True)
@@ -103,7 +106,7 @@ Point = tuple[int, int]
 
 @frozen(slots=True)
 class Note:
-    """What is written inside a box: an entry or exit action, or a targetless row."""
+    """Text inside a box: an entry or exit action, or a targetless row."""
 
     lines: tuple[Line, ...]
     row: int | None = None
@@ -111,7 +114,7 @@ class Note:
 
 @frozen(slots=True)
 class Rect:
-    """A place on the canvas."""
+    """A rectangle on the canvas."""
 
     x: int
     y: int
@@ -129,7 +132,7 @@ class Rect:
         return self.y + self.h
 
     def moved(self, dx: int, dy: int) -> Rect:
-        """The same size, elsewhere."""
+        """Return a rectangle of the same size, moved by *dx* and *dy*."""
         return Rect(self.x + dx, self.y + dy, self.w, self.h)
 
 
@@ -156,7 +159,7 @@ class Label:
 
 @frozen(slots=True)
 class Arrow:
-    """All rows between two states.  With a label there are two legs: up to it and on from it."""
+    """All rows between two states.  With a label there are two legs: to it and from it."""
 
     source: str
     target: str

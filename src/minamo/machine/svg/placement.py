@@ -1,7 +1,7 @@
-"""Put the children of one compound state, and the labels between them, side by side.
+"""Placement of the children of one compound state, and of the labels between them.
 
-Labels are given room of their own, between the columns of a band or between two bands: that
-is why no label can cover anything.
+Labels get space of their own, between the columns of a band or between two bands, so no label
+can cover anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LAYERS_MAX = 4
 
 
 def bandings(keys: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Iterator[Bands]:
-    """The ways worth comparing, for children *keys* of which *pairs* are connected."""
+    """Yield the bandings worth comparing, for children *keys* of which *pairs* are connected."""
     layers = _layers(keys, pairs)
     for cuts in _cuts(len(layers)):
         groups = [layers[a:b] for a, b in pairwise(cuts)]
@@ -67,9 +67,9 @@ class Tile:
     h: int
     anchors: Mapping[str, Point]
     stretch: bool = False
-    """A leaf may become as wide as the widest leaf of its column."""
+    """Whether it is a leaf, which may become as wide as the widest leaf of its column."""
     title: int = 0
-    """How much of its upper edge a compound needs for its own title."""
+    """Width that a compound needs on its upper edge for its own title."""
 
 
 @frozen(slots=True)
@@ -80,7 +80,7 @@ class Tie:
     a: str
     b: str
     ends: tuple[str, str]
-    """The states the arrow really joins, at any depth in `a` and `b`."""
+    """The states the arrow joins, at any depth in `a` and `b`."""
     across: Point
     """The size of the label between two columns."""
     down: Point
@@ -89,19 +89,19 @@ class Tie:
 
 @frozen(slots=True)
 class Placed:
-    """Where everything went, from (0, 0)."""
+    """A finished arrangement, with its origin at (0, 0)."""
 
     w: int
     h: int
     tiles: Mapping[str, Rect]
     labels: Mapping[int, tuple[Rect, bool]]
-    """By the key of the tie, with True for one between two bands."""
+    """By the key of the tie; True for a label between two bands."""
     wire: int
-    """Roughly how far all arrows have to run."""
+    """Approximate total length of all arrows."""
 
 
 def arrangements(tiles: Sequence[Tile], ties: Sequence[Tie]) -> Iterator[Placed]:
-    """All the arrangements worth comparing, in a fixed order."""
+    """Yield all the arrangements worth comparing, in a fixed order."""
     keys = [tile.key for tile in tiles]
     for bands in bandings(keys, [(tie.a, tie.b) for tie in ties if tie.a and tie.b]):
         yield _Placing({tile.key: tile for tile in tiles}, ties, bands).place()
@@ -109,7 +109,7 @@ def arrangements(tiles: Sequence[Tile], ties: Sequence[Tie]) -> Iterator[Placed]
 
 @define
 class _Placing:
-    """One arrangement in the making: first every x, then band by band every y."""
+    """One arrangement under construction: first every x, then band by band every y."""
 
     tiles: Mapping[str, Tile]
     ties: Sequence[Tie]
@@ -120,11 +120,11 @@ class _Placing:
     x: dict[str, int] = field(factory=dict)
     y: dict[str, int] = field(factory=dict)
     beside: dict[tuple[int, int], list[Tie]] = field(factory=dict)
-    """The ties whose label stands in a band just before a column."""
+    """The ties whose label is in a band just before a column."""
     above: dict[int, list[Tie]] = field(factory=dict)
-    """The ties whose label stands above a band."""
+    """The ties whose label is above a band."""
     left: dict[tuple[int, int], int] = field(factory=dict)
-    """Where the labels between two columns begin, by band and column."""
+    """The x of the labels between two columns, by band and column."""
     labels: dict[int, tuple[Rect, bool]] = field(factory=dict)
 
     @property
@@ -134,7 +134,7 @@ class _Placing:
     def place(self) -> Placed:
         for b, band in enumerate(self.bands):
             for c, column in enumerate(band):
-                # Boxes that no arrow joins make a list or a table: they are all as wide.
+                # Boxes that no arrow joins make a list or a table: they all get the same width.
                 among = column if self.gap == GAP else [k for col in band for k in col]
                 leaves = [self.tiles[key].w for key in among if self.tiles[key].stretch]
                 for key in column:
@@ -171,7 +171,7 @@ class _Placing:
         return Rect(self.x[key], self.y[key], self.wide[key], self.tiles[key].h)
 
     def wire(self, tie: Tie) -> int:
-        """How far an arrow has to run at least, by way of its label."""
+        """Return the minimum length of an arrow by way of its label."""
         rect, _ = self.labels[tie.key]
         total = 0
         for key, end in zip((tie.a, tie.b), tie.ends, strict=True):
@@ -182,7 +182,7 @@ class _Placing:
         return total
 
     def sort_ties(self) -> None:
-        """Decide for each tie where its label stands: in a band, or above one."""
+        """Decide for each tie where its label goes: in a band, or above one."""
         for tie in self.ties:
             spots = sorted(self.where[key] for key in (tie.a, tie.b) if key)
             if spots[0][0] < spots[-1][0]:
@@ -191,12 +191,12 @@ class _Placing:
                 # From the compound to a wide child: there is more room above it.
                 self.above.setdefault(spots[0][0], []).append(tie)
             else:
-                # An arrow from the compound comes before its child; all others leave theirs.
+                # A label from the compound goes before the child; all others go after theirs.
                 column = spots[0][1] + (1 if tie.a else 0)
                 self.beside.setdefault((spots[0][0], column), []).append(tie)
 
     def band_width(self, b: int) -> int:
-        """Give a band's columns and the labels between them their x; return where it ends."""
+        """Set the x of a band's columns and the labels between them; return the band's width."""
         at = 0
         for c in range(len(self.bands[b]) + 1):
             ties = self.beside.get((b, c), [])
@@ -217,7 +217,7 @@ class _Placing:
         return at
 
     def band_down(self, b: int, top: int) -> int:
-        """Give a band's boxes and labels their y, from *top*; return its lower edge."""
+        """Set the y of a band's boxes and labels, from *top*; return its lower edge."""
         columns = self.bands[b]
         for column in columns:
             for key in column:
@@ -244,7 +244,7 @@ class _Placing:
         return max(bottoms + [self.rect(key).bottom for key in keys])
 
     def wanted(self, key: str, b: int) -> int:
-        """Where the middle of a box would like to be: level with what it is connected with."""
+        """Return the preferred middle of a box: level with the boxes it is connected with."""
         tile = self.tiles[key]
         wants = []
         for tie in self.ties:
@@ -256,18 +256,18 @@ class _Placing:
         return sum(wants) // len(wants) if wants else self.y[key] + tile.h // 2
 
     def middle(self, tie: Tie, axis: int) -> int:
-        """Where a label would like to be: halfway between the ends of its arrow."""
+        """Return the preferred middle of a label: halfway between the ends of its arrow."""
         ends = zip((tie.a, tie.b), tie.ends, strict=True)
         spans = [self.span(key, end, axis) for key, end in ends if key]
         if len(spans) == 1:
             low, at, high = spans[0]
-            # Above a compound state, an initial mark stands just past the title.
+            # Above a compound state, an initial mark is placed just past the title.
             return at if low == high or axis else low + self.tiles[tie.b].title
         (low, one, high), (start, two, stop) = spans
         return (max(low, min(two, high)) + max(start, min(one, stop))) // 2
 
     def span(self, key: str, end: str, axis: int) -> tuple[int, int, int]:
-        """From where to where an arrow can touch the state *end* in the child *key*."""
+        """Return the range and middle where an arrow can touch the state *end* in *key*."""
         tile = self.tiles[key]
         low, size = (self.y[key], tile.h) if axis else (self.x[key], self.wide[key])
         at = low + tile.anchors[end][axis]
@@ -275,7 +275,7 @@ class _Placing:
         return (low, at, low + size) if end == key and not tile.stretch else (at, at, at)
 
     def between_bands(self, b: int, room: int, top: int) -> int:
-        """Place the labels above band *b*; return where the band begins."""
+        """Place the labels above band *b*; return the y where the band begins."""
         ties = self.above.get(b, [])
         if not ties:
             return top + self.gap if b else 0

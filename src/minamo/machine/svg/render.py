@@ -1,4 +1,4 @@
-"""Write the picture of a chart as SVG: one file, no scripts, the same bytes every time."""
+"""SVG rendering of a chart's picture: one file, no scripts, the same bytes every time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ DARK = {
     "lit": "#55400a",
     "lit-edge": "#ffc445",
 }
-# Every selector is put below `.chart`, so that a picture set into a page leaves the page alone.
+# Every selector is scoped to `.chart`, so that an embedded picture does not style the page.
 RULES = (
     (".canvas", "fill:var(--canvas)"),
     (
@@ -107,7 +107,7 @@ RULES = (
 
 
 def style() -> str:
-    """The whole style sheet of a picture."""
+    """Return the whole style sheet of a picture."""
     light = ";".join(f"--{name}:{colour}" for name, colour in LIGHT.items())
     dark = ";".join(f"--{name}:{colour}" for name, colour in DARK.items())
     lines = [f".chart{{{light}}}", f"@media (prefers-color-scheme:dark){{.chart{{{dark}}}}}"]
@@ -123,14 +123,14 @@ SIDE = 30
 TAB = 24
 ROUND = 8
 CURVE = 5
-"""Half a step of the grid, so that two bends in a row just meet."""
-# The tint of an outcome is read off its name; what is in neither list, or negated, is calm.
+"""Half a step of the grid, so that two consecutive bends just meet."""
+# The tint of an outcome depends on its name; one in neither list, or negated, is calm.
 _GOOD = ("completed", "delivered", "done", "finished", "ok", "passed", "sent", "succeeded")
 _BAD = ("error", "expired", "failed", "killed", "lost", "refused", "rejected", "timeout", "unknown")
 
 
 def to_svg(chart: Chart, *, lit: str | None = None) -> str:
-    """Draw *chart*, with the leaf *lit* and the states around it highlighted."""
+    """Return *chart* as SVG, with the leaf *lit* and the states around it highlighted."""
     leaves = [state.id for state in chart.leaves]
     if lit is not None and lit not in leaves:
         raise ValueError(f"no leaf {lit!r} in chart {chart.name!r}; it has {', '.join(leaves)}")
@@ -273,7 +273,7 @@ def _label(label: Label) -> Iterator[str]:
 
 
 def _line(points: Sequence[Point], *, tip: bool) -> str:
-    """A line with rounded corners, and the head of an arrow if *tip*."""
+    """Return a line with rounded corners, and the head of an arrow if *tip*."""
     d = f"M{points[0][0]} {points[0][1]}"
     for before, at, after in zip(points, points[1:], points[2:], strict=False):
         near, far = _towards(at, before, CURVE), _towards(at, after, CURVE)
@@ -291,6 +291,6 @@ def _tip(end: Point, last: Point) -> str:
 
 
 def _towards(at: Point, other: Point, px: int) -> Point:
-    """The point *px* from *at* on the way to *other*, which lies straight beside or above."""
+    """Return the point *px* from *at* towards *other*, which shares its row or column."""
     (x, y), (ox, oy) = at, other
     return x + max(-px, min(px, ox - x)), y + max(-px, min(px, oy - y))

@@ -1,4 +1,4 @@
-"""Where the arrows of a picture run: from box to label to box, around everything else."""
+"""Routing of the arrows of a picture: from box to label to box, around everything else."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from minamo.machine.svg.picture import (
     width,
 )
 
-# To be compared with what a path costs in the grid.
+# On the same scale as the path costs of the grid.
 OFF_CENTRE = 3
 CROWDED = 60
 ODD_SIDE = 150
 
 
 def box_ports(grid: Grid, box: Box, net: int) -> list[Port]:
-    """The border of a state, best in the middle and away from other lines."""
+    """Return ports on the border of a state, cheapest in the middle and away from other lines."""
     out = []
     for way, cells in _sides(grid, box).items():
         for n, cell in enumerate(cells):
@@ -39,7 +39,7 @@ def box_ports(grid: Grid, box: Box, net: int) -> list[Port]:
 
 
 def label_ports(grid: Grid, label: Label, other: int | None) -> list[Port]:
-    """The middles of a label's sides; *other* is the side its other line touches."""
+    """Return the middles of a label's sides; *other* is the side its other line touches."""
     rect = label.rect
     x, y = rect.x + rect.w // 2 // PITCH * PITCH, rect.y + rect.h // 2 // PITCH * PITCH
     out = []
@@ -57,12 +57,12 @@ def label_ports(grid: Grid, label: Label, other: int | None) -> list[Port]:
 
 
 def inward(ports: list[Port]) -> list[Port]:
-    """The same places, for lines that come the other way."""
+    """Return the same ports for lines in the opposite direction."""
     return [evolve(port, way=(port.way + 2) & 3) for port in ports]
 
 
 def _sides(grid: Grid, box: Box) -> dict[int, list[int]]:
-    """The cells of each side, without the corners and without a compound's title."""
+    """Return the cells of each side, without the corners and without a compound's title."""
     rect = box.rect
     skip = PITCH if box.head is None else 2 * PITCH
     title = rect.x + (skip if box.head is None else ceil(width(box.id, TITLE_PX)) + 3 * PITCH)
@@ -88,14 +88,14 @@ def _crowding(grid: Grid, cell: int, way: int, net: int) -> int:
     return cost
 
 
-# Up to this many lines times cells, all lines are found twice, the second time when the others
-# are known, and with care.  In a larger picture there is no calm to be had, only time to lose.
+# Up to this many lines times cells, every line is routed twice, the second time with all others
+# known, and with the more exact search.  In a larger picture that would cost time and not help.
 CALM = 1_200_000
 HURRY = 16
 
 
 def draw(chart: Chart, placed: Layout) -> Picture:
-    """Add the arrows to a layout."""
+    """Return the picture: the layout with its arrows."""
     router = _Router(chart, placed)
     router.route()
     arrows, dots = [], []
@@ -112,13 +112,13 @@ def draw(chart: Chart, placed: Layout) -> Picture:
 
 @define(eq=False)
 class _Leg:
-    """One line to find: from a state or label to a label or state."""
+    """One line to route: from a state or label to a label or state."""
 
     link: int
     net: int
     inside: frozenset[int]
     source: str
-    """'' where the line begins or ends at the label."""
+    """'' if the line begins at the label; likewise `target` if it ends there."""
     target: str
     path: list[int] = field(factory=list)
 
@@ -151,10 +151,10 @@ class _Router:
             self.legs += self.split(n)
 
     def split(self, n: int) -> list[_Leg]:
-        """The lines of link *n*: one to its label and one from it, or just one."""
+        """Return the lines of link *n*: one to its label and one from it, or just one."""
         link, spot = self.placed.links[n], self.placed.spots[n]
         inside = frozenset({0} | self.around(link.source) | self.around(link.target))
-        # A net for what leaves a state, one for what reaches it, and one for each initial mark.
+        # One net for lines that leave a state, one for lines that reach it, one per initial mark.
         out = 2 * self.numbers.get(link.source, len(self.numbers) + 1 + n)
         to = 2 * self.numbers[link.target] + 1
         if not link.rows:
@@ -164,12 +164,12 @@ class _Router:
         return [_Leg(n, out, inside, link.source, ""), _Leg(n, to, inside, "", link.target)]
 
     def around(self, state: str) -> set[int]:
-        """The numbers of the compound states that *state* is in."""
+        """Return the numbers of the compound states that *state* is in."""
         parent = self.chart.states[state].parent if state else None
         return {self.numbers[s.id] for s in self.chart.lineage(parent)} if parent else set()
 
     def route(self) -> None:
-        """Find every line, the short ones first because they have the least choice."""
+        """Route every line, the short ones first because they have the least choice."""
         order = sorted(self.legs, key=self.distance)
         calm = len(order) * len(self.grid.cost) <= CALM
         self.grid.hope = self.grid.hope if calm else HURRY
@@ -186,7 +186,7 @@ class _Router:
                 leg.path = self.grid.path(starts, goals, leg.net, leg.inside)
 
     def distance(self, leg: _Leg) -> int:
-        """How far apart the two things are that a leg joins."""
+        """Return the distance between the two ends of a leg."""
         spot = self.placed.spots[leg.link].rect
         one = self.boxes[leg.source].rect if leg.source else spot
         two = self.boxes[leg.target].rect if leg.target else spot
@@ -194,7 +194,7 @@ class _Router:
         return across + max(two.y - one.bottom, one.y - two.bottom, 0)
 
     def ports(self, leg: _Leg, state: str) -> list[Port]:
-        """Where a leg may leave *state* or its label."""
+        """Return where a leg may leave *state* or, if that is empty, its label."""
         link = self.placed.links[leg.link]
         if not state:
             return label_ports(self.grid, self.placed.spots[leg.link], self.other_side(leg))
@@ -204,7 +204,7 @@ class _Router:
         return inward(found) if within else found
 
     def other_side(self, leg: _Leg) -> int | None:
-        """The side of the label that the other line of the same arrow touches."""
+        """Return the side of the label that the other line of the same arrow touches."""
         for other in self.legs:
             if other.link == leg.link and other is not leg and other.path:
                 one, two = other.path[:2] if other.target else other.path[:-3:-1]
@@ -212,7 +212,7 @@ class _Router:
         return None
 
     def points(self, leg: _Leg) -> tuple[Point, ...]:
-        """The corners of a leg's line."""
+        """Return the ends and corners of a leg's line."""
         path = leg.path
         bends = [b for a, b, c in zip(path, path[1:], path[2:], strict=False) if b - a != c - b]
         return tuple(self.grid.point(cell) for cell in (path[0], *bends, path[-1]))

@@ -1,7 +1,7 @@
-"""One outgoing message: the actions and guards that statecharts/delivery.yaml names.
+"""One outgoing message: the actions and guards named in statecharts/delivery.yaml.
 
-No clock and no call in here.  The lane says what happened and when; the chart says what that
-means; the receipt is what is left.
+This file reads no clock and makes no calls.  The lane reports each event with its time, the chart
+decides its meaning, and the result is a receipt.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from minamo.shell.delivery.interfaces import (
 )
 from minamo.shell.delivery.receipts import Outcome, Receipt
 
-# With a third of all answers lost, one message in fifteen thousand fails so often.
+# With a third of all answers lost, one message in fifteen thousand fails this many times.
 ATTEMPTS_MAX = 8
-# Discord remembers a nonce for "a few minutes"; a repetition must come while it surely does.
+# Discord remembers a nonce for "a few minutes"; a repeat must fall safely within them.
 NONCE_TRUSTED_S = 120.0
-# A message that comes more than a minute late answers a conversation that has moved on.
+# A message more than a minute late answers a conversation that has moved on.
 LATE_MAX_S = 60.0
-# Between two attempts to find out: the first is soon, because a dropped connection is most
-# likely a passing thing; then each wait is twice the last.
+# The wait between two attempts: the first is short, because a dropped connection is most likely
+# temporary; then each wait is twice the last.
 BACKOFF_S = 0.25
 BACKOFF_MAX_S = 4.0
 
 
 @frozen(slots=True)
 class Report:
-    """What comes with an event."""
+    """The data of an event."""
 
     at: float = 0.0
     reason: str = ""
     message_id: int | None = None
     wait_s: float = 0.0
     final: bool = False
-    """Asking again could show it twice."""
+    """A repeat could show the message twice."""
 
 
 @define
 class DeliveryActions:
-    """What is known of one message, and what the chart does with it."""
+    """The known facts about one message, and the chart's actions and guards on them."""
 
     repeat_is_safe: bool
     attempts: int = 0
@@ -74,7 +74,7 @@ class DeliveryActions:
         return is_safe and in_time and self.attempts < ATTEMPTS_MAX
 
     def _late(self, report: Report) -> float:
-        """How long after the first call the next one would be."""
+        """Return the time in seconds from the first call to the next one."""
         first = report.at if self.first_at is None else self.first_at
         return report.at - first + report.wait_s
 
@@ -107,7 +107,7 @@ TABLE = compile(CHART, DeliveryActions)
 
 
 class Delivery:
-    """One message on its way; `settled` is called once, with its receipt."""
+    """One message being sent; `settled` is called once, with its receipt."""
 
     __slots__ = ("_machine", "_settled", "accepted_at", "index", "kind", "note", "on_end", "post",
                  "target")  # fmt: skip
@@ -127,10 +127,10 @@ class Delivery:
         self.index = index
         self.kind = kind
         self.target = target
-        """The message to change or remove; 0 for a new one."""
+        """The message to edit or delete; 0 for a new one."""
         self.accepted_at = at
         self.note = ""
-        """What its receipt tells besides."""
+        """Copied to the receipt's `note`."""
         self.on_end: Callable[[], object] | None = None
         self._settled = settled
         safe = post.nonce is not None or kind != "create"
@@ -143,32 +143,32 @@ class Delivery:
 
     @property
     def state(self) -> str:
-        """The leaf of the chart it is in."""
+        """The current leaf state of the chart."""
         return self._machine.state
 
     @property
     def ended(self) -> bool:
-        """Whether its receipt is written."""
+        """Whether its receipt has been issued."""
         return self._machine.ended
 
     @property
     def wait_s(self) -> float:
-        """How long to wait before the next attempt."""
+        """Seconds to wait before the next attempt."""
         wait: float = self._machine.actions.wait_s
         return wait
 
     @property
     def only_tried(self) -> bool:
-        """Whether a call is out, nothing is in doubt and it is still wanted."""
+        """Whether a call is in flight, no earlier answer was lost and it was not withdrawn."""
         actions: DeliveryActions = self._machine.actions
         return self._machine.state == "sending" and actions.is_wanted
 
     def turn_came(self, at: float) -> None:
-        """The call goes out now."""
+        """Record that the call starts now."""
         self._send("turn_came", Report(at))
 
     def answer(self, answer: SendOutcome, at: float) -> None:
-        """The call ended."""
+        """Record the outcome of the call."""
         match answer:
             case Accepted(message_id):
                 self._send("answered", Report(at, message_id=message_id))
@@ -184,15 +184,15 @@ class Delivery:
                 assert_never(answer)
 
     def echoed(self, message_id: int, at: float) -> None:
-        """The gateway showed it."""
+        """Record that the gateway reported the message."""
         self._send("echoed", Report(at, message_id=message_id))
 
     def withdraw(self, reason: str, at: float) -> None:
-        """Nobody wants it any more."""
+        """Withdraw the message; a call in flight still decides its outcome."""
         self._send("withdrawn", Report(at, reason))
 
     def give_up(self, reason: str, at: float) -> None:
-        """There is no time left."""
+        """End the message now: no time is left to learn its outcome."""
         self._send("gave_up", Report(at, reason))
 
     def _send(self, event: str, report: Report) -> None:

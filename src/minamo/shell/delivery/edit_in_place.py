@@ -1,14 +1,14 @@
-"""One reply that grows in place: what should stand in its messages against what does.
+"""Replies edited in place: the difference between the wanted pages and the pages shown.
 
-The driver says what the whole text is now, as often as it likes; the lane asks for one call at a
-time and gets the one that is due then.  So the latest text wins, however slow the pace is, and
-when nothing is due any more the channel shows exactly the last text that was said.
+The driver sets the whole current text as often as it likes; the lane takes one call at a time and
+gets the one due at that moment.  So the latest text wins at any pace, and when no call is due the
+channel shows exactly the last text set.
 
-A long text is fitted by portions.  The messages of a portion are settled: they are not fitted
-again while the text only grows, and the next portion waits until they stand.
+A long text is fitted in portions.  The messages of a portion are settled: they are not fitted
+again while the text only grows, and the next portion waits until they are shown.
 
-A message that grew does not make its channel unread.  So the end may be *fresh*: the final text
-as new messages, and when they are all there, the ones that grew are removed.
+An edit does not mark a channel as unread.  So a reply may end *fresh*: the final text is sent as
+new messages, and once all of them exist, the edited ones are removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minamo.shell.delivery.receipts import Receipt
 
 @frozen(slots=True)
 class PageEdit:
-    """One page as it should be; `target` is the message to change or remove."""
+    """The wanted state of one page; `target` is the message to edit or delete."""
 
     text: str
     kind: Kind = "create"
@@ -34,65 +34,65 @@ class PageEdit:
 
 @define
 class PageSet:
-    """The messages of one growing reply.  Pass `heard` as, or in, the dispatch's own."""
+    """The messages of one reply edited in place.  Its `heard` must get every receipt."""
 
     limit: int = MESSAGE_LENGTH
     tables: str = "code"
     fresh: bool = False
-    """At the end send the text anew, if it was ever changed in place, and remove what grew."""
+    """At the end, if any page was edited, send the text as new messages and delete the old ones."""
     most: int = 0
-    """The most messages it may take; 0: as many as it needs."""
+    """Maximum number of messages; 0 means no limit."""
     limited: bool = field(default=False, init=False)
     broken: str = field(default="", init=False)
-    """Why no page is changed any more; empty if all is well."""
+    """Why pages are no longer edited; empty while they are."""
     _text: str = field(default="", init=False, repr=False)
     _fitted: str | None = field(default=None, init=False, repr=False)
-    """The text, or so much of it as was fitted."""
+    """The part of the text that was fitted; None if it must be fitted again."""
     _made: Fitted = field(default=Fitted((), ()), init=False, repr=False)
-    """That text fitted, without the messages that the limit cuts off."""
+    """The fitted form of `_fitted`, without the messages beyond the limit."""
     _settled: tuple[str, Fitted] = field(default=("", Fitted((), ())), init=False, repr=False)
-    """The text before the portion that is fitted anew when the text grows."""
+    """The settled text and its messages; only the text after it is fitted again."""
     _cut_off: bool = field(default=True, init=False)
-    """The text ends here, but the reply goes on or should have."""
+    """The text is incomplete: the reply continues, or was cut off."""
     _wanted: tuple[str, ...] = field(default=(), init=False, repr=False)
     _shown: list[str] = field(factory=list, init=False, repr=False)
     _sound: list[str] = field(factory=list, init=False, repr=False)
-    """The pages as they read when they last went together."""
+    """The page texts when they were last consistent with each other."""
     _out: PageEdit | None = field(default=None, init=False, repr=False)
-    """The call that is out, or was last."""
+    """The call in flight, or the last one."""
     _doubtful: int = field(default=0, init=False, repr=False)
-    """The message whose change failed."""
+    """The message whose edit failed."""
     _ids: list[int] = field(factory=list, init=False)
     _edited: bool = field(default=False, init=False)
     _ending: bool = field(default=False, init=False)
     _spare: list[int] = field(factory=list, init=False)
-    """Messages to be removed when the pages stand."""
+    """Messages to delete once all pages are shown."""
     stray: bool = field(default=False, init=False)
-    """A page that nobody wants any more is on its way."""
+    """A create call for an obsolete page is still in flight."""
     _grown: tuple[list[str], list[int]] | None = field(default=None, init=False, repr=False)
-    """What stands while the fresh pages are being made."""
+    """Texts and ids of the edited messages while the fresh pages are being created."""
 
     def show(self, text: str) -> None:
-        """The whole reply as it is now; tell the dispatch with `deliver`."""
+        """Set the whole current text; the caller then calls the stream queue's `deliver`."""
         self._text = text
 
     def finish(self, *, cut_off: bool = False) -> None:
-        """The text is final, or was *cut_off*; called when the dispatch is closed."""
+        """Mark the text as final, or as *cut_off*; called when the stream queue is closed."""
         self._ending = True
         if self._cut_off != cut_off:
             self._cut_off, self._fitted = cut_off, None
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The messages there are."""
+        """Ids of the existing messages."""
         return tuple(self._ids)
 
     @property
     def reach(self) -> tuple[Fitted, int] | None:
-        """What of the text last fitted stands when the call that is out arrives, and its end.
+        """The part of the fitted text shown once the call in flight succeeds, and its end offset.
 
-        None while fresh pages are being made, which may yet have to go, and while pages behind
-        those still read as they did.
+        None while fresh pages are being created, which may still have to be deleted, and while
+        later pages still show their previous text.
         """
         standing = 0
         for shown, wanted in zip(self._shown, self._wanted, strict=False):
@@ -102,7 +102,7 @@ class PageSet:
         is_whole = standing == len(self._wanted) and bool(self._wanted or not self._shown)
         is_whole = is_whole and self._fitted == self._text
         if is_whole and not self.limited:
-            return self._made, len(self._fitted or "")  # what fit dropped at the end is no loss
+            return self._made, len(self._fitted or "")  # text dropped by fit is not lost
         if not is_whole and (self._grown is not None or standing < len(self._shown)):
             return None
         end = _end(self._made.messages[standing - 1]) if standing else 0
@@ -110,20 +110,20 @@ class PageSet:
 
     @property
     def waiting(self) -> int:
-        """How many characters the next call would carry, as far as that is known."""
+        """Characters the next call would carry, as far as known."""
         if self._may_ask() and self._fitted != self._text:
-            return 1  # fitting is not cheap, and this is asked on every chunk
+            return 1  # fitting is expensive, and this is read on every chunk
         due = self._due()
         return 0 if due is None else max(len(due.text), 1)
 
     @property
     def kind(self) -> Kind:
-        """What the next call will be."""
+        """The kind of the next call."""
         due = self._due()
         return "create" if due is None else due.kind
 
     def take(self, most: int | None = None) -> list[PageEdit]:
-        """The call that is due."""
+        """Take and return the call that is due, or an empty list."""
         del most
         due = self._due()
         if due is None:
@@ -142,7 +142,7 @@ class PageSet:
         return [due]
 
     def heard(self, receipt: Receipt) -> None:
-        """Learn what became of the call."""
+        """Record the outcome of the call."""
         if receipt.delivered and self._shown == list(self._wanted[: len(self._shown)]):
             self._sound = list(self._shown)
         if receipt.delivered and receipt.kind != "create":
@@ -153,24 +153,24 @@ class PageSet:
         elif self._grown is not None and receipt.kind == "create":
             self._grow_on()
         else:
-            # Refused, or deleted by somebody: trying again would fail or annoy.
+            # Refused, or deleted by a user: a retry would fail or annoy.
             self.broken = receipt.reason or "deleted"
             if self._out is not None and receipt.outcome != "not_sent":
                 self._doubtful = self._out.target
 
     def withdraw(self, reason: str, *, remove: bool = False) -> None:
-        """Leave everything as it stands, or *remove* it; what stands twice stands once again."""
+        """Stop editing and keep the messages, or *remove* them; duplicate pages are deleted."""
         if remove:
             self.stray = len(self._shown) > len(self._ids)
             self._spare += self._ids
             self._shown, self._ids = [], []
         elif self._grown is not None and not self._is_complete():
-            self.stray = len(self._shown) > len(self._ids)  # it is out, and comes too late
+            self.stray = len(self._shown) > len(self._ids)  # in flight, and obsolete on arrival
             self._grow_on()
         self.broken = self.broken or reason
 
     def _due(self) -> PageEdit | None:
-        """What makes the first page right that does not read as it should."""
+        """Return the call that corrects the first page with a wrong text, or None."""
         if not self._may_ask():
             return self._mended() or self._spared() if self.broken else None
         wanted = self._pages()
@@ -183,16 +183,16 @@ class PageSet:
                 return PageEdit(text, "edit", self._ids[number])
         is_whole = self._fitted == self._text
         if is_whole and len(wanted) < len(self._shown) and (wanted or self._ending):
-            # What looked like two pages with a block open can be one with the block closed; and
-            # what looked like a reply can be a thought, or marks around nothing.
+            # Two pages with an open block can become one when the block is closed; and the start of
+            # a reply can turn out to be a thought, or marks around nothing.
             return PageEdit("", "delete", self._ids[-1])
         return self._spared()
 
     def _mended(self) -> PageEdit | None:
-        """Take back the change of a page that the ones behind it did not follow.
+        """Return the edit that reverts a page whose following pages were not updated, or None.
 
-        Where a page ends moves with what comes after it: what one page has taken over still stands
-        on the next until that is changed, too.
+        The end of a page moves with the text after it: text that moved to one page is also on the
+        next until that is edited, too.
         """
         together = len(self._ids) == len(self._shown) == len(self._sound)
         if not together or self._shown[:-1] == self._sound[:-1]:
@@ -206,7 +206,7 @@ class PageSet:
         return PageEdit("", "delete", self._spare[0]) if self._spare else None
 
     def _start_fresh(self, wanted: tuple[str, ...]) -> None:
-        """Make all pages anew; what grew stays until they stand."""
+        """Start over with new messages; the edited ones stay until all new ones are shown."""
         self.fresh = False
         grew = self._edited or tuple(self._shown) != wanted[: len(self._shown)]
         if grew and self._ids:
@@ -215,21 +215,21 @@ class PageSet:
             self._shown, self._ids = [], []
 
     def _grow_on(self) -> None:
-        """A fresh page failed: what grew is brought up to date, and the fresh ones are removed."""
+        """Go back to the edited messages after a fresh page failed, and delete the fresh ones."""
         assert self._grown is not None
         self._spare = list(self._ids)
         (self._shown, self._ids), self._grown = self._grown, None
 
     def _may_ask(self) -> bool:
-        # A page that was asked for and not answered has no id: nothing is due before it has.
+        # A page whose create call is in flight has no id yet: no call is due before it has one.
         return not self.broken and len(self._shown) == len(self._ids)
 
     def _is_complete(self) -> bool:
-        """Whether the whole text was fitted, and there is a message for each page."""
+        """Return whether the whole text was fitted and each page has a message."""
         return self._fitted == self._text and len(self._ids) >= len(self._wanted)
 
     def _pages(self) -> tuple[str, ...]:
-        # Fitted when asked for, not when said: of many texts between two calls only one counts.
+        # Fitted on demand, not in `show`: of many texts between two calls only the last counts.
         if self._fitted != self._text and not self._is_behind():
             fitted, end = self._fit()
             self.limited = bool(self.most) and len(fitted.messages) > self.most
@@ -240,13 +240,13 @@ class PageSet:
         return self._wanted
 
     def _is_behind(self) -> bool:
-        """Whether pages of the text that was fitted do not stand yet, and will stay as they are."""
+        """Return whether settled pages are not all shown yet."""
         if self._fitted is None or self._fitted != self._settled[0]:
             return False
         return self._shown[: len(self._wanted)] != list(self._wanted)
 
     def _fit(self) -> tuple[Fitted, int]:
-        """Fit the text from the last portion on; tell also how far."""
+        """Fit the text after the settled portions; return the result and its end offset."""
         if not self._text.startswith(self._settled[0]):
             self._settled = "", Fitted((), ())
         front, before = self._settled
@@ -266,75 +266,75 @@ class PageSet:
 
 
 def _end(message: Message) -> int:
-    """Where in the text that was fitted the message ends."""
+    """Return the offset in the fitted text at which the message ends."""
     ends = [one.start + len(one.text) for one in message.pieces if one.start is not None]
     return max(ends, default=0)
 
 
 @define(eq=False)
 class EditInPlace:
-    """The source of a dispatch, instead of the outbox itself."""
+    """The message source of a stream queue for a reply edited in place, instead of the outbox."""
 
     _stream: Stream = field(repr=False)
     pages: PageSet
     _is_stale: bool = field(default=False, init=False)
     _seen: int = field(default=0, init=False)
-    """How much there was at the last look."""
+    """The value of `_size` at the last snapshot."""
     _look: Snapshot = field(default=Snapshot(()), init=False, repr=False)
-    """What the pages were told last."""
+    """The snapshot last passed to the pages."""
     _out: RenderedPrefix | None = field(default=None, init=False, repr=False)
-    """What stands if the call that is out arrives."""
+    """The prefix shown if the call in flight succeeds."""
     _stood: RenderedPrefix | None = field(default=None, init=False, repr=False)
-    """What certainly stands."""
+    """The prefix known to be shown."""
     _tried: RenderedPrefix | None = field(default=None, init=False, repr=False)
-    """What a call would have shown that failed."""
+    """The prefix that a failed call would have shown."""
 
     def __attrs_post_init__(self) -> None:
         self._stream.actions.outbox.grows = True
 
     def touch(self) -> None:
-        """The stream has heard something; the dispatch is to be told with `deliver`."""
+        """Mark the snapshot as stale; the caller then calls the stream queue's `deliver`."""
         self._is_stale = True
 
     @property
     def waiting(self) -> int:
-        """How much is to be shown; putting it together waits until somebody asks for it."""
+        """Characters to be shown; the text itself is assembled only in `kind` and `take`."""
         if self._is_stale and not self.pages.broken:
             return max(self._size - self._seen, 1)
         return self.pages.waiting
 
     @property
     def _size(self) -> int:
-        """How much there is by now."""
+        """Characters in the outbox and the buffer."""
         return self._stream.actions.outbox.waiting + len(self._stream.actions.buffer)
 
     @property
     def limited(self) -> bool:
-        """Whether the message limit cut something off, and the pages within it stand."""
+        """Whether the message limit cut text off and the pages within it are shown."""
         return self.pages.limited and not self.pages.waiting
 
     @property
     def kind(self) -> Kind:
-        """What the next call will be."""
+        """The kind of the next call."""
         self._look_again()
         return self.pages.kind
 
     def take(self, most: int | None = None) -> list[PageEdit]:
-        """The call that is due."""
+        """Take and return the call that is due, or an empty list."""
         self._look_again()
         due = self.pages.take(most)
         reach = self.pages.reach
         self._out = None if reach is None else RenderedPrefix(self._look, *reach)
         if not due and not self.pages.broken:
-            self._arrive()  # it reads as it did, or nobody sees the difference
+            self._arrive()  # the pages are unchanged, or the difference is invisible
         return due
 
     def finish(self) -> None:
-        """The text is final."""
+        """Mark the text as final, or as cut off if the stream is not completing."""
         self.pages.finish(cut_off=self._stream.state != "completing")
 
     def withdraw(self, reason: str) -> None:
-        """Leave everything as it stands, unless it is no part of the reply any more."""
+        """Stop editing; delete the messages if their text is no longer part of the reply."""
         self._is_stale = False
         now = self._stream.actions.outbox.beginning
         shown = [one.look.beginning for one in (self._stood, self._out) if one is not None]
@@ -343,10 +343,10 @@ class EditInPlace:
             self._out = None
 
     def heard(self, receipt: Receipt) -> None:
-        """Learn what became of a call."""
+        """Record the outcome of a call."""
         self.pages.heard(receipt)
         if receipt.outcome == "not_sent":
-            return  # it may be of what was never taken, while a call is out
+            return  # may concern text never taken, while a call is in flight
         if receipt.delivered:
             self._arrive()
         else:
@@ -354,11 +354,11 @@ class EditInPlace:
         self._out = None
 
     def settle(self) -> None:
-        """Book what was shown, and what was not; when nothing more will be sent."""
+        """Record which text was shown and which was not; call it when sending is over."""
         self._stream.settle_in_place(self._stood, self._tried)
 
     def _arrive(self) -> None:
-        """What was out stands."""
+        """Record that the prefix of the call in flight is shown."""
         self._stood = self._out or self._stood
 
     def _look_again(self) -> None:

@@ -1,13 +1,13 @@
-"""What Discord's refusals mean, as the short codes that receipts tell.
+"""Short codes for Discord's refusals, as used in receipts.
 
-Codes, never messages: an error text of Discord or hikari can hold a webhook's token.
+Codes, never messages: an error text of Discord or hikari can contain a webhook's token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Discord's own error codes that a sender of text can meet.
+#: Discord's own error codes that a sender of text can receive.
 BY_CODE: Mapping[int, str] = {
     10003: "unknown_channel",
     10004: "unknown_guild",
@@ -62,5 +62,5 @@ UNKNOWN_MESSAGE = 10008
 
 
 def reason_for(status: int, code: int) -> str:
-    """The short code of a refusal; Discord's own code says more than the HTTP status."""
+    """Return the short code of a refusal; Discord's code is preferred to the HTTP status."""
     return BY_CODE.get(code) or _BY_STATUS.get(status) or f"http_{status}"

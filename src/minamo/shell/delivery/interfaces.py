@@ -1,7 +1,7 @@
-"""What a lane needs from Discord: a message to send, and five kinds of answer.
+"""Types between the lanes and their surroundings: messages, send outcomes, senders and sources.
 
-The protocol is all that lanes know, so their rules are tested with a fake in virtual time and
-used with hikari in the real one.
+Lanes know only these protocols, so their rules are tested with a fake sender in virtual time and
+used with hikari in real time.  Nothing in this file imports hikari.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from attrs import Attribute, define, field, frozen
 from minamo.errors import BadSetting
 from minamo.shell.delivery.overflow import Overflow
 
-# Discord's own numbers, so that nobody needs hikari to say them.
+# Discord's own flag values, so that callers need not import hikari for them.
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
 SUPPRESS_NOTIFICATIONS = 1 << 12
@@ -26,7 +26,7 @@ def _listed(value: Any) -> Any:
 
 
 def _ids(_: object, attribute: Attribute[Any], value: object) -> None:
-    # True would ring for everybody whom the text names.
+    # True would notify every user or role that the text mentions.
     fine = isinstance(value, tuple) and all(
         isinstance(one, int) and not isinstance(one, bool) for one in value
     )
@@ -41,13 +41,13 @@ def _flag(_: object, attribute: Attribute[Any], value: object) -> None:
 
 @frozen(slots=True)
 class AllowedMentions:
-    """Whom a message may ring for.  By default nobody, whatever its text says."""
+    """Users and roles a message may notify.  None by default, regardless of its text."""
 
     users: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
     roles: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
     everyone: bool = field(default=False, validator=_flag)
     reply: bool = field(default=False, validator=_flag)
-    """The author of the message replied to."""
+    """Whether to notify the author of the message replied to."""
 
 
 NOBODY = AllowedMentions()
@@ -55,7 +55,7 @@ NOBODY = AllowedMentions()
 
 @frozen(slots=True, kw_only=True)
 class Embed:
-    """A notice beside or instead of text."""
+    """An embed next to, or instead of, the text."""
 
     title: str = ""
     description: str = field(default="", repr=False)
@@ -64,7 +64,7 @@ class Embed:
 
 @frozen(slots=True)
 class Button:
-    """A button to stop the reply with; whoever handles interactions hears the `custom_id`."""
+    """A button that stops the reply; the interaction handler receives its `custom_id`."""
 
     custom_id: str
     label: str = "Stop"
@@ -72,25 +72,25 @@ class Button:
 
 @frozen(slots=True)
 class File:
-    """A text that goes with a message as a file."""
+    """A text attached to a message as a file."""
 
     name: str
     text: str = field(repr=False)
 
     @property
     def data(self) -> bytes:
-        """What is uploaded."""
+        """The bytes to upload."""
         return self.text.encode("utf-8", "replace")
 
 
 @frozen(slots=True, kw_only=True)
 class OutgoingMessage:
-    """One message as it goes out."""
+    """One message as passed to a sender."""
 
     channel_id: int
     text: str = field(repr=False)
     nonce: str | None = None
-    """What Discord recognises a repetition by; a sender leaves it out where Discord knows none."""
+    """Lets Discord recognise a repeated create; omitted on routes without nonces."""
     reply_to: int | None = None
     ping: AllowedMentions = NOBODY
     flags: int = 0
@@ -98,36 +98,36 @@ class OutgoingMessage:
     button: Button | None = None
     file: File | None = None
     bare: bool = False
-    """An edit that takes the button away."""
+    """Whether this is an edit that removes the button."""
 
     @property
     def characters(self) -> int:
-        """How much it says."""
+        """Length of the text and the attached file, in characters."""
         return len(self.text) + (len(self.file.text) if self.file is not None else 0)
 
 
 @frozen(slots=True)
 class Accepted:
-    """Discord has the message."""
+    """Discord accepted the call."""
 
     message_id: int | None
 
 
 @frozen(slots=True)
 class Deleted:
-    """Discord had the message, and it was deleted."""
+    """Discord accepted the message, and it has been deleted since."""
 
 
 @frozen(slots=True)
 class Rejected:
-    """Discord does not want it, now or later."""
+    """Discord refused the call; a retry would be refused, too."""
 
     reason: str
 
 
 @frozen(slots=True)
 class RetryLater:
-    """Discord certainly did not take it and may take it later."""
+    """Discord certainly did not accept the call; a retry may succeed."""
 
     reason: str
     wait_s: float = 0.0
@@ -135,109 +135,109 @@ class RetryLater:
 
 @frozen(slots=True)
 class Unknown:
-    """Nobody knows whether Discord took it."""
+    """It is unknown whether Discord accepted the call."""
 
     reason: str
     final: bool = False
-    """Asking again could show it twice."""
+    """A repeat could show the message twice."""
 
 
 Kind = Literal["create", "edit", "delete"]
 SendOutcome = Accepted | Deleted | Rejected | RetryLater | Unknown
 
 CLOSED = RetryLater("closed", math.inf)
-"""The client was closed before the call went out: nothing was sent, and waiting will not help."""
+"""The client was closed before the call: nothing was sent, and waiting will not help."""
 
 
 class Sender(Protocol):
-    """Somebody who can talk to one channel.  No method raises for what the world does."""
+    """A sender of calls for one channel.  Failures are returned as outcomes, never raised."""
 
     def route(self, kind: Kind) -> str:
-        """The rate limit that such a call is under, such as ``create`` or ``webhook``."""
+        """Return the rate limit for calls of this kind, such as ``create`` or ``webhook``."""
 
     @property
     def place(self) -> int:
-        """The channel or webhook those limits are counted for."""
+        """The id of the channel or webhook those limits apply to."""
 
     @property
     def has_nonce(self) -> bool:
-        """Whether creates are given a nonce; one without is never repeated when in doubt."""
+        """Whether creates carry a nonce; without one, a create in doubt is never repeated."""
 
     async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a new message."""
 
     async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
-        """Change a message that was sent."""
+        """Edit a sent message."""
 
     async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
-        """Remove a message that was sent; one that is gone already is as good."""
+        """Delete a sent message; one that no longer exists counts as deleted."""
 
     async def typing(self, channel_id: int) -> SendOutcome:
-        """Show the typing indicator for some ten seconds."""
+        """Show the typing indicator for about ten seconds."""
 
     async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
-        """Start a thread from a message; the id it took is the thread's."""
+        """Start a thread from a message; `Accepted.message_id` is the thread's id."""
 
 
 class HasText(Protocol):
-    """Anything with a text, such as a fitted message.
+    """An object with a text, such as a fitted message.
 
-    One that also has a `kind` and a `target` changes or removes the message of that id.
+    If it also has a `kind` and a `target`, it edits or deletes the message with that id.
     """
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text to send."""
 
 
 class MessageSource(Protocol):
-    """Where text waits until it is its turn; `minamo.core.accounting.outbox.Outbox` is one."""
+    """Text waiting to be sent; `minamo.core.accounting.outbox.Outbox` is one implementation."""
 
     @property
     def waiting(self) -> int:
-        """How many characters wait."""
+        """Number of waiting characters."""
 
     @property
     def limited(self) -> bool:
-        """Whether the message limit cut something off."""
+        """Whether the message limit cut text off."""
 
     def take(self, most: int | None = None) -> Sequence[HasText]:
-        """The messages of what waits, or of the first *most* segments of it."""
+        """Take and return the messages of the waiting text, or of its first *most* segments."""
 
     def withdraw(self, reason: str) -> object:
-        """Forget what waits."""
+        """Discard the waiting text."""
 
 
 class SplittableSource(MessageSource, Protocol):
-    """A source that an overflow can take the rest of."""
+    """A source whose remaining text an overflow can take as one text."""
 
     def take(self, most: int | None = None, room: int | None = None) -> Sequence[HasText]:
-        """As above, but no more than *room* messages; the text of the others goes on waiting."""
+        """Take at most *room* messages; the text beyond them keeps waiting."""
 
     def take_rest(self) -> str:
-        """Everything that waits, as it was written, to be sent as one."""
+        """Take and return all waiting text as written, to be sent as one file."""
 
     def put_rest_back(self) -> None:
-        """What `take_rest` gave was not sent: it waits again."""
+        """Put the text of `take_rest` back because it was not sent."""
 
 
 @frozen(slots=True, kw_only=True)
 class SendOptions:
-    """How the messages of one stream are sent."""
+    """Options for sending the messages of one stream."""
 
     reply_to: int | None = None
-    """What the first message replies to."""
+    """Id of the message that the first message replies to."""
     ping: AllowedMentions = NOBODY
     flags: int = SUPPRESS_EMBEDS
-    """Discord's; by default nothing is fetched from the addresses in a text."""
+    """Discord's message flags; by default Discord fetches no previews for links in the text."""
     embed: Embed | None = None
-    """Goes with the first message, and is seen if that has no text or previews are on."""
+    """Sent with the first message; visible if that has no text or link previews are on."""
     pause_s: Callable[[int], float] | None = None
-    """How long to pretend to type so many characters."""
+    """Simulated typing time in seconds for a number of characters; None for no pause."""
     overflow: Overflow | None = None
-    """What to do with a reply of too many messages; its source must be `Divisible`."""
+    """Handling of a reply with too many messages; needs a `SplittableSource`."""
     button: Button | None = None
-    """Stands under the first message until the stream is finished."""
+    """Shown below the first message until the stream is finished."""
 
 
 @frozen(slots=True)
@@ -249,7 +249,7 @@ class PlainMessage:
 
 @define
 class TextQueue:
-    """Texts that wait to be sent, each as one message."""
+    """Texts waiting to be sent, each as one message."""
 
     lines: list[str] = field(factory=list, repr=False)
     limited: bool = field(default=False, init=False)
@@ -257,29 +257,29 @@ class TextQueue:
 
     @property
     def waiting(self) -> int:
-        """How many characters wait; an empty text counts, for an embed may go with it."""
+        """Number of waiting characters; an empty text counts as one: it may carry an embed."""
         return sum(map(len, self.lines)) + self.lines.count("")
 
     def put(self, text: str) -> None:
-        """Add one; tell the dispatch with `deliver`."""
+        """Add one text; the caller then calls the stream queue's `deliver`."""
         self.lines.append(text)
 
     def take(self, most: int | None = None, room: int | None = None) -> list[PlainMessage]:
-        """The messages of what waits, or of the first *most*; never two texts in one."""
+        """Take and return all texts, or the first *most*, each as a message of its own."""
         most = room if most is None else most if room is None else min(most, room)
         taken, self.lines = self.lines[:most], [] if most is None else self.lines[most:]
         return [PlainMessage(text) for text in taken]
 
     def take_rest(self) -> str:
-        """Everything that waits, one text to a paragraph."""
+        """Take and return all waiting texts, one per paragraph."""
         self._rest, self.lines = self.lines, []
         return "\n\n".join(self._rest)
 
     def put_rest_back(self) -> None:
-        """What `take_rest` gave was not sent: it waits again."""
+        """Put the text of `take_rest` back because it was not sent."""
         self.lines, self._rest = [*self._rest, *self.lines], []
 
     def withdraw(self, reason: str) -> None:
-        """Forget what waits."""
+        """Discard the waiting text."""
         del reason
         self.lines.clear()

@@ -1,8 +1,9 @@
-"""The worker of one channel: one call out at a time, in order, never cancelled.
+"""The worker of one channel: one call in flight at a time, in order, never cancelled.
 
-hikari's limiter breaks when a call that waits in it is cancelled (one channel hangs, or the whole
-process), so the calls are made by the lanes' own tasks.  Whoever waits for a result waits on an
-event and may go away at any time.
+hikari's limiter breaks when a call waiting in it is cancelled (one channel hangs, or the whole
+process), so the calls are made by the lanes' own tasks.  A driver waits for results on an event
+and may be cancelled at any time.  `Burst` sends consecutive plain messages within one call of the
+sender.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from minamo.shell.delivery.pacing import Pacer, Permit
 from minamo.shell.delivery.queue import StreamQueue
 
 Next = Callable[[SendOutcome | None], OutgoingMessage | None]
-"""The next message, for the answer to the last; None if it has to wait or there is none."""
+"""Takes the outcome of the last message and returns the next; None if it must wait or is absent."""
 
 
 def in_bursts(sender: Sender) -> Callable[[Next], Awaitable[object]] | None:
-    """The sender's way to send several, if it has one."""
+    """Return the sender's `create_all`, or None if it has none."""
     return getattr(sender, "create_all", None)
 
 
 def fits_in(one: StreamQueue) -> bool:
-    """Whether the message whose turn it is is only to be sent, with nothing to do around it."""
+    """Return whether the next message is a plain create: no typing, wait, file or thread."""
     first = one.first
     if first is None or one.typing is not None or first.wait_s > 0:
         return False
@@ -48,18 +49,18 @@ def fits_in(one: StreamQueue) -> bool:
 
 @define(eq=False)
 class Burst:
-    """Settles each message of a dispatch and gives out the next."""
+    """A callback for `create_all`: settles each message of a stream queue, returns the next."""
 
     _pacer: Pacer
     _one: StreamQueue
     _turn: Permit | None
-    """Leave for the first."""
+    """The permit for the next call; initially that of the first message."""
     _out: Delivery | None = field(default=None, init=False)
     error: Exception | None = field(default=None, init=False)
-    """What somebody who heard a receipt raised; for the lane to raise again."""
+    """An exception raised while settling, such as by a receipt callback; the lane re-raises it."""
 
     def __call__(self, answer: SendOutcome | None) -> OutgoingMessage | None:
-        """Learn what became of the last message; the next one, if it may go now."""
+        """Record the outcome of the last message; return the next one if it may go now."""
         try:
             if answer is not None:
                 self._settle(answer)
@@ -91,9 +92,9 @@ class Burst:
         return delivery.post
 
 
-# A lost answer is asked for again: a message has one thread, so it does no harm.
+# A call whose answer was lost is repeated: a message has one thread, so it does no harm.
 THREAD_ATTEMPTS = 3
-# The reply waits for its thread, but not longer than for a message of its own.
+# The reply waits for its thread, but not longer than it would for a message of its own.
 THREAD_WAIT_MAX_S = 10.0
 
 _LOG = logging.getLogger("minamo.discord")
@@ -101,31 +102,31 @@ _LOG = logging.getLogger("minamo.discord")
 
 @define(eq=False)
 class Lane:
-    """The worker of one channel; it lives as long as it has something to do."""
+    """The worker of one channel; it lives as long as its queue is not empty."""
 
     line: int
-    """The channel's id, or that of a line beside it."""
+    """The channel's id, or the id of a separate line."""
     pacer: Pacer
     queue: deque[StreamQueue] = field(factory=deque, repr=False)
     scope: anyio.CancelScope = field(factory=lambda: anyio.CancelScope(shield=True), repr=False)
 
     async def run(self) -> None:
-        """Serve the streams of the channel one after the other: they never interleave."""
-        # Shielded: when the program around is cancelled, closing still drains and decides.
+        """Serve the streams of the channel one after another; they never interleave."""
+        # Shielded: when the surrounding program is cancelled, `Lanes.close` still drains.
         with self.scope:
             while self.queue:
                 await self._serve_safely(self.queue[0])
                 self.queue.popleft()
 
     def end(self) -> None:
-        """Stop at once; only for closing, when everything has its receipt."""
-        # A call that is out is left behind, not cancelled: see shell/discord/calls.py.
+        """Stop at once; only for closing, when every message has its receipt."""
+        # A call in flight is left running, not cancelled: see shell/discord/calls.py.
         self.scope.cancel()
 
     async def _serve_safely(self, one: StreamQueue) -> None:
         try:
             await self._serve(one)
-        except Exception as error:  # noqa: BLE001 - every other channel lives in the same tasks
+        except Exception as error:  # noqa: BLE001 - the other channels run in the same task group
             where = {"kind": type(error).__name__, "place": place_of(error)}
             _LOG.error("a reply broke its lane", extra=where)
             one.give_up("broken")
@@ -142,8 +143,8 @@ class Lane:
     async def _send_all(self, one: StreamQueue) -> None:
         paced = one.behind
         while True:
-            # A lane that has nothing to do takes one segment, and so does one that only pretends
-            # to type.  What comes while a message is out or paced is taken together.
+            # An idle lane takes one segment, and so does one that only simulates typing.  Text
+            # that arrives while a message is in flight or paced is taken together.
             idle = not one.busy or not (one.tried or paced)
             if not await one.work():
                 break
@@ -152,7 +153,7 @@ class Lane:
             paced = await self._attempt(one, most)
 
     async def _attempt(self, one: StreamQueue, most: int | None) -> bool:
-        """Wait for leave, then make one call; whether the wait was one."""
+        """Wait for a permit, then make one call; return whether the permit was paced."""
         waits = one.first is not None and one.first.wait_s > 0
         turn = None if waits else self.pacer.at_once(one.route, one.sender.place)
         if turn is None:
@@ -174,9 +175,9 @@ class Lane:
         return False
 
     async def _wait_and_attempt(self, one: StreamQueue, most: int | None) -> bool:
-        """The same, when it takes time.
+        """Make one attempt whose permit is not available at once.
 
-        A message that ends meanwhile, by a stop or an echo, ends the waiting.
+        If the message ends meanwhile, by a stop or an echo, the wait ends.
         """
         paced = False
         with anyio.CancelScope() as waiting:
@@ -188,7 +189,7 @@ class Lane:
                 delivery = one.first or one.fit(None if paced else most)
                 if delivery is not None and one.typing is not None:
                     await one.typing.before_message(last=one.is_last)
-                # A cancelled scope must not reach into the call.
+                # A cancelled scope must not cancel the call.
                 if delivery is not None and not waiting.cancel_called:
                     await self._call(one, delivery, turn)
         one.interrupt = None
@@ -197,14 +198,14 @@ class Lane:
         return paced
 
     async def _call(self, one: StreamQueue, delivery: Delivery, turn: Permit) -> float:
-        """Make the call; when it was over."""
-        # From here on nothing is interrupted: the scope of the lane itself is a shield, and only
-        # closing opens it, when everything has its receipt.
+        """Make the call; return the time at which it ended."""
+        # From here on nothing is interrupted: the lane's own scope is a shield, and only closing
+        # cancels it, when every message has its receipt.
         one.interrupt = None
         one.tried = True
         if (thread := one.next_thread()) is not None:
             await self._start_thread(one, *thread)
-            if delivery.ended:  # nobody wants it any more
+            if delivery.ended:  # withdrawn while the thread was started
                 return anyio.current_time()
         delivery.turn_came(max(turn.began_at, delivery.accepted_at))
         answer = await _ask(one.sender, delivery)
@@ -217,7 +218,7 @@ class Lane:
         return now
 
     async def _start_thread(self, one: StreamQueue, message_id: int, name: str) -> None:
-        """Start the thread that the rest of a reply goes to; without one it is split."""
+        """Start the thread for the rest of a reply; if that fails, the reply is split."""
         answer: SendOutcome = RetryLater("not_asked")
         for _ in range(THREAD_ATTEMPTS):
             async with self.pacer.turn("thread", one.channel_id) as turn:
@@ -231,7 +232,7 @@ class Lane:
             one.fitting.threaded(None, getattr(answer, "reason", "deleted"))
 
     async def _take_button(self, one: StreamQueue, message_id: int) -> None:
-        """Take the button from the first message; if it stays, it only does nothing."""
+        """Remove the button from the first message; a button that remains does nothing."""
         async with self.pacer.turn(one.sender.route("edit"), one.sender.place) as turn:
             answer = await one.sender.edit(one.fitting.unbuttoning, message_id)
             turn.hear(answer)
@@ -257,7 +258,7 @@ async def _ask(sender: Sender, delivery: Delivery) -> SendOutcome:
 
 
 async def _pause(one: StreamQueue, most: int | None) -> None:
-    # The first message of a reply has been waited for long enough.
+    # No pause before the first message: the user has waited for it long enough.
     if not one.pausing or not one.tried or one.first is not None:
         return
     delivery = one.fit(most)

@@ -1,4 +1,7 @@
-"""The lanes of one bot: one for each channel that has something to do."""
+"""The lanes of one bot: one for each channel with messages to send.
+
+This file starts, finds and drains lanes; it makes no calls to Discord.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ from minamo.shell.delivery.typing import Typing
 
 _LOG = logging.getLogger("minamo.discord")
 
-# How long closing waits for what was accepted; a bot is expected to be gone soon after.
+# How long closing waits for accepted text; a bot is expected to exit soon after.
 DRAIN_S = 5.0
 
 
 class Lanes:
-    """All lanes of one bot; `open_lanes` makes it."""
+    """All lanes of one bot; created by `open_lanes`."""
 
     def __init__(
         self, tasks: TaskGroup, *, pacer: Pacer | None = None, watch: Observer | None = None
@@ -40,7 +43,7 @@ class Lanes:
         return f"<Lanes: {len(self._lanes)} busy>"
 
     def __len__(self) -> int:
-        """How many channels have something to do."""
+        """Return the number of busy lanes."""
         return len(self._lanes)
 
     def open(
@@ -56,10 +59,10 @@ class Lanes:
         heard: Callable[[Receipt], object] | None = None,
         limit_reached: Callable[[], object] | None = None,
     ) -> StreamQueue:
-        """Get in line in the channel; *heard* is called with each receipt, at once.
+        """Queue a stream in the channel; *heard* is called with each receipt, at once.
 
-        What need not come behind the reply that is being written there has a *line* of its own:
-        any id that is no channel's.
+        A message that need not wait for the reply being written there gets a *line* of its own:
+        any id that is not a channel's.
         """
         shown = Typing(sender, self.pacer, channel_id) if typing and not self._closed else None
         one = StreamQueue(
@@ -90,13 +93,13 @@ class Lanes:
         return one
 
     def echoed(self, channel_id: int, nonce: str, message_id: int) -> None:
-        """The gateway showed a message of ours."""
+        """Record that the gateway reported a message of the bot with this nonce."""
         lane = self._lanes.get(channel_id)
         if lane is not None and lane.queue:
             lane.queue[0].echoed(nonce, message_id)
 
     async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
-        """Let what was accepted go out, for so long; the receipts of what did not."""
+        """Send accepted text for at most *drain_s*; return the receipts of lost text."""
         before = {id(one) for each in self._every() for one in each.receipts}
         every = self._every()
         for one in every:
@@ -119,11 +122,10 @@ class Lanes:
         return [one for lane in self._lanes.values() for one in lane.queue]
 
     async def _run(self, lane: Lane) -> None:
-        # Every channel of the bot lives in the same task group: what fails in one of them must not
-        # reach it.
+        # All lanes of the bot run in the same task group: an exception in one must not reach it.
         try:
             await lane.run()
-        except Exception as error:  # noqa: BLE001 - told as the loss of what waits there
+        except Exception as error:  # noqa: BLE001 - reported as the loss of the queued text
             _complain("a lane failed", error)
             for one in lane.queue:
                 _give_up(one)
@@ -134,7 +136,7 @@ class Lanes:
 async def _run_typing(typing: Typing) -> None:
     try:
         await typing.run()
-    except Exception as error:  # noqa: BLE001 - a missing indicator is nothing to stop for
+    except Exception as error:  # noqa: BLE001 - a missing indicator is harmless
         _complain("a typing indicator failed", error)
         typing.hide()
 
@@ -142,7 +144,7 @@ async def _run_typing(typing: Typing) -> None:
 def _give_up(one: StreamQueue) -> None:
     try:
         one.give_up("broken")
-    except Exception as error:  # noqa: BLE001 - the others wait for their turn
+    except Exception as error:  # noqa: BLE001 - the other streams are still to be given up
         _complain("a broken reply could not be given up", error)
 
 
@@ -154,7 +156,7 @@ def _complain(what: str, error: Exception) -> None:
 async def open_lanes(
     *, pacer: Pacer | None = None, drain_s: float = DRAIN_S, watch: Observer | None = None
 ) -> AsyncIterator[Lanes]:
-    """Lanes for as long as the block lasts; its end drains them."""
+    """Yield the lanes of a bot; leaving the block drains them."""
     async with anyio.create_task_group() as tasks:
         lanes = Lanes(tasks, pacer=pacer, watch=watch)
         try:

@@ -1,6 +1,7 @@
-"""Of one stream: text that waits, and the messages it was fitted into that are not answered for.
+"""The send queue of one stream: unsent text, and fitted messages without a receipt.
 
-Where they go is decided here, too: to the channel, or beyond some messages to a file or a thread.
+It also decides where messages go: to the channel or, beyond a number of messages, to a file or a
+thread.  It makes no calls.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from minamo.shell.delivery.receipts import Receipt, nonce_for
 
 @define(eq=False)
 class Composer:
-    """Makes the messages of one stream."""
+    """The factory for the messages of one stream."""
 
     channel_id: int
     sender: Sender
@@ -41,7 +42,7 @@ class Composer:
     on_end: Callable[[], object] = field(repr=False)
     watch: Observer | None = None
     count: int = field(default=0, init=False)
-    """Messages made so far."""
+    """Number of messages composed so far."""
     overflow: OverflowState | None = field(init=False)
 
     @overflow.default
@@ -51,16 +52,16 @@ class Composer:
 
     @property
     def collecting(self) -> bool:
-        """Whether what comes waits for the end of the stream."""
+        """Whether further text waits for the end of the stream."""
         return self.overflow is not None and self.overflow.collects(self.count)
 
     @property
     def room(self) -> int | None:
-        """How many messages may be made as ever; None if all."""
+        """Number of ordinary messages still allowed; None if unlimited."""
         return None if self.overflow is None else self.overflow.room(self.count)
 
     def look_at_size(self, source: MessageSource) -> None:
-        """Split what will never be a file: a character has one byte at least."""
+        """Split if the waiting text is too large for a file: a character has at least a byte."""
         overflow = self.overflow
         if overflow is None or not overflow.collects(self.count):
             return
@@ -68,13 +69,13 @@ class Composer:
             overflow.split("too_large")
 
     def compose(self, text: HasText, at: float, *, ending: bool = False) -> Delivery:
-        """One message; *ending* says that the stream has no more to say than this and the like."""
+        """Return one message; *ending* means that no further text will arrive for the stream."""
         kind: Kind = getattr(text, "kind", "create")
         post = self._post(text.text, is_new=kind == "create", ending=ending)
         return self._delivery(post, kind, getattr(text, "target", 0), at)
 
     def compose_file(self, text: str, at: float) -> Delivery | None:
-        """The rest of the reply as one message; None if it is too large."""
+        """Return the rest of the reply as one file message; None if it is too large."""
         assert self.overflow is not None
         rules = self.overflow.rules
         file = File(rules.file_name, text)
@@ -85,18 +86,18 @@ class Composer:
         return self._delivery(post, "create", 0, at)
 
     def uncompose(self) -> None:
-        """The last message was not taken and will be others: its number is free again."""
+        """Free the index of the last message: it was refused and will be composed differently."""
         self.count -= 1
 
     def move(self, fitted: Iterable[Delivery], thread_id: int) -> None:
-        """Go on in a thread, with what is fitted already, too."""
+        """Continue in a thread, and redirect the already *fitted* messages there."""
         assert self.overflow is not None
         self.overflow.thread_id = thread_id
         for one in fitted:
             one.post = evolve(one.post, channel_id=thread_id)
 
     def plain(self) -> OutgoingMessage:
-        """The edit that takes the button away."""
+        """Return the edit that removes the button."""
         manner = self.manner
         return OutgoingMessage(
             channel_id=self.channel_id, text="", ping=manner.ping, flags=manner.flags, bare=True
@@ -117,7 +118,7 @@ class Composer:
         embed = manner.embed if first else None
         flags = manner.flags
         if embed is not None and not text:
-            flags &= ~SUPPRESS_EMBEDS  # it would hide this one, and there is no address to preview
+            flags &= ~SUPPRESS_EMBEDS  # it would hide this embed, and there is no link to preview
         has_nonce = is_new and self.sender.has_nonce
         place = self.channel_id
         if self.overflow is not None and self.overflow.thread_id is not None:
@@ -130,59 +131,59 @@ class Composer:
             ping=manner.ping,
             flags=flags,
             embed=embed,
-            # A reply that is whole when it appears has nothing to be stopped.
+            # A reply that is complete when it appears cannot be stopped.
             button=manner.button if first and not ending else None,
         )
 
 
 @define(eq=False, repr=False)
 class Fitting:
-    """From the source to messages, as the lane asks for them."""
+    """The fitted messages of one source, composed on demand of the lane."""
 
     _source: MessageSource
     _composer: Composer
     _fitted: deque[Delivery] = field(factory=deque, init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what cannot be divided and would have to be."""
+        """Refuse an overflow for a source that cannot be split."""
         if self._composer.overflow is not None and not hasattr(self._source, "take_rest"):
             raise BadSetting("overflow: a reply that is edited in place can only be split")
 
     @property
     def held(self) -> int:
-        """How many characters are here and not answered for; what becomes a file does not count."""
+        """Characters accepted and not yet acknowledged; text collected for a file is excluded."""
         waiting = 0 if self._composer.collecting else self._source.waiting
         return waiting + sum(one.post.characters for one in self._fitted)
 
     @property
     def first(self) -> Delivery | None:
-        """The message whose turn it is, if one is fitted."""
+        """The next message to send, if one is fitted."""
         return self._fitted[0] if self._fitted else None
 
     @property
     def kind(self) -> Kind:
-        """What the next call does."""
+        """The kind of the next call."""
         if self._fitted:
             return self._fitted[0].kind
         kind: Kind = getattr(self._source, "kind", "create")
         return kind
 
     def busy(self, *, ending: bool) -> bool:
-        """Whether something can be done; a file can only be made when the stream is ending."""
+        """Return whether there is work; a file is only made when the stream is ending."""
         if self._fitted:
             return True
         return self._source.waiting > 0 and (ending or not self._composer.collecting)
 
     def is_last(self) -> bool:
-        """Whether nothing waits behind the message whose turn it is."""
+        """Return whether no text waits behind the next message."""
         return len(self._fitted) <= 1 and not self._source.waiting
 
     def look_at_size(self) -> None:
-        """Text has come: split what will never be a file."""
+        """Split if the waiting text is already too large for a file."""
         self._composer.look_at_size(self._source)
 
     def fit(self, most: int | None, now: float, *, ending: bool) -> Delivery | None:
-        """Make messages of what waits; the first of them, None if it was blank."""
+        """Compose messages from waiting text; return the first, or None if it was blank."""
         if self._composer.collecting:
             self._fit_file(now)
         if not self._composer.collecting:
@@ -196,36 +197,36 @@ class Fitting:
         return self.first
 
     def settle(self) -> Delivery | None:
-        """Drop what has ended; the message whose turn it was, if that has."""
+        """Drop ended messages; return the first one if it has ended."""
         one = self._fitted[0]
         if one.ended:
             return self._fitted.popleft()
-        # A later one was taken back.
+        # A later one was withdrawn.
         self._fitted = deque(one for one in self._fitted if not one.ended)
         return None
 
     def echoed(self, nonce: str, message_id: int, now: float) -> None:
-        """The gateway showed a message with this nonce."""
+        """Record that the gateway reported a message with this nonce."""
         for one in self._fitted:
             if one.post.nonce == nonce:
                 one.echoed(message_id, now)
                 return
 
     def withdraw(self, reason: str, now: float) -> None:
-        """Take back every message whose call has not begun."""
+        """Withdraw every message whose call has not begun."""
         for one in list(self._fitted):
             one.withdraw(reason, now)
 
     def give_up(self, reason: str, now: float) -> None:
-        """Answer for every message: nobody waits any longer."""
+        """End every message with a receipt, without waiting for its outcome."""
         for one in list(self._fitted):
             one.give_up(reason, now)
 
     def drop_rest(self, channel_id: int, reason: str, now: float) -> Receipt | None:
-        """Take back text that was never fitted; what to say of it."""
+        """Withdraw text that was never fitted; return its receipt, or None if there was none."""
         waiting = self._source.waiting
         kind: Kind = getattr(self._source, "kind", "create") if waiting else "create"
-        # Also if nothing waits yet: pages may follow the one that is out.
+        # Also if no text waits yet: pages may follow the one in flight.
         self._source.withdraw(reason)
         if not waiting:
             return None
@@ -239,10 +240,10 @@ class Fitting:
             settled_at=now,
         )
 
-    # What the lane finds out about where a reply can go.
+    # For the lane: the results of thread and file calls.
 
     def next_thread(self, last: Receipt | None) -> tuple[int, str] | None:
-        """The message to start a thread from before the next one, and its name; None if not."""
+        """Return message id and name for a thread due before the next message, or None."""
         first, overflow = self.first, self._composer.overflow
         if first is None or overflow is None or not overflow.needs_thread(first.index):
             return None
@@ -253,7 +254,7 @@ class Fitting:
         return last.message_id, overflow.rules.thread_name
 
     def threaded(self, thread_id: int | None, reason: str = "") -> None:
-        """There is a thread, or there is none and why."""
+        """Continue in the thread *thread_id*; if None, split the reply and note the *reason*."""
         first, overflow = self.first, self._composer.overflow
         assert overflow is not None
         if thread_id is not None:
@@ -264,7 +265,7 @@ class Fitting:
             first.note = overflow.take_note()
 
     def unfiled(self, delivery: Delivery, reason: str) -> None:
-        """Discord refused the file: its text becomes messages after all."""
+        """Turn the text of a file that Discord refused into messages."""
         overflow = self._composer.overflow
         assert overflow is not None
         self._fitted.remove(delivery)
@@ -274,7 +275,7 @@ class Fitting:
 
     @property
     def unbuttoning(self) -> OutgoingMessage:
-        """The edit that takes the button away."""
+        """The edit that removes the button."""
         return self._composer.plain()
 
     def _fit_file(self, now: float) -> None:

@@ -1,9 +1,9 @@
-"""A reply of too many messages: its rest as a file, or in a thread.
+"""Overflow of a reply with too many messages: its rest goes to a file or to a thread.
 
-How many messages a reply needs is only known as they come.  So the first ones go out as ever; what
-is beyond them waits for the end of the stream and becomes one file, or goes on in a thread that
-is started when there is something to say in it.  Where that is not possible the reply is split
-into messages as if nobody had asked, and the first of those says why in its receipt.
+The number of messages is only known as text arrives.  So the first ones are sent as usual; the
+text beyond them waits for the end of the stream and becomes one file, or continues in a thread
+that is started when its first message is due.  Where that is not possible the reply is split into
+messages as without an overflow, and the receipt of the first of those gives the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minamo.errors import BadSetting
 
 _LOG = logging.getLogger("minamo.discord")
 
-# Discord takes 10 MiB where nobody pays for more; the form around the file needs a little.
+# Discord accepts 10 MiB without a paid upgrade; the multipart form needs some of it.
 FILE_BYTES_MAX = 10_000_000
 
 Way = Literal["split", "file", "thread"]
@@ -36,17 +36,17 @@ def _named(_: object, __: object, value: object) -> None:
 
 @frozen(slots=True)
 class Overflow:
-    """What to do with what is beyond the first *after* messages of a reply."""
+    """Rules for the text beyond the first *after* messages of a reply."""
 
     after: int = field(validator=_whole)
     to: Way = "split"
     file_name: str = field(default="reply.md", validator=_named)
     thread_name: str = field(default="The rest of the reply", validator=_named)
     bytes_max: int = field(default=FILE_BYTES_MAX, validator=_whole)
-    """A longer rest is split: no file is so large."""
+    """Maximum size of the file; a larger rest is split."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse invalid values."""
         if self.after < 1:
             raise BadSetting("overflow: after must be at least 1; a thread needs a message")
         if self.to not in WAYS:
@@ -55,12 +55,12 @@ class Overflow:
 
 @define(eq=False)
 class OverflowState:
-    """One reply on its way to its overflow; `way` turns to split where nothing else is possible."""
+    """The overflow state of one reply; `way` becomes split where nothing else is possible."""
 
     rules: Overflow
     way: Way = field(init=False)
     note: str = field(default="", init=False)
-    """Why it is split, for one receipt to tell."""
+    """Why the reply is split, for the next receipt."""
     thread_id: int | None = field(default=None, init=False)
 
     @way.default
@@ -68,27 +68,27 @@ class OverflowState:
         return self.rules.to
 
     def room(self, count: int) -> int | None:
-        """How many messages may be made as ever, after *count*; None if all."""
+        """Return how many more ordinary messages are allowed after *count*; None if unlimited."""
         if self.way == "split" or self.thread_id is not None:
             return None
         left = self.rules.after - count
         return left if left > 0 or self.way == "file" else None
 
     def collects(self, count: int) -> bool:
-        """Whether what comes waits for the end of the stream."""
+        """Return whether text after *count* messages waits for the end of the stream."""
         return self.way == "file" and count >= self.rules.after
 
     def needs_thread(self, count: int) -> bool:
-        """Whether the message after *count* others is the first that belongs into a thread."""
+        """Return whether the message after *count* others must go to a thread not started yet."""
         return self.way == "thread" and self.thread_id is None and count >= self.rules.after
 
     def split(self, reason: str) -> None:
-        """Go on with messages in the channel."""
+        """Continue with messages in the channel, and note the *reason*."""
         _LOG.info("a reply is split after all", extra={"way": self.way, "reason": reason})
         self.note = f"no_{self.way}:{reason}"
         self.way = "split"
 
     def take_note(self) -> str:
-        """What the next receipt tells."""
+        """Return the note for the next receipt, and clear it."""
         note, self.note = self.note, ""
         return note

@@ -1,8 +1,8 @@
-"""When a call may go out, so that Discord never has to say 429.
+"""Rate limiting of calls, so that Discord never has to answer 429.
 
 hikari limits rates too, but it learns a limit from answers and trusts the wall clock; before
-the first answer, or with a clock that is off, it runs into hundreds of 429s.  With this in front
-its limiter is only a net.  All waits here are plain anyio: cancelling one harms nobody.
+the first answer, or with a wrong clock, it runs into hundreds of 429s.  Behind this pacer its
+limiter is only a fallback.  All waits here are plain anyio and safe to cancel.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from minamo.shell.delivery.interfaces import Accepted, Deleted, Rejected, RetryL
 
 @frozen(slots=True)
 class RateLimit:
-    """So many at once, then one every so many seconds."""
+    """A rate limit: *burst* calls at once, then one every *every_s* seconds."""
 
     burst: int = field(validator=whole(1))
     every_s: float = field(validator=positive_seconds)
 
 
-# Observed: 5 per 5 s and channel.  One less, and 5% slower, because their clock is not ours.
+# Observed: 5 per 5 s and channel.  One less, and 5% slower, because Discord's clock is not ours.
 MESSAGES = RateLimit(4, 1.05)
 # 5 per 2 s and webhook, by the same margins.
 WEBHOOK = RateLimit(4, 0.42)
-# A second limit of webhooks, announced by no header: 30 per 60 s and channel.
+# A second limit on webhooks, not announced in any header: 30 per 60 s and channel.
 WEBHOOK_HIDDEN = RateLimit(20, 2.1)
-# 50 per second for a bot.  At most 40 + 4 fall into any second; the rest is for its other calls.
+# 50 per second and bot.  At most 40 + 4 fall into any second; the rest is for its other calls.
 PROCESS = RateLimit(4, 1 / 40)
 
 PACES: Mapping[str, tuple[RateLimit, ...]] = {
@@ -45,62 +45,62 @@ PACES: Mapping[str, tuple[RateLimit, ...]] = {
     "webhook": (WEBHOOK, WEBHOOK_HIDDEN),
 }
 
-# A longer pause is not waited for in silence: the next message asks, is put off again, and its
-# receipt says so.
+# A longer pause is not waited out: the next message is tried, put off again, and its receipt
+# reports that.
 PAUSE_MAX_S = 60.0
-# A call this long was held up by a limit that we did not know of: the bucket is empty.
+# A call this long was delayed by a limit unknown to the pacer: the bucket is empty.
 SURPRISE_S = 2.0
-# A first call that hangs must not hold up every channel: so much later a second one tries.
+# A first call that hangs must not block every channel: after this time a second one tries.
 GATE_S = 5.0
-# A wait shorter than this is none: it is the time a busy event loop takes.
+# A shorter wait does not count as one: a busy event loop takes as long.
 UNNOTICED_S = 0.05
-# What Discord said itself; the rest is what became of the call.
+# Outcomes that are answers of Discord; the others describe the call.
 _ANSWERS = (Accepted, Deleted, Rejected)
-# Forgotten channels are looked for once in so many calls.
+# Idle channels are removed once in this many calls.
 _SWEEP_EVERY = 256
 
 
 @define
 class TokenBucket:
-    """One pace being kept: the time at which its burst would be whole again."""
+    """The state of one rate limit: `whole_at` is the time at which its burst is full again."""
 
     pace: RateLimit
     whole_at: float = 0.0
 
     def reserve(self, now: float) -> float:
-        """Take the next place; when it is."""
+        """Reserve the next slot and return its time."""
         slack = (self.pace.burst - 1) * self.pace.every_s
         at = max(now, self.whole_at - slack)
         self.whole_at = max(at, self.whole_at) + self.pace.every_s
         return at
 
     def is_ready(self, now: float) -> bool:
-        """Whether the next place is now."""
+        """Return whether the next slot is available now."""
         return self.whole_at - (self.pace.burst - 1) * self.pace.every_s <= now
 
     def empty(self, until: float) -> None:
-        """Nothing may go before *until*, and then one at a time."""
+        """Allow no call before *until*, and then one at a time."""
         slack = (self.pace.burst - 1) * self.pace.every_s
         self.whole_at = max(self.whole_at, until + slack)
 
 
 @define
 class Permit:
-    """Leave to make one call."""
+    """Permission to make one call."""
 
     route: str
     place: int
     began_at: float = 0.0
-    """When it was given."""
+    """When it was granted."""
     waited: bool = False
-    """It was not given at once."""
+    """Whether it was not granted at once."""
     answered: bool = False
-    """Discord answered, whatever it said: hikari then knows the route's bucket."""
+    """Whether Discord answered, even with a refusal: hikari then knows the route's bucket."""
     wait_s: float = 0.0
-    """The pause Discord asked for."""
+    """The pause Discord asked for, in seconds."""
 
     def hear(self, answer: SendOutcome) -> None:
-        """Learn from what Discord said."""
+        """Record whether Discord answered, and the pause it asked for."""
         self.answered = isinstance(answer, _ANSWERS)
         if isinstance(answer, RetryLater) and math.isfinite(answer.wait_s):
             self.wait_s = min(answer.wait_s, PAUSE_MAX_S)
@@ -108,7 +108,7 @@ class Permit:
 
 @define
 class FirstCallGate:
-    """Lets one call through until the first answer, then all."""
+    """A gate that admits one call at a time until the first answer, then all."""
 
     is_open: bool = False
     trying: bool = False
@@ -116,7 +116,7 @@ class FirstCallGate:
     changed: anyio.Event = field(factory=anyio.Event)
 
     async def enter(self) -> bool:
-        """Wait until the route is known, or until it is ours to find out; whether it took time."""
+        """Wait until the route is known or this call may probe it; return whether it waited."""
         waited = False
         while not self.is_open and self.trying:
             left_s = self.began_at + GATE_S - anyio.current_time()
@@ -130,7 +130,7 @@ class FirstCallGate:
         return waited
 
     def leave(self, *, answered: bool) -> None:
-        """The call is over; without an answer the next one tries."""
+        """Leave after the call; if Discord did not answer, the next call probes the route."""
         if self.is_open:
             return
         self.is_open = answered
@@ -140,10 +140,10 @@ class FirstCallGate:
 
 
 class Pacer:
-    """The paces of one bot; every route of `PACES` must have its own.
+    """The rate limits of one bot; *paces* must have an entry for every route of `PACES`.
 
     Raises:
-        BadSetting: a route has no pace, or one that is none.
+        BadSetting: a route has no entry, or one that is not a tuple of `RateLimit`.
     """
 
     def __init__(
@@ -165,27 +165,27 @@ class Pacer:
 
     @property
     def remembered(self) -> int:
-        """How many pairs of route and channel are not yet forgotten."""
+        """Number of pairs of route and place whose state is kept."""
         return len(self._meters)
 
     @asynccontextmanager
     async def turn(self, route: str, place: int) -> AsyncIterator[Permit]:
-        """Wait for leave to make one call on *route* for *place*, to be made inside.
+        """Wait for a permit for one call on *route* for *place*; the caller makes it inside.
 
-        At most one caller per route and place at a time; the lanes see to that.
+        At most one caller per route and place at a time; the lanes ensure that.
         """
         turn = Permit(route, place)
         asked = now = anyio.current_time()
         gate = self._gates.get(route)
         if gate is None:
             gate = self._gates[route] = FirstCallGate()
-        # First the gate: those who waited at it for an answer must not all go in the moment it
-        # opens, so their places in time are given out behind it.
+        # First the gate: calls that waited at it must not all go the moment it opens, so their
+        # slots are reserved after it.
         if await gate.enter():
             now = anyio.current_time()
         try:
             for meter in (*self._of(route, place), self._process):
-                # Sleeping for no time would still cost a round of the event loop.
+                # Sleeping for zero seconds would still cost a cycle of the event loop.
                 if (at := meter.reserve(now)) > now:
                     await anyio.sleep_until(at)
                     now = anyio.current_time()
@@ -196,7 +196,7 @@ class Pacer:
             gate.leave(answered=turn.answered)
 
     def at_once(self, route: str, place: int) -> Permit | None:
-        """Leave without waiting, if there is; the call over, say so to `learn`."""
+        """Return a permit if one is free now, else None; after the call, pass it to `learn`."""
         gate = self._gates.get(route)
         if gate is None or not gate.is_open:
             return None
@@ -210,7 +210,7 @@ class Pacer:
         return Permit(route, place, now)
 
     def learn(self, turn: Permit, now: float) -> None:
-        """A call is over: one that took too long, or was put off, empties the paces."""
+        """Empty the buckets of the route if the finished call took too long or was put off."""
         if turn.wait_s or now - turn.began_at > SURPRISE_S:
             for meter in self._of(turn.route, turn.place):
                 meter.empty(now + turn.wait_s)

@@ -1,7 +1,7 @@
-"""A persona that survives its webhook: a dead one is made again, once; then the bot speaks itself.
+"""A persona that survives its webhook: a dead one is recreated once, then the bot itself sends.
 
-Only before the first message was shown may the voice change: a reply that begins as one and ends
-as another reads like two.
+The sender may change only before the first message is shown: a reply that begins under one name
+and ends under another reads like two.  Webhooks cannot reply, so a notice precedes a reply.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from minamo.shell.delivery.interfaces import (
     Unknown,
 )
 
-# Small grey text; the link jumps to the message.
+# Discord subtext (small and grey); the link jumps to the message.
 WORDS = "-# ↪ replying to {author} {link}"
 _MESSAGE = "https://discord.com/channels/{guild}/{channel}/{message}"
 
 
 @frozen(slots=True, kw_only=True)
 class ReplyNotice:
-    """The notice for replies in one server; *words* may be in any language."""
+    """The line before a persona's reply, naming the message; *words* may be in any language."""
 
     guild_id: int | None = None
     """None in direct messages."""
     author_id: int | None = None
-    """Who is named as the author of the message replied to, without a bell."""
+    """Author of the message replied to; mentioned without a notification."""
     words: str = field(default=WORDS)
 
     @words.validator
@@ -46,7 +46,7 @@ class ReplyNotice:
             raise BadSetting("reply notice: words must be one line with {link} in it")
 
     def post(self, channel_id: int, message_id: int) -> OutgoingMessage:
-        """The notice that what follows replies to *message_id*; it rings for nobody."""
+        """Return the notice that the next message replies to *message_id*; it notifies no user."""
         link = _MESSAGE.format(guild=self.guild_id or "@me", channel=channel_id, message=message_id)
         author = f"<@{self.author_id}>" if self.author_id is not None else ""
         text = self.words.replace("{author}", author).replace("{link}", link)
@@ -54,51 +54,51 @@ class ReplyNotice:
         return OutgoingMessage(channel_id=channel_id, text=" ".join(text.split()), flags=flags)
 
 
-# What Discord says of a webhook that somebody deleted, or whose token was reset.
+# Refusals for a webhook that was deleted or whose token was reset.
 DEAD = frozenset({"unknown_webhook", "bad_token"})
-# Refusals that are about the voice, or may be (a bad form can be the name); the bot itself would
-# fare better.  One that is about the text would only be refused again.
+# Refusals caused by the webhook or persona, or possibly so (a bad form can be the name); the bot
+# itself may succeed.  A text that was refused would only be refused again.
 VOICELESS = DEAD | {"no_permission", "forbidden", "webhook_limit", "bad_form", "wrong_channel"}
 
 
 class Webhooks(Protocol):
-    """Where webhooks come from."""
+    """A provider of webhooks."""
 
     async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | SendOutcome:
-        """Id and token, or why there is none."""
+        """Return the id and token of a webhook, or the outcome of the failed call."""
 
 
 @define(eq=False)
 class PersonaSender:
-    """Speaks through a webhook as long as that is possible."""
+    """A sender that uses a webhook while possible, and the bot otherwise."""
 
     channel_id: int
     _webhooks: Webhooks = field(repr=False)
     _voice: Callable[[int, str], Sender] = field(repr=False)
-    """Makes the sender for a webhook's id and token, with the persona's name and face."""
+    """Makes the sender for a webhook's id and token, with the persona's name and avatar."""
     _bot: Sender = field(repr=False)
     notice: ReplyNotice | None = field(default=None, kw_only=True, repr=False)
-    """Goes before a reply: a webhook cannot make one."""
+    """Sent before a reply: a webhook cannot reply."""
     _now: Sender | None = field(default=None, init=False, repr=False)
     _shown: bool = field(default=False, init=False)
     _renewed: bool = field(default=False, init=False)
     _noticed: tuple[Sender, int] | None = field(default=None, init=False, repr=False)
     fell_back: str = field(default="", init=False)
-    """Why the bot speaks itself; empty if it does not."""
-    # The bot may have to speak, and its messages have one.
+    """Why the bot itself sends; empty while the webhook does."""
+    # The bot may have to send, and its messages have a nonce.
     has_nonce: bool = field(default=True, init=False)
 
     @property
     def place(self) -> int:
-        """The channel: the webhook may change."""
+        """The channel's id, because the webhook may change."""
         return self.channel_id
 
     def route(self, kind: Kind) -> str:
-        """The limits of webhooks, or the bot's own after it took over."""
+        """Return the webhook limit, or the bot's own after it took over."""
         return self._bot.route(kind) if self.fell_back else "webhook"
 
     async def create(self, post: OutgoingMessage) -> SendOutcome:
-        """Send a new message, in whatever voice is left."""
+        """Send a new message through the webhook, or as the bot if the webhook is unusable."""
         if post.reply_to is not None and not self.fell_back:
             await self._give_notice(post.reply_to)
         answer = await self._speak_anew(post)
@@ -112,39 +112,39 @@ class PersonaSender:
         return answer
 
     async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
-        """Change a message that was sent."""
+        """Edit a sent message."""
         return await (self._now or self._bot).edit(post, message_id)
 
     async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
-        """Remove a message that was sent."""
+        """Delete a sent message."""
         return await (self._now or self._bot).delete(channel_id, message_id)
 
     async def typing(self, channel_id: int) -> SendOutcome:
-        """Show the bot typing: a webhook cannot."""
+        """Show the bot as typing: a webhook cannot."""
         return await self._bot.typing(channel_id)
 
     async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
-        """Have the bot start a thread: a webhook cannot."""
+        """Start a thread as the bot: a webhook cannot."""
         return await self._bot.start_thread(channel_id, message_id, name)
 
     async def _give_notice(self, reply_to: int) -> None:
-        """Say what is replied to, once; the reply comes whatever becomes of this."""
+        """Send the reply notice, once; the reply follows even if this fails."""
         if self.notice is None:
             return
-        # One call more than was paced; the pace leaves room for it.
+        # One call more than the permit covers; the rate limit leaves room for it.
         notice, self.notice = self.notice, None
         answer = await self._speak_anew(notice.post(self.channel_id, reply_to))
         if isinstance(answer, Accepted) and answer.message_id is not None and self._now is not None:
             self._noticed = self._now, answer.message_id
 
     async def _take_notice_back(self) -> None:
-        """Nothing follows it, or the bot replies by itself."""
+        """Delete the notice if no message follows it or the bot itself replies."""
         if self._noticed is not None and (not self._shown or self.fell_back):
             (voice, message_id), self._noticed = self._noticed, None
             await voice.delete(self.channel_id, message_id)
 
     async def _speak_anew(self, post: OutgoingMessage) -> SendOutcome:
-        """Speak; a webhook that is dead is made again, once."""
+        """Send through the webhook; recreate a dead one, once."""
         answer = await self._speak(post)
         if isinstance(answer, Rejected) and answer.reason in DEAD and not self._renewed:
             self._renewed = True
@@ -155,7 +155,7 @@ class PersonaSender:
     async def _speak(self, post: OutgoingMessage, *, anew: bool = False) -> SendOutcome:
         if self._now is None:
             found = await self._webhooks.find(self.channel_id, anew=anew)
-            if isinstance(found, Unknown):  # only the looking was; nothing was said
+            if isinstance(found, Unknown):  # only the lookup is in doubt; no message was sent
                 return RetryLater(found.reason)
             if not isinstance(found, tuple):
                 return found

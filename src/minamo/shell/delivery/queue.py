@@ -1,7 +1,7 @@
-"""One stream's way through its lane: who waits for what, and the receipts.
+"""The queue between one stream's driver and its lane, its waiters and its receipts.
 
-The driver talks to this and the lane works on it.  Nothing here calls Discord, so a driver may be
-cancelled at any of its awaits and a call that is out does not notice.
+The driver adds text and waits; the lane takes messages and settles them.  Nothing here calls
+Discord, so a driver may be cancelled at any of its awaits without affecting a call in flight.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from minamo.shell.delivery.typing import Typing
 
 
 class Condition:
-    """The waiters of one thing that changes."""
+    """Waiters for predicates over changing state."""
 
     __slots__ = ("_waiters",)
 
@@ -31,14 +31,14 @@ class Condition:
         self._waiters: list[tuple[Callable[[], bool], anyio.Event]] = []
 
     def change(self) -> None:
-        """Something is different now."""
+        """Wake the waiters whose predicate is now true."""
         for true, event in self._waiters:
             if true():
                 event.set()
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Wait for it; it may be cancelled at any time."""
-        while not true():  # it may have been for a moment only
+        """Wait until *true* returns True.  Safe to cancel."""
+        while not true():  # it may have been true only briefly
             event = anyio.Event()
             waiter = true, event
             self._waiters.append(waiter)
@@ -51,7 +51,7 @@ class Condition:
 _LOG = logging.getLogger("minamo.discord")
 
 # About four full messages: enough to keep a paced channel busy, little enough that a stalled
-# one makes the provider wait instead of our memory grow.
+# one makes the provider wait instead of using more memory.
 HELD_MAX = 8_000
 
 
@@ -62,8 +62,8 @@ def _nothing(_: object) -> None:
 class StreamQueue:
     """The messages of one stream to one channel, in order.
 
-    ``async with lanes.open(…) as dispatch``: an exception, also a cancellation, withdraws what
-    has not begun to be sent.
+    ``async with lanes.open(…) as queue``: an exception, including a cancellation, withdraws every
+    message whose call has not begun.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class StreamQueue:
         self.sender = sender
         self.typing = typing
         self.receipts: list[Receipt] = []
-        self.finished = False  # nothing will be added
-        self.behind = False  # another stream was in the lane before
+        self.finished = False  # no text will be added
+        self.behind = False  # another stream was in the lane before it
         self.tried = False  # a call has been made
-        self.hurried = anyio.Event()  # no more pretending to type
+        self.hurried = anyio.Event()  # no more simulated typing
         self.interrupt: Callable[[], object] | None = None  # ends the lane's wait
         self.manner = manner
-        self.buttoned: int | None = None  # the message that has the button
+        self.buttoned: int | None = None  # id of the message with the button
         self._source = source
         self.fitting: Fitting = Fitting(
             source,
@@ -97,7 +97,7 @@ class StreamQueue:
         )
         self._heard = heard or _nothing
         self._limit_reached = limit_reached
-        self._shut = ""  # why nothing is accepted any more
+        self._shut = ""  # why text is no longer accepted
         self._waiting = Condition()
 
     def __repr__(self) -> str:
@@ -120,38 +120,38 @@ class StreamQueue:
 
     @property
     def held(self) -> int:
-        """How many characters are here and not answered for; what becomes a file does not count."""
+        """Characters accepted and not yet acknowledged; text collected for a file is excluded."""
         return self.fitting.held
 
     @property
     def busy(self) -> bool:
-        """Whether something can be done and is not answered for."""
+        """Whether messages or text can be sent now."""
         return self.fitting.busy(ending=self.finished)
 
     def deliver(self) -> None:
-        """Something waits in the source."""
+        """Wake the lane: the source has new text."""
         if self._shut:
             self._report_rest(self._shut)
         self.fitting.look_at_size()
         self._waiting.change()
 
     async def room(self) -> None:
-        """Wait until the lane may hold more; this is what slows a provider down."""
+        """Wait until the lane may hold more text; this applies back-pressure to the provider."""
         await self._waiting.until(lambda: self.held < HELD_MAX)
 
     def hurry(self) -> None:
-        """Stop pretending to type; somebody wants this to end."""
+        """Stop simulating typing, because the reply is to end soon."""
         self.hurried.set()
 
     def withdraw(self, reason: str) -> None:
-        """Take back everything whose call has not begun."""
+        """Withdraw all text and messages whose call has not begun."""
         self.fitting.withdraw(reason, anyio.current_time())
         self._report_rest(reason)
         self.hurry()
         self._wake()
 
     def close(self) -> None:
-        """Nothing more will come; the lane goes on to the next stream when all is answered."""
+        """Accept no more text; the lane serves the next stream when all messages have receipts."""
         if not self.finished and (finish := getattr(self._source, "finish", None)) is not None:
             finish()
         self.finished = True
@@ -160,65 +160,65 @@ class StreamQueue:
         self._waiting.change()
 
     async def finish(self) -> tuple[Receipt, ...]:
-        """Close, wait until everything is answered for, and return all receipts."""
+        """Close, wait until every message has a receipt, and return all receipts."""
         self.close()
         await self.answered()
         return tuple(self.receipts)
 
     async def answered(self) -> None:
-        """Wait until nothing is left that can be done."""
+        """Wait until no work is left; text collected for a file may remain."""
         await self._waiting.until(lambda: not self.busy)
 
     async def tidy(self) -> None:
-        """Wait until, besides, a finished reply has no button any more."""
+        """Wait as `answered` does, and until a finished reply has no button."""
         await self._waiting.until(lambda: not self.open)
 
     # For the lane.
 
     @property
     def open(self) -> bool:
-        """Whether the lane has something to do here."""
+        """Whether the lane has work here, including a button to remove."""
         return self.busy or (self.finished and self.buttoned is not None)
 
     @property
     def first(self) -> Delivery | None:
-        """The message whose turn it is, if one is fitted."""
+        """The next message to send, if one is fitted."""
         return self.fitting.first
 
     @property
     def route(self) -> str:
-        """The rate limit that the next call is under."""
+        """The rate limit for the next call."""
         return self.sender.route(self.fitting.kind)
 
     @property
     def is_last(self) -> bool:
-        """Whether nothing comes after the message whose turn it is."""
+        """Whether the next message is the last of the stream."""
         return self.finished and self.fitting.is_last()
 
     @property
     def pausing(self) -> bool:
-        """Whether to pretend to type before a message."""
+        """Whether to simulate typing before a message."""
         return self.manner.pause_s is not None and not self.hurried.is_set()
 
     async def work(self) -> bool:
-        """Wait for something to send; whether there is."""
+        """Wait for text to send; return False if the stream finished without any."""
         await self._waiting.until(lambda: self.busy or self.finished)
         return self.busy
 
     def fit(self, most: int | None = None) -> Delivery | None:
-        """Make messages of what waits; the first of them."""
+        """Compose messages from waiting text; return the first, or None if it was blank."""
         first = self.fitting.fit(most, anyio.current_time(), ending=self.finished)
         if first is None:
-            self._waiting.change()  # it was blank, so nothing is held any more
+            self._waiting.change()  # the text was blank, so none is held any more
             self._look_at_limit()
         return first
 
     def echoed(self, nonce: str, message_id: int) -> None:
-        """The gateway showed a message with this nonce."""
+        """Record that the gateway reported a message with this nonce."""
         self.fitting.echoed(nonce, message_id, anyio.current_time())
 
     def give_up(self, reason: str) -> None:
-        """The time is over: what is not answered for is reported, and nothing more accepted."""
+        """Issue receipts for all unacknowledged messages and accept no more text."""
         self._shut = reason
         self.finished = True
         self.fitting.give_up(reason, anyio.current_time())
@@ -226,23 +226,23 @@ class StreamQueue:
         self._wake()
 
     def next_thread(self) -> tuple[int, str] | None:
-        """The message to start a thread from before the next one, and its name; None if not."""
+        """Return message id and name for a thread due before the next message, or None."""
         return self.fitting.next_thread(self.receipts[-1] if self.receipts else None)
 
     def unfiled(self, delivery: Delivery, reason: str) -> None:
-        """Discord refused the file: its text becomes messages after all."""
+        """Turn the text of a file that Discord refused into messages."""
         self.fitting.unfiled(delivery, reason)
         self._waiting.change()
 
     def unbuttoned(self) -> None:
-        """The button is gone, or stays for good."""
+        """Record that the button was removed, or cannot be."""
         self.buttoned = None
         self._waiting.change()
 
-    # Inside.
+    # Internal.
 
     def _report_rest(self, reason: str) -> None:
-        """Say of text that was never fitted that it was not sent."""
+        """Withdraw text that was never fitted, and issue a receipt for it."""
         rest = self.fitting.drop_rest(self.channel_id, reason, anyio.current_time())
         if rest is not None:
             self._tell(rest)
@@ -256,7 +256,7 @@ class StreamQueue:
         if one.post.button is not None:
             self.buttoned = receipt.message_id
         elif one.kind == "delete" and one.target == self.buttoned and receipt.delivered:
-            self.buttoned = None  # it went with its message
+            self.buttoned = None  # deleted with its message
 
     def _tell(self, receipt: Receipt) -> None:
         self.receipts.append(receipt)
@@ -269,8 +269,8 @@ class StreamQueue:
         self._waiting.change()
 
     def _look_at_limit(self) -> None:
-        # Only when the messages within the limit are answered for: the stream's answer to this is
-        # to take back everything that is not out.
+        # Only when the messages within the limit have receipts: the stream reacts by withdrawing
+        # every message that is not in flight.
         if self._source.limited and self.first is None and self._limit_reached is not None:
             tell, self._limit_reached = self._limit_reached, None
             tell()

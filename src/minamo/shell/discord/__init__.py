@@ -1,4 +1,4 @@
-"""The hikari side: senders, webhooks, interactions and what their calls end with.
+"""The hikari adapters: senders, webhooks, interactions and the outcomes of their calls.
 
-No exception of hikari and no text of one leaves this package: it can hold tokens.
+No hikari exception and no text of one leaves this package: it can contain tokens.
 """

@@ -1,4 +1,7 @@
-"""The bot itself, in one channel: the only voice whose messages Discord recognises by a nonce."""
+"""The sender for the bot itself, and the hikari arguments shared by all senders.
+
+Only messages of the bot itself have a nonce by which Discord recognises a repeat.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ from minamo.shell.discord.calls import CallRunner, answer_of, treat_missing_as_d
 
 
 def or_undefined(value: Any) -> Any:
-    """*value*, or that there is none."""
+    """Return *value*, or `hikari.UNDEFINED` if it is None or empty."""
     return hikari.UNDEFINED if value is None or value == "" else value
 
 
 def creating(post: OutgoingMessage) -> dict[str, Any]:
-    """What a new message takes, but for its text and what only some routes know."""
+    """Return the arguments of a create, except the text and those only some routes take."""
     asked = allowed(post)
     if post.flags:
         asked["flags"] = post.flags
@@ -38,7 +41,7 @@ def creating(post: OutgoingMessage) -> dict[str, Any]:
 
 
 def editing(post: OutgoingMessage) -> dict[str, Any]:
-    """What a change of a message takes, but for its text and its flags."""
+    """Return the arguments of an edit, except the text and the flags."""
     asked = allowed(post)
     if post.bare:
         asked["components"] = []
@@ -46,12 +49,12 @@ def editing(post: OutgoingMessage) -> dict[str, Any]:
 
 
 def edited_flags(post: OutgoingMessage) -> int:
-    """The flags that a change of a message may set: Discord takes this one only."""
+    """Return the flags of an edit: Discord accepts only `SUPPRESS_EMBEDS`."""
     return post.flags & SUPPRESS_EMBEDS
 
 
 def allowed(post: OutgoingMessage) -> dict[str, Any]:
-    """Said on every call: left out of an edit, Discord would ring for everything in the text."""
+    """Return the allowed mentions.  An edit without them would notify every mention in the text."""
     return {
         "mentions_everyone": post.ping.everyone,
         "user_mentions": post.ping.users or False,
@@ -73,7 +76,7 @@ def _row(button: Button) -> hikari.api.ComponentBuilder:
     return row
 
 
-# What Discord says when a message has a thread; a repetition of a lost call hears it.
+# Discord's code for a message that has a thread; the repeat of a lost call receives it.
 _HAS_A_THREAD = 160004
 # Discord refuses a longer name.
 _THREAD_NAME_MAX = 100
@@ -81,16 +84,16 @@ _THREAD_NAME_MAX = 100
 
 @define(eq=False)
 class BotSender:
-    """The bot itself, in one channel."""
+    """The sender for the bot itself in one channel."""
 
     _rest: hikari.api.RESTClient = field(repr=False)
     place: int
-    """The channel."""
+    """The channel's id."""
     has_nonce: bool = field(default=True, init=False)
     calls: CallRunner = field(factory=CallRunner, repr=False, kw_only=True)
 
     def route(self, kind: Kind) -> str:
-        """The limit of such a call: each kind has its own."""
+        """Return the rate limit: each kind of call has its own."""
         return kind
 
     async def create(self, post: OutgoingMessage) -> SendOutcome:
@@ -100,7 +103,7 @@ class BotSender:
     async def create_all(
         self, after: Callable[[SendOutcome | None], OutgoingMessage | None]
     ) -> None:
-        """Send what *after* gives for the answer to the last, until it gives nothing."""
+        """Send messages until *after*, given the outcome of the last one, returns None."""
 
         async def run() -> None:
             answer: SendOutcome | None = None
@@ -115,14 +118,14 @@ class BotSender:
             or_undefined(post.text),
             nonce=or_undefined(post.nonce),
             reply=or_undefined(post.reply_to),
-            # Somebody may delete the question; the answer is still one.
+            # A user may delete the question; the answer is still sent.
             reply_must_exist=False if post.reply_to is not None else hikari.UNDEFINED,
             mentions_reply=post.ping.reply,
             **creating(post),
         )
 
     async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
-        """Change a message that was sent."""
+        """Edit a sent message."""
         call = self._rest.edit_message(
             post.channel_id,
             message_id,
@@ -134,7 +137,7 @@ class BotSender:
         return await self.calls.make(call)
 
     async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
-        """Remove a message."""
+        """Delete a message."""
         return treat_missing_as_deleted(
             await self.calls.make(self._rest.delete_message(channel_id, message_id))
         )
@@ -144,13 +147,13 @@ class BotSender:
         return await self.calls.make(_once(self._rest, channel_id))
 
     async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
-        """Start a thread from a message; it took the thread's id."""
+        """Start a thread from a message; `Accepted.message_id` is the thread's id."""
         call = _thread(self._rest, channel_id, message_id, name[:_THREAD_NAME_MAX])
         return await self.calls.make(call)
 
 
 async def _once(rest: hikari.api.RESTClient, channel_id: int) -> None:
-    # Awaiting it makes one call; entering it would start hikari's own loop.
+    # Awaiting it makes one call; entering it as a context would start hikari's own loop.
     await rest.trigger_typing(channel_id)
 
 

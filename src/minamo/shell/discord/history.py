@@ -1,8 +1,8 @@
-"""What was said before: the chain of replies that a message stands at the end of.
+"""Conversation history: the chain of replies that ends with a given message.
 
-Bounded in every way: so many messages, so many characters, so many pictures, and in all no more
-than a request to a provider may have.  What cannot be fetched ends the chain; a conversation with
-a shorter memory is still one.
+The numbers of messages, characters and pictures are bounded, and so is the total size, by the
+limit of a request to a provider.  A message that cannot be fetched ends the chain, without an
+error: a shorter history is still usable.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from minamo.wire.options import as_json
 
 T = TypeVar("T")
 
-# Around each message and each picture: braces, quotes and the names of fields.
+# JSON overhead of each message and each picture: braces, quotes and field names.
 _FORM_BYTES = 256
 
 _MENTION = re.compile(r"<@!?(\d+)>")
-# What stands before the reply of a persona, which cannot reply by itself.
+# The notice before the reply of a persona, because a webhook cannot reply.
 _NOTICE = re.compile(r"-# ↪ \S*/channels/(?:\d+|@me)/\d+/(\d+)")
 
 
 @frozen(kw_only=True)
 class HistoryLimits:
-    """How much of a conversation is remembered."""
+    """Limits on the history of a conversation."""
 
     messages_max: int = 24
-    """A dozen questions with their answers."""
+    """About twelve questions with their answers."""
     characters_max: int = 24_000
-    """Some six thousand tokens."""
+    """About six thousand tokens."""
     images_max: int = 4
-    """Each costs a provider as much as a page of text.  Where one is left out, a note says so."""
+    """Each costs as much as a page of text.  A note in the text marks omitted pictures."""
 
 
 @define(eq=False)
 class ReplyChain:
-    """Walks back from a message."""
+    """The chain of replies before a message."""
 
     _rest: hikari.api.RESTClient = field(repr=False)
     _me: int
@@ -53,7 +53,7 @@ class ReplyChain:
     _calls: CallRunner = field(factory=CallRunner, repr=False)
 
     async def walk(self, last: hikari.Message) -> list[hikari.PartialMessage]:
-        """The messages of the conversation, oldest first."""
+        """Return the messages of the conversation, oldest first."""
         found: list[hikari.PartialMessage] = [last]
         left = self._memory.characters_max - len(last.content or "")
         at: hikari.PartialMessage | None = last
@@ -80,13 +80,13 @@ class ReplyChain:
     async def _whole(
         self, known: hikari.PartialMessage, channel_id: hikari.Snowflake
     ) -> hikari.PartialMessage | None:
-        # What comes along with a reply is one level deep: it does not tell what it answers.
+        # A referenced message is one level deep: it lacks the message it replies to.
         if known.message_reference and not getattr(known, "referenced_message", None):
             return await self._fetch(channel_id, known.id) or known
         return known
 
     async def _sibling(self, message: hikari.PartialMessage) -> hikari.PartialMessage | None:
-        """The message of ours right before: a long reply has several, and the first answers."""
+        """Return the bot's message just before: only the first of a long reply has a reference."""
 
         async def page() -> Sequence[hikari.Message]:
             before = self._rest.fetch_messages(message.channel_id, before=message.id)
@@ -104,11 +104,11 @@ class ReplyChain:
         author = message.author
         if isinstance(author, hikari.User) and int(author.id) == self._me:
             return True
-        # A persona of ours: a bot's application has the bot's id.
+        # A persona of this bot: a bot's application has the bot's id.
         return bool(message.webhook_id) and int(message.application_id or 0) == self._me
 
     async def _ask(self, call: Awaitable[T]) -> T | None:
-        # Never cancelled, as every call to hikari (see shell/discord/calls.py).
+        # Never cancelled, like every call to hikari (see shell/discord/calls.py).
         found: list[T] = []
 
         async def look() -> None:
@@ -118,9 +118,9 @@ class ReplyChain:
         return found[0] if found else None
 
     async def read(self, messages: Sequence[hikari.PartialMessage]) -> list[ChatMessage]:
-        """The messages as a provider understands them; the newest pictures are looked at.
+        """Return the messages in the provider's form, with the newest pictures downloaded.
 
-        All of them fit into one request: first the newest words, then the newest pictures.
+        All of it fits into one request: the newest texts take room first, then the newest pictures.
         """
         texts: list[str] = []
         room = _Room(CONVERSATION_BYTES_MAX, self._memory.images_max)
@@ -142,7 +142,7 @@ class ReplyChain:
         return _joined(told[::-1])
 
     async def _images(self, message: hikari.PartialMessage, room: _Room) -> tuple[list[Image], int]:
-        """The pictures of a message, and how many of them are left out."""
+        """Return the pictures of a message, and the number of omitted ones."""
         pictures = [one for one in message.attachments or () if _is_picture(one)]
         shown: list[Image] = []
         for one in pictures:
@@ -152,7 +152,7 @@ class ReplyChain:
             try:
                 image = Image(data)
             except BadRequest:
-                continue  # not a picture that providers take
+                continue  # not an image format that providers accept
             if room.take_image(len(data)):
                 shown.append(image)
         return shown, len(pictures) - len(shown)
@@ -160,13 +160,13 @@ class ReplyChain:
 
 @define
 class _Room:
-    """What still fits into a request."""
+    """The remaining room in a request."""
 
     bytes: int
     images: int
 
     def take(self, size: int) -> bool:
-        """Take so many bytes of it, and the form around them, if there are as many."""
+        """Reserve *size* bytes plus the JSON overhead; return whether there was room."""
         if self.bytes < size + _FORM_BYTES:
             return False
         self.bytes -= size + _FORM_BYTES
@@ -176,7 +176,7 @@ class _Room:
         return self.images > 0 and self.bytes >= _as_base64(size) + _FORM_BYTES
 
     def take_image(self, size: int) -> bool:
-        """Take what a picture of *size* bytes needs, if there is as much."""
+        """Reserve room for a picture of *size* bytes; return whether there was room."""
         if not self.has_for_image(size):
             return False
         self.images -= 1
@@ -192,20 +192,20 @@ def _is_picture(one: hikari.Attachment) -> bool:
 
 
 def _note(left_out: int) -> str:
-    """Tell the model that there was more to see."""
+    """Return the note to the model about omitted pictures, or an empty string."""
     if not left_out:
         return ""
     return "[a picture is left out]" if left_out == 1 else f"[{left_out} pictures are left out]"
 
 
 def _noticed(message: hikari.PartialMessage) -> int | None:
-    """What a persona's notice says it answers; None if it is no notice."""
+    """Return the id of the message a persona's notice refers to; None if it is no notice."""
     found = _NOTICE.match(message.content or "")
     return None if found is None else int(found[1])
 
 
 def plain_text(message: hikari.PartialMessage, me: int) -> str:
-    """The words of a message, with people's names for their ids and without our own mention."""
+    """Return the text of a message, with names for user ids and without the bot's own mention."""
     known = message.user_mentions or {}
 
     def named(match: re.Match[str]) -> str:
@@ -219,13 +219,13 @@ def plain_text(message: hikari.PartialMessage, me: int) -> str:
 
 
 def _joined(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """The parts of one long reply as one message, as the model said it."""
+    """Return *messages* with the parts of each long reply joined, as the model wrote it."""
     out: list[ChatMessage] = []
     for one in messages:
         if out and one.role == out[-1].role == "assistant":
             out[-1] = assistant(f"{out[-1].text}\n\n{one.text}")
         else:
             out.append(one)
-    while out and out[0].role == "assistant":  # a conversation begins with a person
+    while out and out[0].role == "assistant":  # a conversation begins with a user message
         out.pop(0)
     return out

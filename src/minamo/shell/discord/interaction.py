@@ -1,13 +1,12 @@
-"""The answer to a slash command or a button: the deferred one first, then follow-ups.
+"""The sender for slash commands and buttons: the deferred response first, then follow-ups.
 
-The first message is an *edit* of the deferred answer, so it can be repeated without showing it
-twice.  Follow-ups have no nonce and go out at most once.  The token lasts fifteen minutes; a reply
-that takes longer goes on in the channel, in the bot's own voice, which has nonces.  It does so
-only with a message that Discord certainly did not take, and never with one that only one person
-was to see.
+The first message is an *edit* of the deferred response, so repeating it cannot show it twice.
+Follow-ups have no nonce and are sent at most once.  The token lasts fifteen minutes; a longer reply
+continues in the channel as the bot, whose messages have nonces, but only with messages that Discord
+certainly did not accept, and never with ephemeral ones.
 
-Whether that is so is Discord's to say: whoever deferred, the bot's author or a framework with
-settings of its own, may have done it privately.  Where Discord cannot be asked, all is private.
+Discord decides whether a response is ephemeral: the bot's author, or a framework with settings of
+its own, may have deferred it so.  If Discord cannot be asked, the response counts as ephemeral.
 """
 
 from __future__ import annotations
@@ -34,75 +33,75 @@ from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing,
 from minamo.shell.discord.calls import CallRunner, mark_unrepeatable, treat_missing_as_deleted
 from minamo.shell.discord.webhook import flagged
 
-# The token lasts 15 minutes, and then a call on its way would be refused.
+# The token lasts 15 minutes; the margin keeps calls in flight from being refused.
 TOKEN_S = 15 * 60.0
 MARGIN_S = 30.0
-# Discord waits 3 s for the first answer; a lost one leaves time for two more.
+# Discord waits 3 s for the first response; a lost call leaves time for two more.
 DEFER_ATTEMPTS = 3
 DEFER_AGAIN_S = 0.2
-# A bot without a gateway defers with its answer to Discord's request, which may still be on its
-# way when Discord is asked about it; a lost answer is asked for again as well.
+# A bot without a gateway defers with its answer to Discord's request, which may still be in flight
+# when the response is fetched; a fetch whose answer was lost is repeated as well.
 LOOK_ATTEMPTS = 6
 LOOK_AGAIN_S = 0.25
 
 LOADING = 1 << 7
 ANSWERED = "interaction_answered"
 UNANSWERED = "unknown_webhook"
-#: What Discord says when the token is of no use (any more).
+#: Refusals for a token that is not valid, or no longer.
 EXPIRED = frozenset({"interaction_expired", "bad_token", UNANSWERED})
-#: Why an answer that one person was to see went nowhere: the channel would show it to all.
+#: Why an ephemeral message was not sent: the channel would show it to all its members.
 EPHEMERAL_EXPIRED = "ephemeral_expired"
 
 
 @define(eq=False)
 class InteractionSender:
-    """The answer to one interaction; *rest* is a `webhook_client`, which repeats nothing."""
+    """The sender for one interaction; *rest* is a `webhook_client`, which never retries."""
 
     _rest: hikari.api.RESTClient = field(repr=False)
     application_id: int
     interaction_id: int
     _token: str = field(repr=False)
     bot: BotSender
-    """Who speaks in the channel when the token is over."""
+    """The sender for the channel after the token has expired."""
     ephemeral: bool = field(default=False, kw_only=True)
-    """Only the person who asked sees it; see `is_private`."""
+    """Only the user of the interaction sees the messages; see `is_private`."""
     clock: Callable[[], float] = field(default=time.monotonic, kw_only=True, repr=False)
     calls: CallRunner = field(factory=CallRunner, repr=False, kw_only=True)
-    # What it says may go to the channel, and there Discord knows nonces.
+    # Messages may go to the channel, where Discord supports nonces.
     has_nonce: bool = field(default=True, init=False)
     fell_back: str = field(default="", init=False)
-    """Why the token is not used any more; empty while it is."""
+    """Why the token is no longer used; empty while it is."""
     _until: float = field(init=False, repr=False)
     _deferred: bool = field(default=False, init=False)
     _is_foreign: bool = field(default=False, init=False)
-    """The deferral was made by a framework, and may still be on its way to Discord."""
+    """Whether a framework made the deferral, which may still be in flight."""
     _known: bool = field(default=False, init=False)
-    """Whether it is certain what the first answer is: ours, or looked at."""
+    """Whether the first response is known: made by this sender, or fetched."""
     _original: OutgoingMessage | None = field(default=None, init=False, repr=False)
-    """What the deferred answer became, or was tried to become."""
+    """The message the deferred response was edited into, or was tried to be."""
     _spent: bool = field(default=False, init=False)
-    """The first answer is somebody else's, or gone: only follow-ups are left."""
+    """The first response is taken, here or by a framework, or deleted: only follow-ups are left."""
     _unsure: bool = field(default=False, init=False)
-    """An answer about the first message was lost."""
+    """Whether an answer to a call for the first message was lost."""
 
     @_until.default
     def _make_until(self) -> float:
-        # Interactions are heard of at once, and a clock of our own cannot be wrong about "ago".
+        # Interactions arrive at once, and a local clock avoids the difference to Discord's.
         return self.clock() + TOKEN_S - MARGIN_S
 
     @property
     def place(self) -> int:
-        """The interaction, or the channel after the token is over."""
+        """The interaction's id, or the channel's after the token has expired."""
         return self.bot.place if self.fell_back else self.interaction_id
 
     def route(self, kind: Kind) -> str:
-        """The limits of webhooks, or the bot's own after the token is over."""
+        """Return the webhook limit, or the bot's own after the token has expired."""
         return self.bot.route(kind) if self.fell_back else "webhook"
 
     async def defer(self) -> SendOutcome:
-        """Say "thinking…"; to be called at once, for Discord waits three seconds.
+        """Defer, which shows "thinking…"; call it at once, because Discord waits three seconds.
 
-        An interaction that a framework has deferred or answered is as good.
+        An interaction that a framework has deferred or answered counts as accepted.
         """
         self._deferred = True
         answer: SendOutcome = Unknown("connection")
@@ -129,28 +128,28 @@ class InteractionSender:
         return answer
 
     def was_deferred(self) -> None:
-        """A framework did it; how, Discord is asked when it matters."""
+        """Record that a framework deferred; its flags are fetched from Discord when needed."""
         self._deferred = self._is_foreign = True
 
     async def is_private(self) -> bool:
-        """Whether only the person who asked may see the answer and what belongs to it."""
+        """Return whether the reply and related messages are visible to its user only."""
         if not self._known:
             await self._look()
         return self.ephemeral
 
     async def is_waited_for(self) -> bool:
-        """Whether nobody has answered, so that Discord still shows "thinking…"."""
+        """Return whether the response is still deferred, so that Discord shows "thinking…"."""
         if self._original is not None or self._spent or self._over():
             return False
         await self._look()
         return not self._spent
 
     async def create(self, post: OutgoingMessage) -> SendOutcome:
-        """Answer: with the first message by editing the deferred one, then with follow-ups."""
+        """Send a message: the first by editing the deferred response, then follow-ups."""
         if not self._deferred:
             await self.defer()
         private = await self.is_private()
-        if post.channel_id != self.bot.place:  # a thread started for the reply; tokens reach none
+        if post.channel_id != self.bot.place:  # a thread for the reply; the token does not reach it
             return Rejected("ephemeral") if private else await self.bot.create(post)
         doubtful = self._unsure and post is self._original
         if self._over():
@@ -158,12 +157,12 @@ class InteractionSender:
         answer = await self._say(post)
         if isinstance(answer, Rejected) and answer.reason in EXPIRED:
             self.fell_back = answer.reason
-            # Not paced for the channel; the pace leaves room for one such call.
+            # The permit was not for the channel; its rate limit leaves room for one such call.
             return await self._in_channel(post, doubtful=doubtful)
         return answer
 
     async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
-        """Change a message that was sent, with the token or, after it, as the bot."""
+        """Edit a sent message, with the token or, after it has expired, as the bot."""
         call = flagged(
             edited_flags(post),
             lambda: self._rest.edit_webhook_message(
@@ -177,20 +176,20 @@ class InteractionSender:
         return await self._change(post.channel_id, call, lambda: self.bot.edit(post, message_id))
 
     async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
-        """Remove a message that was sent."""
+        """Delete a sent message."""
         call = self._rest.delete_webhook_message(self.application_id, self._token, message_id)
         return treat_missing_as_deleted(
             await self._change(channel_id, call, lambda: self.bot.delete(channel_id, message_id))
         )
 
     async def typing(self, channel_id: int) -> SendOutcome:
-        """Nothing, while the deferred answer shows "thinking…"; then the bot types."""
+        """Show the bot typing after the token has expired; until then Discord shows "thinking…"."""
         if self.fell_back and not self.ephemeral:
             return await self.bot.typing(channel_id)
         return RetryLater("thinking")
 
     async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
-        """Have the bot start a thread; what only one person sees cannot have one."""
+        """Start a thread as the bot; refuse it for an ephemeral message, which cannot have one."""
         if await self.is_private():
             return Rejected("ephemeral")
         return await self.bot.start_thread(channel_id, message_id, name)
@@ -201,7 +200,7 @@ class InteractionSender:
             answer = await self._fill(post)
             if not (isinstance(answer, Rejected) and answer.reason == "unknown_message"):
                 return answer
-            self._spent = True  # somebody deleted it; that is no reason to be silent
+            self._spent = True  # a user deleted it; the reply is still sent
             if self._unsure:
                 return answer
         return await self._follow_up(post)
@@ -243,7 +242,7 @@ class InteractionSender:
         call: Coroutine[Any, Any, Any],
         as_bot: Callable[[], Coroutine[Any, Any, SendOutcome]],
     ) -> SendOutcome:
-        """Make *call* while the token lasts, else the same as the bot; both can be repeated."""
+        """Make *call* while the token is valid, else *as_bot*; both are safe to repeat."""
         if channel_id == self.bot.place and not self._over():
             answer = await self.calls.make(call)
             if not (isinstance(answer, Rejected) and answer.reason in EXPIRED):
@@ -259,7 +258,7 @@ class InteractionSender:
         return bool(self.fell_back)
 
     async def _look(self) -> None:
-        """Learn what the first answer is: only a deferral is there to be filled."""
+        """Fetch the first response and record its flags; only a deferral can be edited."""
         found = await self._first_answer()
         was_known, self._known = self._known, True
         if isinstance(found, int):
@@ -268,15 +267,16 @@ class InteractionSender:
                 await self._unshow()
             self.ephemeral = self.ephemeral or bool(found & EPHEMERAL)
         elif found != UNANSWERED or self._is_foreign:
-            # Nobody knows.  A follow-up is right: after a deferral Discord makes it the answer,
-            # as private as the deferral is, and otherwise it is as private as its own flag says.
+            # The first response is unknown.  A follow-up is correct in both cases: after a deferral
+            # Discord makes it the response, ephemeral if the deferral is, and otherwise its own
+            # flag decides.
             if self.ephemeral and not was_known:
                 await self._unshow()
             self._spent = True
             self.ephemeral = self.ephemeral or not was_known
 
     async def _first_answer(self) -> int | str:
-        """The flags of the first answer, or why Discord does not tell them."""
+        """Return the flags of the first response, or the reason they could not be fetched."""
         seen: list[int] = []
 
         async def look() -> None:
@@ -297,7 +297,7 @@ class InteractionSender:
         return why
 
     async def _unshow(self) -> None:
-        """Take back a deferral that everybody sees: what fills it, everybody would see, too."""
+        """Delete a public deferral: a message edited into it would be public, too."""
         call = self._rest.delete_interaction_response(self.application_id, self._token)
         self._spent = True
         if not isinstance(treat_missing_as_deleted(await self.calls.make(call)), Accepted):

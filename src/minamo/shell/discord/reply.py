@@ -1,4 +1,7 @@
-"""One reply of a client: from what it answers to what is left to tell when it has ended."""
+"""One reply of a client, from its target to the thoughts and notices sent after its end.
+
+It chooses the sender and the send options; streaming itself is done by the orchestrator.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,13 @@ from minamo.shell.turns.channels import QueuedTurn
 from minamo.shell.turns.progress_lines import LatestLines, ProgressLines
 from minamo.shell.turns.tool_context import Progress
 
-# Said to somebody who waits for an answer that will not come.
+# Deadline for the apology to a user whose reply will not come.
 _APOLOGY_S = 10.0
 
 
 @define(eq=False)
 class ReplyContext:
-    """What one reply needs; made before it is its turn, because an interaction cannot wait."""
+    """The context of one reply; made before its turn, because an interaction cannot wait."""
 
     target: Target
     options: ResolvedOptions
@@ -64,23 +67,23 @@ class ReplyContext:
 
     @property
     def channel_id(self) -> int:
-        """Where it is written."""
+        """Id of the channel the reply goes to."""
         return self.target.channel_id
 
     @property
     def requester(self) -> str | None:
-        """Who asked."""
+        """Id of the user who asked, as a string; None if unknown."""
         return None if self.target.author_id is None else str(self.target.author_id)
 
     async def prepare(self) -> None:
-        """Defer an interaction, at once: Discord waits three seconds for a sign of life."""
+        """Defer an interaction at once: Discord waits three seconds for a response."""
         sender = self.sender
         if not isinstance(sender, InteractionSender):
             await self._announce()
             return
         defer = getattr(self.target.context, "defer", None)
         if defer is not None:
-            # The framework keeps count of answers, and must not be surprised by ours.
+            # The framework counts responses, so the deferral must go through it.
             answer = await sender.calls.make(_deferred(defer, private=sender.ephemeral))
             if isinstance(answer, Accepted):
                 sender.was_deferred()
@@ -88,7 +91,7 @@ class ReplyContext:
         await sender.defer()
 
     async def _announce(self) -> None:
-        """Answer a command itself when a persona, through a webhook, will do the talking."""
+        """Respond to a command directly if a persona will send the reply through a webhook."""
         waiting, persona = self.target.interaction, self.options.persona
         if waiting is not None and persona is not None:
             said = self.wording.say("persona_answers", name=persona.name)
@@ -103,17 +106,17 @@ class ReplyContext:
         suppress_user_errors: bool = False,
         in_turn: bool = False,
     ) -> StreamResult:
-        """Stream a reply, or *in_turn* one pass of a turn with tools, which has a clock more."""
+        """Stream a reply, or *in_turn* one pass of a turn with tools, also under a call timeout."""
         context = self._context(ticket, first=first, suppress=suppress_user_errors)
         pass_ = self.orchestrator.stream_pass if in_turn else self.orchestrator.stream_plain
         return await pass_(source, self.config, context)
 
     async def tell_thoughts(self, result: StreamResult) -> None:
-        """Tell them where the setting says, when the reply is there."""
+        """Send the thoughts to the configured place, after the reply."""
         place = self.options.thoughts or self.thoughts
         if place.place == "nowhere" or not result.thought_log:
             return
-        # Of what one person was told, only they are to know the thoughts.
+        # The thoughts behind an ephemeral reply are for its user only.
         sender = self.sender
         private = isinstance(sender, InteractionSender) and await sender.is_private()
 
@@ -134,7 +137,7 @@ class ReplyContext:
         )
 
     async def tell_error(self, result: StreamResult) -> None:
-        """Say what ended a turn, where no pass of it did."""
+        """Send a notice of the error that ended a turn, if no pass of it sent one."""
         if self.options.suppress_user_errors:
             return
         embed = notice_for(result, self.wording, self.orchestrator.notices)
@@ -144,13 +147,13 @@ class ReplyContext:
             )
 
     def show_progress(self, progress: Progress) -> None:
-        """Let a running tool say a line; nobody waits for it."""
-        # Subtext ends with its line.
+        """Queue a progress line of a running tool, without waiting for it to be sent."""
+        # Subtext ends at the end of its line.
         said = f"-# {' '.join(clean_beside(progress.text, self.config).split())}"
         self._progress.show(progress, said)
 
     def withdraw_progress(self) -> None:
-        """Take back the lines of tools that were not shown yet."""
+        """Withdraw progress lines that were not shown yet."""
         self._progress.withdraw()
 
     def _open_progress(self, lines: LatestLines) -> StreamQueue:
@@ -162,13 +165,13 @@ class ReplyContext:
         )
 
     async def is_waited_for(self) -> bool:
-        """Whether somebody sees the bot "thinking…" and nobody will say anything."""
+        """Return whether the user sees the bot "thinking…" and no reply will be sent."""
         if not isinstance(self.sender, InteractionSender) or self.config.suppress_text_output:
             return False
         return await self.sender.is_waited_for()
 
     async def apologise(self, phrase: str) -> None:
-        """Say why there will be no answer, to somebody who sees the bot "thinking…"."""
+        """Send the reason why there is no reply to a user who sees the bot "thinking…"."""
         waiting = self.target.interaction
         await send_beside(
             self.home.lanes,
@@ -178,7 +181,7 @@ class ReplyContext:
             manner=SendOptions(),
             stream_id=f"{self.stream_id}/sorry",
             deadline_s=_APOLOGY_S,
-            # Not behind the reply that is the reason for it.
+            # Not queued behind the reply that causes it.
             line=None if waiting is None else int(waiting.id),
         )
 
@@ -188,7 +191,7 @@ class ReplyContext:
             orchestrator=self.orchestrator,
             channel_id=self.target.channel_id,
             sender=self.sender,
-            # Nonces are made of it, and each pass counts its messages from the start.
+            # Nonces are derived from it, and each pass counts its messages from zero.
             stream_id=f"{self.stream_id}.{next(self._passes)}",
             manner=self._manner(ticket, first=first),
             scene=options.scene,
@@ -242,7 +245,7 @@ class ReplyContext:
 
 
 def _defers_privately(context: Any) -> bool:
-    """Whether a command is declared so in arc, whose `defer` does not look at it."""
+    """Return whether arc declares the command ephemeral; arc's `defer` ignores that."""
     mode = getattr(getattr(context, "command", None), "autodefer", None)
     return getattr(mode, "name", "") == "EPHEMERAL"
 
@@ -253,18 +256,18 @@ async def _deferred(defer: Callable[..., Any], *, private: bool) -> None:
         return
     try:
         await defer(flags=hikari.MessageFlag.EPHEMERAL)
-    except TypeError:  # crescent and lightbulb have a word of their own for it
+    except TypeError:  # crescent and lightbulb have a parameter of their own for it
         await defer(ephemeral=True)
 
 
 @define
 class _Threads:
-    """Threads below messages of one channel."""
+    """A starter of threads below messages of one channel."""
 
     _bot: BotSender
 
     async def start_thread(self, message_id: int, name: str) -> int | str:
-        """The id of the thread, or why there is none."""
+        """Start a thread; return its id, or the reason why there is none."""
         answer: SendOutcome = await self._bot.start_thread(self._bot.place, message_id, name)
         if isinstance(answer, Accepted) and answer.message_id is not None:
             return answer.message_id

@@ -1,6 +1,8 @@
-"""A home for what needs a task of its own: opened when a bot first speaks, closed when it stops.
+"""The runtime of one bot: lanes, webhook client and services, in a task of their own.
 
-hikari runs every listener in a task that ends with it, so lanes cannot live in one.
+Opened at the bot's first reply and closed when the bot stops.  hikari runs every listener in a task
+that ends with it, so lanes cannot run in one.  This file also subscribes to the gateway, for
+echoes and for the inspector, and checks the bot given to a client.
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ from minamo.shell.telemetry.observer import StreamInspector
 def hear_echoes(
     bot: hikari.GatewayBotAware, heard: Callable[[int, str, int], object]
 ) -> Callable[[], None]:
-    """Have *heard* told channel, nonce and id of the bot's own messages; returns what ends it."""
+    """Call *heard* with channel, nonce and id of the bot's messages; return the unsubscriber."""
 
     async def on_message(event: hikari.MessageCreateEvent) -> None:
         me, nonce = bot.get_me(), event.message.nonce
-        # Nonces can be seen by others, and used by them; only our own messages count.
+        # Other users can see and reuse nonces; only the bot's own messages count.
         if nonce and me is not None and event.author_id == me.id:
             heard(int(event.channel_id), nonce, int(event.message_id))
 
@@ -38,18 +40,18 @@ def hear_echoes(
 
 
 _SHOWN = frozenset({"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "TYPING_START"})
-# What channels are called is told once, long before anybody looks.
+# Channel names are sent once, long before an inspector page is open.
 _NAMED = frozenset({"GUILD_CREATE", "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE"})
 
 
 def feed(bot: hikari.GatewayBotAware, looker: StreamInspector) -> Callable[[], None]:
-    """Begin; returns what ends it."""
+    """Pass gateway events to the inspector from now on; return the unsubscriber."""
 
     async def on_payload(event: hikari.ShardPayloadEvent) -> None:
         if event.name in _NAMED or (event.name in _SHOWN and looker.watched):
             looker.feed.gateway(event.name, event.payload)
 
-    # Guilds that came before this began are in the bot's cache, if it keeps one.
+    # Guilds received before the subscription are in the bot's cache, if it keeps one.
     known = [*bot.cache.get_guild_channels_view().values(), *bot.cache.get_threads_view().values()]
     channels = [{"id": str(int(one.id)), "name": one.name} for one in known]
     looker.feed.gateway("GUILD_CREATE", {"channels": channels})
@@ -59,20 +61,20 @@ def feed(bot: hikari.GatewayBotAware, looker: StreamInspector) -> Callable[[], N
 
 @frozen
 class _Rest:
-    """A REST client by itself; everybody else asks a bot for its own."""
+    """A bare REST client in the shape of a bot, with its `rest` attribute."""
 
     rest: hikari.api.RESTClient
 
 
 def bot_of(given: object) -> hikari.RESTAware:
-    """The bot that a client was given; a REST client is one that hears nothing.
+    """Return the bot given to a client; a REST client counts as a bot without events.
 
     Raises:
         BadSetting: if it is neither.
     """
     if isinstance(given, hikari.RESTAware):
         return given
-    # Not `isinstance`: hikari's is by shape there, and takes a bot or an app for one as well.
+    # Not `isinstance`: hikari's check is structural there, and accepts a bot or an app as well.
     if hikari.api.RESTClient in type(given).__mro__:
         return cast("hikari.RESTAware", _Rest(cast("hikari.api.RESTClient", given)))
     raise BadSetting(
@@ -82,17 +84,17 @@ def bot_of(given: object) -> hikari.RESTAware:
 
 
 def listeners(bot: hikari.RESTAware) -> Collection[object]:
-    """Who is told when *bot* starts."""
+    """Return the listeners called when *bot* starts."""
     if isinstance(bot, hikari.GatewayBotAware):
         return bot.event_manager.get_listeners(hikari.StartedEvent)
     return bot.on_startup if isinstance(bot, hikari.RESTBotAware) else ()
 
 
 def check_running(bot: hikari.RESTAware) -> None:
-    """Refuse to speak for a bot that cannot.
+    """Refuse a bot that is not running.
 
     Raises:
-        ClientClosed: with what to do.
+        ClientClosed: if it is not; the message says what to do.
     """
     if not bot.rest.is_alive:
         raise ClientClosed(
@@ -102,17 +104,17 @@ def check_running(bot: hikari.RESTAware) -> None:
 
 @define(eq=False)
 class Runtime:
-    """What is open while the bot runs."""
+    """The resources that are open while the bot runs."""
 
     lanes: Lanes
     webhooks: hikari.api.RESTClient = field(repr=False)
-    """For webhooks and interactions: a client that repeats nothing by itself."""
+    """The client for webhooks and interactions, which never retries."""
     own_webhooks: BotWebhooks = field(repr=False)
     calls: CallRunner = field(factory=CallRunner, repr=False)
 
 
 class RuntimeHost:
-    """Keeps one home, in a task of its own."""
+    """The owner of one runtime, which it keeps open in a task of its own."""
 
     def __init__(
         self,
@@ -128,8 +130,8 @@ class RuntimeHost:
         self._services = services
         self._looker = looker
         self._page = page
-        # A bot that talks to another Discord, such as the twin, must not have its webhooks talk to
-        # the real one.  hikari has no public name for this.
+        # If a bot uses a substitute for Discord, such as the twin, its webhooks must not call the
+        # real one.  hikari has no public name for this.
         self._url = rest_url or getattr(bot.rest, "_rest_url", None)
         self._pacer = pacer
         self._task: asyncio.Task[None] | None = None
@@ -137,7 +139,7 @@ class RuntimeHost:
         self._leave: asyncio.Event | None = None
 
     async def home(self) -> Runtime:
-        """The home; the first who asks has it opened."""
+        """Return the runtime; the first call opens it."""
         if self._home is None:
             loop = asyncio.get_running_loop()
             self._home, self._leave = loop.create_future(), asyncio.Event()
@@ -145,7 +147,7 @@ class RuntimeHost:
         return await asyncio.shield(self._home)
 
     async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
-        """Let what was accepted go out, for so long; the receipts of what did not."""
+        """Send accepted text for at most *drain_s*, close, and return the receipts of lost text."""
         if self._task is None or self._leave is None:
             return []
         home = await self.home()

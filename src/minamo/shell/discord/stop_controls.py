@@ -1,7 +1,7 @@
-"""The ready-made ways to stop a reply: the command ``/stop`` and the button below it.
+"""Built-in stop controls: the command ``/stop`` and the Stop button below a reply.
 
-The one who asked may stop a reply, and so may moderators; everybody else is told so, politely and
-only to themselves.  Whose reply it is knows the process that writes it, which need not be this one.
+The requester and moderators may stop a reply; other users get a polite ephemeral refusal.  The
+owner of a reply is known to the process that writes it, which need not be this one.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from minamo.shell.stops.requests import INTERACTION
 
 _LOG = logging.getLogger("minamo.stop")
 
-# What to say when nothing was stopped, by whether something runs.
+# The phrase when no reply was stopped, by whether a reply is running.
 _UNREACHED = {
     RequestOutcome.YES: "stop_not_allowed",
     RequestOutcome.NO: "stop_nothing",
     RequestOutcome.UNREACHABLE: "stop_unreachable",
 }
 
-#: What the custom id of a Stop button begins with; the id of its stream follows.
+#: Prefix of the custom id of a Stop button; the id of its stream follows.
 BUTTON = "minamo:stop:"
 
 
 def stream_of(custom_id: str) -> str | None:
-    """The stream that a button stops; None if it is no button of ours."""
+    """Return the id of the stream that a button stops; None if it is not a Stop button."""
     return custom_id.removeprefix(BUTTON) if custom_id.startswith(BUTTON) else None
 
 
 @define(eq=False)
 class StopControls:
-    """Listens for the command and the button; nothing is raised into the bot."""
+    """The handler of the command and the button; it raises nothing into the bot."""
 
     _bot: hikari.RESTAware = field(repr=False)
     _stops: Stops = field(repr=False)
     _wording: Callable[[str], Wording] = field(repr=False)
-    """The words for a locale."""
+    """Returns the wording for a locale."""
     command: str | None = None
-    """The command's name; None: only the button."""
+    """The command's name; None for the button only."""
     _calls: CallRunner = field(factory=CallRunner, repr=False)
 
     async def register(self) -> None:
-        """Let Discord know the command.  Others of the bot stay as they are."""
+        """Register the command with Discord.  The bot's other commands are unchanged."""
         if self.command is None:
             return
         name = self.command
@@ -69,7 +69,7 @@ class StopControls:
             _LOG.warning("the stop command is not registered", extra={"answer": repr(answer)})
 
     def attend(self, bot: hikari.RESTBotAware) -> None:
-        """Hear of buttons where there is no gateway, unless somebody else does."""
+        """Register for button presses on a bot without a gateway, unless a listener is set."""
         if bot.interaction_server.get_listener(hikari.ComponentInteraction) is None:
             bot.interaction_server.set_listener(hikari.ComponentInteraction, self._on_press)
 
@@ -77,11 +77,11 @@ class StopControls:
         await self.answer(one)
 
     async def on_event(self, event: hikari.InteractionCreateEvent) -> None:
-        """Hear of an interaction through the gateway."""
+        """Answer an interaction received through the gateway."""
         await self.answer(event.interaction)
 
     async def answer(self, one: hikari.PartialInteraction) -> bool:
-        """Answer *one* if it is a press of our button or our command; whether it was."""
+        """Answer *one* if it is the Stop button or command; return whether it was."""
         if isinstance(one, hikari.ComponentInteraction):
             stream_id = stream_of(one.custom_id)
             if stream_id is None:
@@ -101,7 +101,7 @@ class StopControls:
         stream_id: str | None = None,
         channel_id: int | None = None,
     ) -> str:
-        """Stop it, if they may; the phrase for how that went."""
+        """Stop the reply if the user may; return the phrase for the result."""
         who = str(int(one.user.id))
         reached = await self._stops.request_stop(
             stream_id=stream_id,

@@ -1,7 +1,7 @@
-"""What a reply is to: an event, a message, a channel, an interaction, or a framework's context.
+"""Reply targets: an event, a message, a channel, an interaction, or a framework's context.
 
-Told by shape, so that arc, crescent, tanjun and lightbulb need no code of their own: all of their
-contexts have an ``interaction``.
+Contexts are recognised by shape, so that arc, crescent, tanjun and lightbulb need no code of their
+own: all of their contexts have an ``interaction``.  `Places` looks up the server of a channel.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from attrs import define, evolve, field, frozen
 from minamo.errors import BadRequest
 from minamo.shell.discord.calls import CallRunner
 
-# A few bytes each; a bot that speaks in more channels asks again for the oldest.
+# A few bytes each; with more channels, the oldest are looked up again.
 PLACES_MAX = 10_000
 _DIRECT = 0
 
 
 @define(eq=False)
 class Places:
-    """The channels of one bot."""
+    """A cache of the servers that the channels of one bot belong to."""
 
     _bot: hikari.RESTAware = field(repr=False)
     _guilds: dict[int, int] = field(factory=dict, init=False, repr=False)
     _calls: CallRunner = field(factory=CallRunner, init=False, repr=False)
 
     async def locate(self, target: Target) -> Target:
-        """Return *target* with its server; what cannot be found out is no direct message."""
+        """Return *target* with its server; if the lookup fails, it is no direct message."""
         if target.is_located:
             return target
         guild_id = await self._guild_of(target.channel_id)
@@ -80,28 +80,28 @@ Interaction = hikari.CommandInteraction | hikari.ComponentInteraction | hikari.M
 
 @frozen(kw_only=True)
 class Target:
-    """Where a reply goes, and to whom."""
+    """The channel of a reply, and the message or interaction it answers."""
 
     channel_id: int
     guild_id: int | None = None
     message_id: int | None = None
-    """What it answers; None if nothing was written."""
+    """Id of the message it answers; None if there is none."""
     author_id: int | None = None
     author_name: str = field(default="", repr=False)
     addressed: bool = False
-    """Whether the bot was spoken to: directly, by a mention or by a reply."""
+    """Whether the bot was addressed: in a direct message, by a mention or by a reply."""
     interaction: Interaction | None = field(default=None, repr=False)
     context: Any = field(default=None, repr=False)
-    """A framework's own; it wants to do the deferring."""
+    """A framework's context; deferring must go through it."""
     locale: str | None = None
     is_located: bool = True
-    """Whether a missing `guild_id` means a direct message; see shell/discord/places.py."""
+    """Whether a missing `guild_id` means a direct message; see `Places`."""
 
 
 def read_target(target: Any, me: int | None) -> Target:
-    """Understand *target*; *me* is the bot's own id, if it is known yet."""
+    """Return *target* as a `Target`; *me* is the bot's own id, if known yet."""
     if isinstance(target, hikari.MessageCreateEvent):
-        # An event tells of a direct message by its kind.
+        # The class of an event shows whether it is a direct message.
         return _of_message(
             target.message, me, direct=isinstance(target, hikari.DMMessageCreateEvent)
         )
@@ -144,7 +144,7 @@ def _id(user: Any) -> int | None:
 
 
 def name_of(message: hikari.PartialMessage) -> str:
-    """What others in the channel see as the author's name."""
+    """Return the author's name as displayed in the channel."""
     member, author = message.member, message.author
     if member and member.nickname:
         return str(member.nickname)

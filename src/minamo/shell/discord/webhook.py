@@ -1,4 +1,8 @@
-"""A webhook with a name and a face, and the client that webhooks and interactions are used with."""
+"""Webhooks: finding or creating them, sending as a persona, and their REST client.
+
+Interactions use the same client.  It never retries: without a nonce that could show a message
+twice.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from minamo.shell.telemetry.logs import redact_hikari_logs
 
 @define(eq=False)
 class BotWebhooks:
-    """The bot's own webhooks, one per channel, found or made when first needed."""
+    """The bot's own webhooks, one per channel, found or created on first use."""
 
     _rest: hikari.api.RESTClient = field(repr=False)
     _name: str = "minamo"
@@ -31,7 +35,7 @@ class BotWebhooks:
     _application_id: int | None = field(default=None, init=False)
 
     async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | SendOutcome:
-        """Id and token of a webhook that is ours, or why there is none; *anew* makes another."""
+        """Return id and token of the bot's webhook, or a failed outcome; *anew* creates another."""
         found: list[hikari.IncomingWebhook] = []
 
         async def look() -> None:
@@ -49,7 +53,7 @@ class BotWebhooks:
         every = await self._rest.fetch_channel_webhooks(channel_id)
         incoming = [one for one in every if isinstance(one, hikari.IncomingWebhook) and one.token]
         if incoming and self._application_id is None:
-            # Not the bot's own id: those of old bots differ.
+            # Not the bot's own id: for old bots the two differ.
             self._application_id = int((await self._rest.fetch_application()).id)
         return [one for one in incoming if one.application_id == self._application_id]
 
@@ -61,14 +65,14 @@ _FLAGS: ContextVar[int] = ContextVar("the flags of the edit that is being made",
 
 @define(eq=False)
 class WebhookSender:
-    """A persona: a webhook with a name and a face.  Discord knows no nonce here."""
+    """The sender for a webhook with a name and an avatar.  Discord has no nonces here."""
 
     _rest: hikari.api.RESTClient = field(repr=False)
     place: int
-    """The webhook."""
+    """The webhook's id."""
     _token: str = field(repr=False)
     bot: BotSender
-    """Who types and starts threads for it: a webhook can do neither."""
+    """Shows typing and starts threads: a webhook can do neither."""
     name: str | None = field(default=None, kw_only=True)
     avatar_url: str | None = field(default=None, kw_only=True, repr=False)
     thread_id: int | None = field(default=None, kw_only=True)
@@ -76,14 +80,14 @@ class WebhookSender:
     calls: CallRunner = field(factory=CallRunner, repr=False, kw_only=True)
 
     def route(self, kind: Kind) -> str:
-        """The limit of such a call: one for all, because the hidden one counts them all."""
+        """Return one rate limit for all kinds, because the hidden limit counts them all."""
         del kind
         return "webhook"
 
     async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a new message; *post* cannot be a reply.
 
-        A webhook of another channel speaks there; what it said is taken back, and refused.
+        A webhook of another channel posts there; that message is deleted and the call refused.
         """
         call = self._rest.execute_webhook(
             self.place,
@@ -110,7 +114,7 @@ class WebhookSender:
         return answer
 
     async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
-        """Change a message that was sent."""
+        """Edit a sent message."""
         call = flagged(
             edited_flags(post),
             lambda: self._rest.edit_webhook_message(
@@ -125,30 +129,30 @@ class WebhookSender:
         return await self.calls.make(call)
 
     async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
-        """Remove a message."""
+        """Delete a message."""
         call = self._rest.delete_webhook_message(
             self.place, self._token, message_id, thread=or_undefined(self._thread(channel_id))
         )
         return treat_missing_as_deleted(await self.calls.make(call))
 
     async def typing(self, channel_id: int) -> SendOutcome:
-        """Show the bot typing."""
+        """Show the bot as typing."""
         return await self.bot.typing(channel_id)
 
     async def start_thread(self, channel_id: int, message_id: int, name: str) -> SendOutcome:
-        """Have the bot start a thread from a message of the webhook's."""
+        """Start a thread, as the bot, from a message of the webhook."""
         return await self.bot.start_thread(channel_id, message_id, name)
 
     def _thread(self, channel_id: int) -> int | None:
-        """The thread to speak in: the persona's own, or one that was started for its reply."""
+        """Return the thread to post in: the persona's own, or one started for its reply."""
         return self.thread_id if channel_id == self.bot.place else channel_id
 
 
 async def flagged(flags: int, edit: Callable[[], Awaitable[T]]) -> T:
-    """Make *edit*, a call of a `webhook_client`, with *flags*; to be run in a task of its own.
+    """Make *edit*, a call of a `webhook_client`, with *flags*; run it in a task of its own.
 
-    Discord takes flags when a message is edited through a token; hikari's methods for that have
-    no parameter for them, as of 2.7.  What writes the body of a request is ours to choose, though.
+    Discord accepts flags when a message is edited through a token; hikari's methods for that have
+    no parameter for them, as of 2.7.  But hikari lets the client set the JSON encoder (`_dumps`).
     """
     _FLAGS.set(flags)
     return await edit()
@@ -164,11 +168,11 @@ def _dumps(body: Any) -> bytes:
 async def webhook_client(
     url: str | None = None, *, like: hikari.api.RESTClient | None = None
 ) -> AsyncIterator[hikari.api.RESTClient]:
-    """A client for webhooks and interactions, which repeats nothing by itself.
+    """Yield a client for webhooks and interactions that never retries.
 
     It uses the proxy, the certificates and the timeouts of *like*, the bot's own client.
-    Connections are not kept: one that Discord closed in between would turn into a message of
-    which nobody knows whether it arrived.
+    Connections are not kept alive: one that Discord closed in between would leave a message whose
+    delivery is unknown.
     """
     redact_hikari_logs()
     app = hikari.RESTApp(
@@ -200,16 +204,16 @@ def _proxy(like: hikari.api.RESTClient | None) -> hikari.impl.ProxySettings | No
 
 @frozen
 class PersonaFactory:
-    """What a persona needs to speak: its webhooks, a client that repeats nothing, the words."""
+    """The factory of persona senders: webhooks, a client that never retries, the wording."""
 
     own: BotWebhooks
     webhooks: hikari.api.RESTClient
     wording: Wording
     cache: hikari.api.Cache | None = None
-    """Where threads are known; without it a persona cannot speak in one."""
+    """Used to look up threads; without it a persona cannot post in one."""
 
     def sender(self, persona: Persona, bot: BotSender, target: Target) -> PersonaSender:
-        """Speak as *persona* where *bot* would."""
+        """Return the sender that posts as *persona* in the channel of *bot*."""
         parent = self._parent(bot.place)
 
         def voice(webhook_id: int, token: str) -> WebhookSender:
@@ -223,7 +227,7 @@ class PersonaFactory:
                 thread_id=None if parent is None else bot.place,
             )
 
-        # Filled in later; braces in a name must not be taken for a place to fill.
+        # Formatted again later; braces in a name must not act as placeholders.
         name = target.author_name.replace("{", "(").replace("}", ")")
         words = self.wording.say("reply_notice", name=name, link="{link}")
         return PersonaSender(
@@ -235,18 +239,18 @@ class PersonaFactory:
         )
 
     def _parent(self, channel_id: int) -> int | None:
-        """The channel that a thread hangs on: webhooks belong to channels."""
+        """Return the parent channel of a thread: webhooks belong to channels."""
         thread = None if self.cache is None else self.cache.get_thread(channel_id)
         return None if thread is None else int(thread.parent_id)
 
 
 @frozen
 class _Shelf:
-    """The webhooks of a channel, or of the channel that a thread hangs on."""
+    """The webhooks of a channel, or of the parent channel of a thread."""
 
     _own: BotWebhooks
     _parent: int | None
 
     async def find(self, channel_id: int, *, anew: bool = False) -> tuple[int, str] | SendOutcome:
-        """Id and token, or why there is none."""
+        """Return id and token of the webhook, or a failed outcome."""
         return await self._own.find(self._parent or channel_id, anew=anew)

@@ -1,7 +1,7 @@
-"""Which words minamo uses for whom: phrases by locale, the caller's own before ours.
+"""Phrase selection by locale; phrases of the caller take precedence over minamo's.
 
-``pt-BR`` falls back to ``pt`` and that to ``en``, phrase by phrase.  What a caller gives is
-checked at once, so that a spelling mistake is not first seen by a person in trouble.
+``pt-BR`` falls back to ``pt`` and that to ``en``, phrase by phrase.  The caller's phrases are
+validated on construction, so that a mistake does not first appear in an error notice.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from minamo.errors import BadSetting
 from minamo.shell.notices.phrases import PHRASES, SLOTS
 
 FALLBACK = "en"
-# Names of people and tools are shorter; anything longer is a joke at the reader's expense.
+# Names of users and tools are shorter; anything longer is abuse.
 _VALUE_MAX = 100
-# Made by the program, and would not survive being escaped.
+# Made by minamo; escaping would break it.
 _AS_IT_IS = frozenset({"link"})
-# The longest that anybody registered has 35.
+# The longest registered locale has 35 characters.
 _LOCALE_MAX = 35
 
 _LOCALE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*\Z")
@@ -31,13 +31,13 @@ _FORMATTING = re.compile(r"([\\*_~|`>#\[\]()<@:-])")
 
 @frozen(slots=True)
 class Wording:
-    """The phrases for one person."""
+    """The phrases for one locale."""
 
     locale: str = FALLBACK
     _phrases: Mapping[str, str] = field(factory=lambda: PHRASES[FALLBACK], repr=False)
 
     def say(self, key: str, **values: str | int) -> str:
-        """One phrase with its placeholders filled in; names are shown as plain text."""
+        """Return one phrase with its placeholders filled in; names are escaped to plain text."""
         given = {name: _shown(name, value) for name, value in values.items()}
         return self._phrases[key].format_map({**_blank(key), **given})
 
@@ -86,14 +86,14 @@ def _check(where: str, key: object, text: object) -> None:
     for _, name, form, conversion in parts:
         if name is None:
             continue
-        # Only bare names: "{tool.__class__}" would reach into the program.
+        # Only bare names: "{tool.__class__}" would expose internals.
         if name not in slot.placeholders or form or conversion:
             may = ", ".join(f"{{{one}}}" for one in sorted(slot.placeholders)) or "none"
             raise BadSetting(f"{where}: no placeholder {{{name}}} here; there may be {may}")
 
 
 def _whole(locale: str, own: Mapping[str, Mapping[str, str]]) -> None:
-    """A language that is all the caller's own must be there as a whole."""
+    """Raise `BadSetting` if a language that minamo does not ship lacks phrases."""
     chain = _chain(locale)
     known = {key for one in chain for key in (*own.get(one, ()), *PHRASES.get(one, ()))}
     missing = [key for key in SLOTS if key not in known]
@@ -106,27 +106,27 @@ def _normal(locale: str) -> str:
 
 
 def _chain(locale: str) -> list[str]:
-    """The locale and what it is a variety of: pt-br, pt."""
+    """Return the locale and its parents: pt-br, pt."""
     parts = locale.split("-")
     return ["-".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def translations(wording: Callable[[str], Wording], key: str) -> dict[str, str]:
-    """A phrase in every language that comes with minamo, but for the one that all fall back to."""
+    """Return a phrase in every language that minamo ships, except the fallback language."""
     return {one: wording(one).say(key) for one in PHRASES if one != FALLBACK}
 
 
 @frozen
 class Languages:
-    """All phrases there are: ours, and *own* as ``{"pt-BR": {"stopped": "Parado."}}``.
+    """All phrases: minamo's, and *own* as ``{"pt-BR": {"stopped": "Parado."}}``.
 
-    For a language that minamo speaks, some phrases are enough; for another, all are needed.
+    For a language that minamo ships, *own* may be partial; for any other it must be complete.
     """
 
     own: Mapping[str, Mapping[str, str]] = field(factory=dict, converter=_checked, repr=False)
 
     def wording(self, locale: str | None = None) -> Wording:
-        """The phrases for somebody with that locale, which may be any text."""
+        """Return the phrases for *locale*; an unknown or malformed locale falls back."""
         found: dict[str, str] = {}
         chain = [*_chain(_normal(locale or FALLBACK)), FALLBACK]
         for one in reversed(chain):

@@ -1,7 +1,7 @@
-"""What is said when a reply fails: the one path for error and timeout embeds.
+"""Messages beside a reply, and notices: the one path for error and timeout embeds.
 
-Only our own words by default.  A provider's error text is written for a program's author: it
-can quote the request, name an account or hold an address with a key.
+By default a notice contains only minamo's own phrases.  A provider's error text is written for
+developers: it can quote the request, name an account or hold a URL with a key.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ async def send_beside(
     deadline_s: float,
     line: int | None = None,
 ) -> tuple[Receipt, ...]:
-    """Send *texts*, each as one message, behind everything that waits in the channel or *line*.
+    """Send *texts*, one message each, after everything queued in the channel or *line*.
 
-    Never raises but for a cancellation from outside, and takes at most *deadline_s*: what is not
-    out by then is taken back, and what is out then is reported as unknown.
+    Raises nothing except a cancellation from outside, and takes at most *deadline_s*: messages not
+    sent by then are withdrawn, and one still in flight is reported as unknown.
     """
     source = TextQueue(list(texts))
     try:
@@ -56,13 +56,13 @@ async def send_beside(
                 await one.finish()
             one.withdraw("deadline")
             return (*one.receipts, *_still_out(one))
-    except Exception as error:  # noqa: BLE001 - beside a reply nothing may go wrong, only missing
+    except Exception as error:  # noqa: BLE001 - it may be lost, but must not fail the reply
         _LOG.warning("a message beside a reply failed", extra={"kind": type(error).__name__})
         return (not_sent(channel_id, "unexpected", sum(map(len, texts))),)
 
 
 def clean_beside(text: str, config: StreamConfig) -> str:
-    """A model's or a tool's words as they may be shown: by the rules that hold for the reply."""
+    """Return text of a model or tool, cleaned by the rules that apply to the reply."""
     return clean(
         text,
         off=config.clean_off,
@@ -91,7 +91,7 @@ def _still_out(one: StreamQueue) -> tuple[Receipt, ...]:
 
 
 def not_sent(channel_id: int, reason: str, characters: int = 0) -> Receipt:
-    """The receipt of something that was never tried."""
+    """Return the receipt of a message that was never attempted."""
     return Receipt(
         outcome="not_sent",
         channel_id=channel_id,
@@ -105,15 +105,15 @@ def not_sent(channel_id: int, reason: str, characters: int = 0) -> Receipt:
 # Discord's own red and yellow.
 RED, YELLOW = 0xED4245, 0xFEE75C
 
-# A notice that comes later than this is about something that people have forgotten.
+# A later notice is about a question that users have forgotten.
 NOTICE_S = 15.0
 
-# Two minutes read better than 120 seconds, two hours better than 120 minutes.
+# Above these, the next larger unit is used: 2 min instead of 120 s, 2 h instead of 120 min.
 _SECONDS_MAX, _MINUTES_MAX = 119, 119
-# "Again in 40 hours" helps nobody; a longer wait is said as "later".
+# "Again in 40 hours" is not useful; a longer wait is shown as "later".
 _WAIT_MAX_S = 24 * 3_600.0
 
-# Why a message was lost, as far as a further message in the same channel can be of use.
+# Loss reasons for which a further message in the same channel is useful, with its phrase.
 _LOST: Mapping[str, str] = {
     "automod": "lost_blocked",
     "words_not_allowed": "lost_blocked",
@@ -124,7 +124,7 @@ _LOST: Mapping[str, str] = {
     "empty_message": "lost_refused",
     "too_large": "lost_refused",
     "edit_limit": "lost_refused",
-    # About the voice of a persona; the bot has its own.
+    # These concern the webhook of a persona; the bot itself can still send.
     "unknown_webhook": "lost_refused",
     "bad_token": "lost_refused",
     "connection": "lost_unknown",
@@ -132,13 +132,13 @@ _LOST: Mapping[str, str] = {
     "unexpected": "lost_unknown",
     "rate_limited": "lost_unknown",
 }
-# All other refusals are about the channel, or the bot in it: a notice would be refused as well.
+# All other refusals concern the channel, or the bot in it: a notice would be refused as well.
 _PLACE = frozenset(BY_CODE.values()) - _LOST.keys()
 _THEIR_FAULT = re.compile(r"http_5\d\d\Z")
 
-# Of a provider's words, so much is enough to tell what is wrong.
+# Length of a provider quotation; enough to identify the problem.
 _QUOTE_MAX = 200
-# What a key, an address or an account can look like; a text with any of it is not quoted.
+# Patterns of keys, addresses and accounts; a text that matches is not quoted.
 _SECRET = re.compile(
     r"://|www\.|@|\b(?:bearer|token|secret|password|api[ _-]?key)\b|\bsk-|[A-Za-z0-9_+/=.-]{20,}",
     re.IGNORECASE,
@@ -148,14 +148,14 @@ _FORMATTING = re.compile(r"([\\*_~|`>#\[\]()<])")
 
 @frozen(kw_only=True)
 class NoticeSettings:
-    """What people are told."""
+    """Settings for the notices shown to users."""
 
     suppress_user_errors: bool = False
-    """Nothing at all."""
+    """Show no notices."""
     tell_empty: bool = False
-    """Also that the model had nothing to say."""
+    """Also show a notice for an empty reply."""
     quote_provider: bool = False
-    """Also the provider's own words, where nothing in them looks like a secret."""
+    """Also quote the provider's error text, unless it looks as if it held a secret."""
 
 
 _DEFAULTS = NoticeSettings()
@@ -164,7 +164,7 @@ _DEFAULTS = NoticeSettings()
 def notice_for(
     result: StreamResult, wording: Wording, settings: NoticeSettings = _DEFAULTS
 ) -> Embed | None:
-    """What to say about *result*, if anything."""
+    """Return the notice for *result*, or None."""
     if settings.suppress_user_errors:
         return None
     match result.status:
@@ -184,7 +184,7 @@ def notice_for(
 
 def _about_error(result: StreamResult, wording: Wording, *, quote: bool) -> Embed:
     error = result.data if isinstance(result.data, ErrorChunk) else ErrorChunk("api_error")
-    # An adapter that others wrote may name a kind of its own.
+    # A third-party adapter may use an error kind of its own.
     kind = error.kind if error.kind in get_args(ErrorKind) else "api_error"
     lines = [wording.say(f"error_{kind}")]
     if quote and (words := quotable(error.message)):
@@ -210,7 +210,7 @@ def _about_delivery(result: StreamResult, wording: Wording) -> Embed | None:
     lost = [one.reason for one in result.receipts if isinstance(one, Receipt) and one.lost]
     if not lost or not _PLACE.isdisjoint(lost):
         return None
-    # The first is the cause; what was lost after it was given up because of it.
+    # The first loss is the cause; later messages were given up because of it.
     key = "lost_unknown" if _THEIR_FAULT.match(lost[0]) else _LOST.get(lost[0])
     if key is None:
         return None
@@ -225,7 +225,7 @@ def _embed(wording: Wording, title: str, lines: list[str], result: StreamResult)
 
 
 def quotable(words: str) -> str:
-    """A provider's words as one harmless line; empty if they may hold a secret."""
+    """Return provider text as one escaped line; empty if it may hold a secret."""
     line = " ".join(clean(words, first=False).text.split())
     if not line or _SECRET.search(line):
         return ""
@@ -242,15 +242,15 @@ async def send_notice(
     reply_to: int | None = None,
     deadline_s: float = NOTICE_S,
 ) -> Receipt:
-    """Say *embed* in the channel, after everything that waits there; nobody is pinged.
+    """Send *embed* to the channel, after everything queued there, without pinging any user.
 
-    Never raises, and takes at most *deadline_s*.  *stream_id* is that of the reply it is about.
+    Never raises, and takes at most *deadline_s*.  *stream_id* is that of the failed reply.
     """
     receipts = await send_beside(
         lanes,
         sender,
         channel_id,
-        [""],  # the embed is all there is
+        [""],  # no text beside the embed
         manner=SendOptions(embed=embed, reply_to=reply_to),
         stream_id=f"{stream_id}/notice",
         deadline_s=deadline_s,

@@ -1,13 +1,13 @@
-"""What minamo itself says to people, in the languages that come with it.
+"""The phrases that minamo shows to users, in the languages it ships.
 
-Each key is one phrase.  `SLOTS` says how long it may be and which placeholders it may hold; they
-stand in braces, as in ``in {seconds} s``, and none of them has to be used:
+Each key is one phrase.  `SLOTS` defines its maximum length and its placeholders, which are written
+in braces, as in ``in {seconds} s``; all are optional:
 
     {seconds} {minutes} {hours}   a whole number: how long to wait
-    {name}                        who is replied to
-    {link}                        the address of the message replied to
-    {tool}                        the name of the tool that runs
-    {characters}                  how many were left out
+    {name}                        the user replied to, or the persona that answers
+    {link}                        the URL of the message replied to
+    {tool}                        the name of the running tool
+    {characters}                  number of omitted characters
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-# Discord's limits: an embed's title, the label of a button, the name of a thread, and what is
-# said of a command.
+# Discord's limits: an embed's title, the label of a button, the name of a thread, and the
+# description of a command.
 _TITLE, _LABEL, _THREAD, _COMMAND = 256, 80, 100, 100
-# Half a message: a phrase never stands alone, and what it quotes needs room too.
+# Half a message: a phrase is never the whole message, and quoted text needs room too.
 _PHRASE = 1_000
 
 
 @frozen(slots=True)
 class Slot:
-    """What may stand under one key."""
+    """The constraints on one phrase."""
 
     longest: int = _PHRASE
     placeholders: frozenset[str] = frozenset()
@@ -36,7 +36,7 @@ def _with(*placeholders: str) -> Slot:
 
 
 SLOTS: Mapping[str, Slot] = {
-    # A provider failed: the title, a sentence for each kind, and what to do.
+    # A provider failed: the title, a sentence for each kind, and advice.
     "error_title": Slot(_TITLE),
     "error_rate_limit": Slot(),
     "error_content_blocked": Slot(),
@@ -49,20 +49,20 @@ SLOTS: Mapping[str, Slot] = {
     "wait_minutes": _with("minutes"),
     "wait_hours": _with("hours"),
     "incomplete": Slot(),
-    # A clock ran out: by its reason.
+    # A timeout, by its reason.
     "timeout_title": Slot(_TITLE),
     "timeout_inactivity": Slot(),
     "timeout_deadline": Slot(),
     "timeout_sdk_call_timeout": Slot(),
-    # Discord did not take all of the reply.
+    # Discord did not accept all of the reply.
     "lost_title": Slot(_TITLE),
     "lost_blocked": Slot(),
     "lost_refused": Slot(),
     "lost_unknown": Slot(),
-    # The model said nothing.
+    # The reply was empty.
     "empty_title": Slot(_TITLE),
     "empty_response": Slot(),
-    # Stopping, waiting, working.
+    # Stop requests, refused turns, tool progress.
     "stop_button": Slot(_LABEL),
     "stop_not_allowed": Slot(),
     "stop_nothing": Slot(),
@@ -74,7 +74,7 @@ SLOTS: Mapping[str, Slot] = {
     "queue_full": Slot(),
     "tool_progress": _with("tool"),
     "reply_notice": _with("name", "link"),
-    # The ready-made bot: its command, and why it does not answer.
+    # The ready-made bot: its command, and the reasons it does not answer.
     "ask_command": Slot(_COMMAND),
     "ask_prompt": Slot(_COMMAND),
     "ask_persona": Slot(_COMMAND),
@@ -82,10 +82,10 @@ SLOTS: Mapping[str, Slot] = {
     "still_answering": Slot(),
     "not_here": Slot(),
     "persona_answers": _with("name"),
-    # Thoughts that are told.
+    # Thoughts shown to users.
     "thoughts_title": Slot(_TITLE),
     "thoughts_thread": Slot(_THREAD),
-    "thoughts_left_out": Slot(_LABEL, frozenset({"characters"})),  # it shares a message
+    "thoughts_left_out": Slot(_LABEL, frozenset({"characters"})),  # shares a message with the text
 }
 
 EN: Mapping[str, str] = {

@@ -1,6 +1,8 @@
-"""Thoughts as messages: embeds for a log, spoilers, or plain text; a bounded number of each.
+"""The thoughts of a reply as messages: embeds for a log, spoilers, or plain text in a thread.
 
-They are made one after the other: a thought is long, and the event loop has other work.
+The number of messages is bounded.  They are generated lazily, with a checkpoint after each,
+because a thought can be long and must not block the event loop.  A failure here never affects
+the reply.
 """
 
 from __future__ import annotations
@@ -29,32 +31,32 @@ from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Wording
 from minamo.shell.notices.notices import clean_beside, not_sent, send_beside
 
-# A grey that is neither good nor bad.
+# Neutral: neither success nor error.
 GREY = 0x99AAB5
-# Discord's limit for the text of an embed.  One embed goes with each message, so that the limits
-# over all embeds of a message (10, and 6000 characters) are kept by themselves.
+# Discord's limit for the description of an embed.  Each message has one embed, so the limits over
+# all embeds of a message (10, and 6000 characters) cannot be exceeded.
 DESCRIPTION_MAX = 4_096
-# Nobody reads more; a thought can have a million characters.
+# Users do not read more; a thought can have a million characters.
 MESSAGES_MAX = 10
-# Room for the line that says how much was left out.
+# Room for the line with the number of omitted characters.
 _NOTE_MAX = 100
 
 _BAR, _BREAK = "||", "\u200b"
-# Both bars, and a break inside each.
+# Both spoiler bars, and a zero-width space inside each.
 _AROUND = 2 * (len(_BAR) + len(_BREAK))
 _UNITS_MAX = UTF16_MAX - _AROUND - _NOTE_MAX
-# So few characters never have too many UTF-16 units, whatever they are.
+# A character has at most two UTF-16 units, so this many always fit.
 _WIDE = _UNITS_MAX // 2
 _BARS = re.compile(r"\|(?=\|)")
 
 _FENCE = re.compile(r"^ {0,3}```+([^\s`]{0,32})[^`\n]*$", re.MULTILINE)
 _CLOSE = "\n```"
-# No sign that people take for one character has more parts.
+# No grapheme cluster in practical use has more code points.
 _GRAPHEME_MAX = 32
 
 
 def log_embeds(text: str, wording: Wording) -> Iterator[Embed]:
-    """The embeds that hold *text*, in order, each for a message of its own."""
+    """Yield the embeds that contain *text*, in order, one per message."""
     title = wording.say("thoughts_title")
     for part in _noted(_cut(text, DESCRIPTION_MAX - _NOTE_MAX), len(text), wording):
         yield Embed(title=title, description=part, colour=GREY)
@@ -62,10 +64,10 @@ def log_embeds(text: str, wording: Wording) -> Iterator[Embed]:
 
 
 def spoilers(text: str, wording: Wording) -> Iterator[str]:
-    """The messages that hide *text* until somebody wants to see it."""
+    """Yield the messages that contain *text* as spoilers."""
     room = MESSAGE_LENGTH - _AROUND - _NOTE_MAX
     kept = text[: MESSAGES_MAX * room]
-    # The breaks between bars are not counted as text.
+    # Inserted breaks between bars do not count as text.
     breaks = [bar.end() + number for number, bar in enumerate(_BARS.finditer(kept))]
     made = (
         (parts, end - bisect_left(breaks, end))
@@ -76,20 +78,20 @@ def spoilers(text: str, wording: Wording) -> Iterator[str]:
 
 
 def plainly(text: str, wording: Wording) -> Iterator[str]:
-    """The messages that show *text* as it is."""
+    """Return the messages that contain *text* without spoilers."""
     room = MESSAGE_LENGTH - _NOTE_MAX
     return _noted(_fitted(text[: MESSAGES_MAX * room], room), len(text), wording)
 
 
 def _hidden(part: str) -> str:
-    # A bar at the edge would be read as one of ours, and a backslash would take ours away.
+    # A bar at the edge would join our bars, and a trailing backslash would escape ours.
     before = _BREAK if part.startswith("|") else ""
     after = _BREAK if part.endswith(("|", "\\")) else ""
     return f"{_BAR}{before}{part}{after}{_BAR}"
 
 
 def _noted(made: Iterable[tuple[list[str], int]], size: int, wording: Wording) -> Iterator[str]:
-    """The parts; the last says how much of the *size* characters is in none of them."""
+    """Yield the parts; the last one notes how many of the *size* characters were omitted."""
     last, done = "", 0
     for parts, end in made:
         done = end
@@ -104,14 +106,15 @@ def _noted(made: Iterable[tuple[list[str], int]], size: int, wording: Wording) -
 
 
 def _fitted(text: str, room: int, narrow: int = 0) -> Iterator[tuple[list[str], int]]:
-    """As many messages as may be, a portion of the text at a time, and where each portion ends.
+    """Yield the messages of one portion of *text* at a time, with the end offset of the portion.
 
-    A portion with too many UTF-16 units is made into messages of *narrow* characters, if given.
+    At most `MESSAGES_MAX` in all.  A portion with too many UTF-16 units is fitted again with
+    *narrow* characters per message, if given.
     """
     at, count, carry, limit = 0, 0, NOTHING, room
     while at < len(text) and count < MESSAGES_MAX:
         if narrow and _units(text[at : at + room]) > _UNITS_MAX:
-            limit = narrow  # most likely
+            limit = narrow  # most likely needed
         fitted, end = fit_front(
             text[at:],
             room=MESSAGES_MAX - count,
@@ -133,7 +136,7 @@ def _units(text: str) -> int:
 
 
 def _cut(text: str, room: int) -> Iterator[tuple[list[str], int]]:
-    """Parts that are longer than any message, with code blocks closed and opened again."""
+    """Yield parts of up to *room* characters, closing and reopening code blocks at each cut."""
     at, count, language = 0, 0, None
     while at < len(text) and count < MESSAGES_MAX:
         opening = "" if language is None else f"```{language}\n"
@@ -148,7 +151,7 @@ def _cut(text: str, room: int) -> Iterator[tuple[list[str], int]]:
 
 
 def _end(text: str, start: int, most: int) -> int:
-    """The best place to cut before *most*: a paragraph, a line, a word, a grapheme."""
+    """Return the best cut at or before *most*: after a paragraph, line, word or grapheme."""
     if most >= len(text):
         return len(text)
     for mark in ("\n\n", "\n", " "):
@@ -163,7 +166,7 @@ def _end(text: str, start: int, most: int) -> int:
 
 
 def _open_fence(part: str) -> str | None:
-    """The language of the code block that *part* leaves open, if it does."""
+    """Return the language of the code block that *part* leaves open, or None."""
     language: str | None = None
     for found in _FENCE.finditer(part):
         if language is None:
@@ -178,7 +181,7 @@ _LOG = logging.getLogger("minamo.thoughts")
 T = TypeVar("T")
 Place = Literal["nowhere", "log", "spoiler", "thread"]
 
-# For ten messages at Discord's pace, and a little trouble on the way.
+# For ten messages at Discord's rate limit, with some retries.
 TELL_S = 60.0
 
 
@@ -198,17 +201,17 @@ def _id(one: ThoughtDisplay, _: Attribute[Any], value: object) -> None:
 
 @frozen
 class ThoughtDisplay:
-    """Where they go: ``Thoughts()``, ``Thoughts("log", channel_id=…)``, ``Thoughts("spoiler")``."""
+    """The place for thoughts: nowhere by default, or ``ThoughtDisplay("log", channel_id=…)``."""
 
     place: Place = field(default="nowhere", validator=_known)
     channel_id: int | None = field(default=None, kw_only=True, validator=_id)
 
 
 class Threads(Protocol):
-    """Somebody who can open a thread below a message.  Nothing is raised; no call is cancelled."""
+    """An opener of threads below messages.  Its calls raise nothing, and are never cancelled."""
 
     async def start_thread(self, message_id: int, name: str) -> int | str:
-        """The id of the thread, or why there is none, as a short code."""
+        """Return the id of the new thread, or the reason for failure as a short code."""
 
 
 async def tell_thoughts(
@@ -224,10 +227,10 @@ async def tell_thoughts(
     threads: Threads | None = None,
     deadline_s: float = TELL_S,
 ) -> tuple[Receipt, ...]:
-    """Tell the thoughts of *result*, to be called when its reply is settled.
+    """Send the thoughts of *result*; call this when its reply is settled.
 
-    *sender_for* makes the sender for a channel or thread.  Never raises but for a cancellation
-    from outside.  What could not be told, or not all of it, is in the receipts.
+    *sender_for* returns the sender for a channel or thread.  Raises nothing except a cancellation
+    from outside.  Failed and partial deliveries are in the receipts.
     """
     if place.place == "nowhere":
         return ()
@@ -251,19 +254,19 @@ async def tell_thoughts(
                         return await tell.texts(made, await _in_turns(plainly(text, wording)))
                     return (not_sent(channel_id, made, len(text)),)
                 return (not_sent(channel_id, "deadline", len(text)),)
-    except Exception as error:  # noqa: BLE001 - a thought is never worth a reply
+    except Exception as error:  # noqa: BLE001 - thoughts must never fail a reply
         _LOG.warning("telling thoughts failed", extra={"kind": type(error).__name__})
         return (not_sent(channel_id, "unexpected", len(text)),)
 
 
 def _whole(text: str) -> str:
-    # What a provider calls a thought comes past the stream, with its torn characters.
+    # Provider thoughts bypass the stream, so split surrogate pairs are joined here.
     fold = SurrogateJoiner(Ledger())
     return fold.feed(text) + fold.release()
 
 
 async def _in_turns(made: Iterable[T]) -> list[T]:
-    """Make them all, and let others work in between."""
+    """Return the items as a list, with a checkpoint after each."""
     out: list[T] = []
     for one in made:
         out.append(one)
@@ -272,7 +275,7 @@ async def _in_turns(made: Iterable[T]) -> list[T]:
 
 
 async def _below(result: StreamResult, wording: Wording, threads: Threads | None) -> int | str:
-    """The thread below the last message of the reply, or why there is none."""
+    """Open a thread below the last message of the reply; return its id, or the failure code."""
     if threads is None:
         return "no_threads"
     shown = [one.message_id for one in result.receipts if one.message_id is not None]
@@ -297,7 +300,7 @@ class _Telling:
             manner = SendOptions(embed=embed)
             told += await self._send(channel_id, [""], manner, f"{self.stream_id}/{number}")
             if told[-1].lost:
-                break  # a log with a hole in it is worse than one that ends
+                break  # a log with a gap is worse than a truncated one
         return told
 
     async def _send(

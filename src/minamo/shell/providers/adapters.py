@@ -1,8 +1,8 @@
 """The three adapters: OpenAI-compatible servers, Google Gemini, Anthropic.
 
 Each owns a pool of connections: use it as an async context manager, or call `aclose`.
-They differ in how they are made; the rest is in py.  A method that is borrowed from there
-is `Final`, for then every type checker takes it as it is written.
+They differ in their constructors only; their methods are the functions below, assigned as `Final`
+so that every type checker uses the signatures as written.
 """
 
 from __future__ import annotations
@@ -41,54 +41,54 @@ T = TypeVar("T")
 
 
 class Talks(Protocol):
-    """Somebody to talk to."""
+    """A provider with `chat`, as `ask` needs it."""
 
     def chat(self, messages: Sequence[ChatMessage], **options: Unpack[ReplyOptions]) -> ChatStream:
-        """A conversation, ready to be sent."""
+        """Return a conversation that is sent when it is iterated."""
 
 
 class Asks(Protocol):
-    """An adapter over an endpoint, which holds its dialect and its connections."""
+    """An adapter over an endpoint, which holds the dialect and the connections."""
 
     _endpoint: ProviderEndpoint
     model: str
     host: str
 
     def start_stream(self, request: Any) -> AsyncIterator[Frame]:
-        """Send a request; its frames as they come."""
+        """Send a request and yield its frames as they arrive."""
 
     def process_chunk(self, frame: Frame) -> list[Chunk]:
-        """The chunks of one frame."""
+        """Return the chunks of one frame."""
 
     async def aclose(self) -> None:
         """Close the connections."""
 
 
 def ask(self: Talks, text: str, **options: Unpack[ReplyOptions]) -> ChatStream:
-    """A conversation of one sentence."""
+    """Return a conversation of one user message, sent when it is iterated."""
     return self.chat([user(text)], **options)
 
 
 def chat(
     self: Asks, messages: Sequence[ChatMessage], **options: Unpack[ReplyOptions]
 ) -> ChatStream:
-    """A conversation, ready to be sent."""
+    """Return a conversation that is sent when it is iterated."""
     return ChatStream(self, self._endpoint.build(messages, checked(options)))
 
 
 def start_stream(self: Asks, request: Request) -> AsyncIterator[Frame]:
-    """Send a request; its frames as they come."""
+    """Send a request and yield its frames as they arrive."""
     return self._endpoint.start_stream(request)
 
 
 def process_chunk(_: Asks, frame: Frame) -> list[Chunk]:
-    """The chunks of one frame."""
+    """Return the chunks of one frame."""
     chunks: list[Chunk] = frame.stream.take(frame.data)
     return chunks
 
 
 def decoder(self: Asks) -> FrameDecoder:
-    """Bytes to frames without a connection, for `minamo.testing.check_adapter`."""
+    """Return a decoder from bytes to frames, for `minamo.testing.check_adapter`."""
     return self._endpoint.decoder()
 
 
@@ -98,7 +98,7 @@ async def aclose(self: Asks) -> None:
 
 
 async def entered(self: T) -> T:
-    """Itself, for a block that closes the connections when it is left."""
+    """Return the adapter itself, for a block that closes the connections on exit."""
     return self
 
 
@@ -108,7 +108,7 @@ async def left(self: Asks, *_: object) -> None:
 
 
 def shown(self: Asks) -> str:
-    """Where it asks, and which model; nothing of the key."""
+    """Return a repr with host and model, and nothing of the key."""
     return f"{type(self).__name__}({self.host!r}, model={self.model!r})"
 
 
@@ -116,7 +116,7 @@ _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
 
 
 class OpenAICompatible:
-    """OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, DeepSeek, Groq, Mistral and their kin."""
+    """Adapter for OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, DeepSeek, Groq, Mistral, others."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class OpenAICompatible:
         timeouts: Timeouts | None = None,
     ) -> None:
         base = checked_url(base_url, allow_http=allow_http)
-        # A server of one's own has no key; anyone else's would answer 401.
+        # The user's own server may need no key; a public one would answer 401 without it.
         if api_key is not None or not (allow_http or is_loopback(base)):
             api_key = checked_key(api_key)
         name = checked_model(model)
@@ -171,7 +171,7 @@ class OpenAICompatible:
 
 
 class Gemini:
-    """Google Gemini, on the Gemini API; Vertex with its own `base_url` and headers."""
+    """Adapter for the Gemini API; for Vertex give its `base_url` and headers."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class Gemini:
             f"{base}/models/{quote(name)}:streamGenerateContent?alt=sse",
             GoogleReader,
             partial(google.build, thoughts=thoughts),
-            # In a header, never in the URL: URLs end up in logs.
+            # In a header, never in the URL: URLs are written to logs.
             headers={"x-goog-api-key": key} | own,
             secrets=secrets_of(key, own),
             limits=limits,
@@ -220,7 +220,7 @@ class Gemini:
 
 
 class Anthropic:
-    """Anthropic's messages."""
+    """Adapter for Anthropic's Messages API."""
 
     def __init__(
         self,
@@ -262,5 +262,5 @@ class Anthropic:
 
 
 def _versioned(base: str, version: str) -> str:
-    """The base with the API's version, unless it names one itself."""
+    """Return *base* with the API version appended, unless it contains one."""
     return base if _VERSION.search(urlsplit(base).path) else f"{base}/{version}"

@@ -1,6 +1,7 @@
-"""A conversation that is ready to be sent, and what an adapter is.
+"""The adapter protocol, a prepared conversation, and the endpoint of one provider.
 
-`async for chunk in conversation` asks the provider; doing it twice asks twice.
+`async for chunk in conversation` sends the request; iterating twice sends it twice.  The endpoint
+holds the key and the connections, and turns the bytes of a response into frames.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ _HOOKS = ("on_raw_chunk", "on_provider_error")
 
 @runtime_checkable
 class Adapter(Protocol):
-    """Our code for one dialect, or anybody's.
+    """The code for one provider dialect, ours or third-party.
 
     It may also have ``on_raw_chunk(frame)`` and ``on_provider_error(error)``, plain functions
-    which are told of every frame and of the error that ends a stream.
+    called with every frame and with the error that ends a stream.
     """
 
     def start_stream(self, request: Any) -> AsyncIterator[Frame]:
-        """Ask the provider and give its frames as they come; failures are frames too."""
+        """Send the request and yield its frames as they arrive; failures are frames too."""
 
     def process_chunk(self, frame: Frame) -> list[Chunk]:
-        """The chunks of one frame: none, one or several."""
+        """Return the chunks of one frame: none, one or several."""
 
 
 @frozen(slots=True)
@@ -71,12 +72,12 @@ class ChatStream:
     async def stream_to_discord(
         self, context: StreamContext, config: StreamConfig | None = None
     ) -> StreamResult:
-        """Carry the reply to where *context* says; all of it is the orchestrator's work."""
+        """Send the reply to the channel of *context*, through its orchestrator."""
         how = config or StreamConfig.from_env()
         return await context.orchestrator.stream_to_discord(self, how, context)
 
     async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
-        """Ask, and give chunks until the provider is done or failed.  Nothing is raised."""
+        """Send the request and yield chunks; a failure is an error chunk, never an exception."""
         on_raw_chunk = self._hook("on_raw_chunk")
         on_provider_error = self._hook("on_provider_error")
         failure: ErrorChunk | None = None
@@ -89,7 +90,7 @@ class ChatStream:
                     if on_raw_chunk is not None:
                         on_raw_chunk(frame)
                     for said in process_chunk(frame):
-                        # Nearly all are like this; the rest of it is looked at by the driver.
+                        # The common case; the driver checks the remaining fields.
                         if said.__class__ is TextChunk and said.content.__class__ is str:
                             yield said
                             continue
@@ -102,8 +103,8 @@ class ChatStream:
                         yield chunk
                     if failure is not None:
                         break
-        except Exception as error:  # noqa: BLE001 - a broken adapter is a failed stream, no crash
-            # The name and the place only: messages can hold secrets.
+        except Exception as error:  # noqa: BLE001 - a broken adapter fails the stream only
+            # Only the type and the location: messages can hold secrets.
             _LOG.warning("an adapter raised %s at %s", type(error).__name__, place_of(error))
             failure = ErrorChunk("api_error", f"the adapter failed ({type(error).__name__})")
         if failure is not None:
@@ -117,7 +118,7 @@ class ChatStream:
 
 @asynccontextmanager
 async def closing(source: AsyncIterable[T]) -> AsyncIterator[AsyncIterator[T]]:
-    """Iterate *source* and close it at once afterwards, if it can be closed."""
+    """Yield an iterator over *source*, and close it on exit if it can be closed."""
     items = source.__aiter__()
     try:
         yield items
@@ -126,7 +127,7 @@ async def closing(source: AsyncIterable[T]) -> AsyncIterator[AsyncIterator[T]]:
         if aclose is not None:
             try:
                 await aclose()
-            except Exception as error:  # noqa: BLE001 - other people's code; all of it was read
+            except Exception as error:  # noqa: BLE001 - user code; all chunks were read
                 kind = type(error).__name__
                 _LOG.warning("closing a source raised %s at %s", kind, place_of(error))
 
@@ -135,11 +136,11 @@ _JSON = {"Content-Type": "application/json", "Accept": "text/event-stream",
          "User-Agent": "minamo"}  # fmt: skip
 
 Build = Callable[[str, Mapping[str, str], str, Sequence[ChatMessage], RequestOptions], Request]
-"""The half of a dialect that asks: where, with which headers, which model, what, and how."""
+"""Request builder of a dialect: URL, headers, model, messages, options."""
 
 
 class ProviderEndpoint:
-    """Streams from one provider.  Holds the key, so it shows nothing of itself."""
+    """The URL, headers and connections of one provider.  Holds the key: no repr."""
 
     __slots__ = (
         "_build",
@@ -182,11 +183,11 @@ class ProviderEndpoint:
         self._http = Http(url, timeouts)
 
     def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> Request:
-        """The request for one streamed reply."""
+        """Return the request for one streamed reply."""
         return self._build(self._url, self._headers, self.model, messages, options)
 
     def decoder(self) -> FrameDecoder:
-        """A new stream's decoder: bytes to frames, without a connection."""
+        """Return a decoder from bytes to frames for one stream, without a connection."""
         reply = ReplyAssembler(
             self._limits, secrets=self._secrets, overlap_removal=self._overlap_removal
         )
@@ -195,13 +196,13 @@ class ProviderEndpoint:
         )
 
     async def start_stream(self, request: Request) -> AsyncGenerator[Frame, None]:
-        """Send the request; frames as they come, the last one says that it was the last."""
+        """Send the request and yield frames as they arrive; the last one marks the end."""
         decoder = self.decoder()
         async with aclosing(self._http.send(request)) as answer:
             async for data in answer:
                 for frame in decoder.feed(data):
                     yield frame
-                # Whoever took the frames has found the end in them.
+                # The consumer found the end of the reply in the frames.
                 if decoder.ended:
                     return
         for frame in decoder.end():
@@ -213,7 +214,7 @@ class ProviderEndpoint:
 
 
 class FrameDecoder:
-    """Stamps what one stream brings.  `feed` and `end` are all that a test needs."""
+    """Decoder that stamps one stream's items as frames.  A test needs only `feed` and `end`."""
 
     __slots__ = ("_model", "_provider", "_stream")
 
@@ -224,21 +225,21 @@ class FrameDecoder:
 
     @property
     def ended(self) -> bool:
-        """The chunks of the frames so far include the last one."""
+        """Whether the frames so far include the end of the reply."""
         return self._stream.ended
 
     def feed(self, data: bytes | ErrorChunk) -> list[Frame]:
-        """The frames that some bytes complete; a failed connection is a frame of its own."""
+        """Return the frames completed by *data*; a connection error becomes its own frame."""
         return self._stamped([data] if isinstance(data, ErrorChunk) else self._stream.feed(data))
 
     def end(self) -> list[Frame]:
-        """The frame that says there are no more bytes."""
+        """Return the frame that marks the end of the bytes."""
         return self._stamped(self._stream.end())
 
     def _stamped(self, items: Sequence[object]) -> list[Frame]:
         if not items:
             return []
-        # What one read brought arrived at one moment: one stamp serves all of it.
+        # All items of one read arrived at the same moment and share one stamp.
         stamp = {"timestamp": time.time_ns() // 1_000_000, "model": self._model}
         provider, stream = self._provider, self._stream
         return [Frame(item, provider, stamp, stream) for item in items]

@@ -1,8 +1,8 @@
-"""The door to providers: the only file that knows aiohttp's client.
+"""HTTP connections to providers: the only file that uses aiohttp's client.
 
 One pooled session per adapter.  A response is closed the moment its stream ends, is stopped or
-cancelled, for a provider goes on billing until then.  Nothing of an exception but its kind
-leaves this file: messages of exceptions hold URLs and headers.
+cancelled, because the provider bills until then.  Only the type of an exception leaves this file:
+exception messages hold URLs and headers.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from minamo.wire.errors import from_status
 from minamo.wire.frames import Request
 from minamo.wire.limits import ERROR_BYTES_MAX
 
-# Replies to one bot run side by side; the provider's own limit comes long before this one.
+# Concurrent replies of one bot; the provider's own limit is far below this one.
 _CONNECTIONS_MAX = 100
-# The words of a refusal are worth a moment, not a deadline.
+# The text of an error response is worth a short wait, not a full timeout.
 _REFUSAL_S = 5.0
 
 
 @frozen(slots=True, kw_only=True)
 class Timeouts:
-    """Seconds.  Longer than the driver's clocks, which decide while a stream runs under it."""
+    """Timeouts in seconds; longer than the driver's, which apply first while it runs a stream."""
 
     connect_s: float = field(default=10.0, validator=seconds)
     first_byte_s: float = field(default=180.0, validator=seconds)
@@ -38,7 +38,7 @@ class Timeouts:
 
 
 class Http:
-    """Sends requests to one origin.  Whoever makes it closes it."""
+    """An HTTP client for one origin.  Its creator must close it."""
 
     __slots__ = ("_origin", "_session", "_session_loop", "_timeouts")
 
@@ -49,13 +49,13 @@ class Http:
         self._session_loop: asyncio.AbstractEventLoop | None = None
 
     async def aclose(self) -> None:
-        """Close the pool; a later request opens another."""
+        """Close the pool; a later request opens a new one."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     async def send(self, request: Request) -> AsyncGenerator[bytes | ErrorChunk, None]:
-        """The body of the answer as it comes, or one error."""
+        """Send the request and yield the body of the response as it arrives, or one error."""
         if _origin(request.url) != self._origin:
             raise BadRequest("a request to another host than the adapter's")
         answer = await self._open(request)
@@ -70,12 +70,12 @@ class Http:
                         break
                     patience.last(self._timeouts.read_s)
         finally:
-            # A connection whose answer was read to its end is back in the pool already, and
-            # this does nothing; any other is cut off.
+            # No effect if the response was read to its end: its connection is back in the pool.
+            # Otherwise the connection is closed.
             answer.close()
 
     async def _open(self, request: Request) -> aiohttp.ClientResponse | ErrorChunk:
-        """The response, if it is a stream; otherwise why not."""
+        """Return the response if it is a stream, otherwise the error."""
         try:
             with fail_after(self._timeouts.first_byte_s):
                 response = await self._pool().request(
@@ -108,7 +108,7 @@ class Http:
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=self._timeouts.connect_s, sock_read=None
                 ),
-                # A compressed answer was not asked for, and half a megabyte may become 512.
+                # Compression was not requested, and half a megabyte may expand to 512.
                 auto_decompress=False,
                 trust_env=False,
             )
@@ -116,10 +116,10 @@ class Http:
 
 
 class _ReadTimeout:
-    """Ends a read that waits too long; time between reads is ours and does not count.
+    """A timeout for each read of one response; time between reads does not count.
 
-    One timer for a stream.  When it rings it looks when the wait began, and sleeps on if that
-    was not long ago: a scope around every read would cost more than the read.
+    One timer per stream.  When it fires it checks when the current read began, and re-arms itself
+    if that was recent: a cancel scope around every read would cost more than the read.
     """
 
     __slots__ = ("_content", "_loop", "_seconds", "_since", "_timer")
@@ -138,14 +138,14 @@ class _ReadTimeout:
         self._timer.cancel()
 
     def last(self, seconds: float) -> None:
-        """Wait this long from now on."""
+        """Set the timeout for all further reads."""
         if seconds != self._seconds:
             self._seconds = seconds
             self._timer.cancel()
             self._look()
 
     async def read(self) -> bytes | ErrorChunk:
-        """The next bytes; none at the end, and a lost connection is one: the reader judges it."""
+        """Return the next bytes; none at the end or on a lost connection: the reader decides."""
         self._since = self._loop.time()
         try:
             data: bytes = await self._content.readany()

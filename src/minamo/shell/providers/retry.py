@@ -1,6 +1,6 @@
-"""Try again, or try another: only ever before the first visible character.
+"""Retry and fallback between conversations, only before the first visible character.
 
-Once something was said, a second attempt would say it twice; from then on an error is final.
+After that a second attempt would repeat text already shown, so an error is final.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from minamo.shell.providers.endpoint import closing
 from minamo.shell.providers.scripted import as_chunks
 
 Conversation = AsyncIterable[str | Chunk]
-"""Anything that asks anew each time it is iterated, such as a prepared conversation."""
-# The provider that answers the hundredth attempt has not been asked for a reply.
+"""An iterable that sends a new request on each iteration, such as `llm.ask(…)`."""
+# Far more attempts than can be useful; a larger number is a mistake.
 _ATTEMPTS_MAX = 100
-# Each wait is twice as long as the one before; beyond, so long that it makes no difference.
+# Each wait is twice the previous one; beyond this many doublings `wait_max_s` applies anyway.
 _DOUBLINGS_MAX = 32
 
 
 @frozen(slots=True)
 class Retrying:
-    """A conversation that is started again when it fails before it said anything."""
+    """A conversation that is restarted if it fails before its first visible output."""
 
     conversation: Conversation
     attempts: int = 3
     wait_max_s: float = 30.0
-    """A provider that wants a longer wait than this has failed."""
+    """If the provider asks for a longer wait than this, its error is final."""
     backoff_s: float = 0.5
-    """The first wait if the provider names none; each further one is twice as long."""
+    """The first wait if the provider names none; each further wait is twice as long."""
 
     async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
-        """Chunks of the first attempt that gets anywhere, or the error of the last."""
+        """Yield the first attempt that does not fail before visible output, or the last error."""
         attempt = 0
         while True:
             attempt += 1
@@ -57,18 +57,18 @@ class Retrying:
             if not error.retryable or wait > self.wait_max_s or attempt == self.attempts:
                 yield error
                 return
-            # Outside the connection: a refused one is closed while we wait.
+            # Outside the `async with`: the failed connection is closed before the wait.
             await anyio.sleep(wait)
 
 
 @frozen(slots=True)
 class Fallback:
-    """Conversations of which the first that gets anywhere is the one."""
+    """Alternative conversations; the first that does not fail before visible output is used."""
 
     conversations: tuple[Conversation, ...] = field(repr=False)
 
     async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
-        """Chunks of the first conversation that gets anywhere, or the error of the last."""
+        """Yield the first conversation that does not fail before visible output, or an error."""
         error: ErrorChunk | None = None
         for conversation in self.conversations:
             said = _Said()
@@ -80,7 +80,7 @@ class Fallback:
                         break
                     said.take(chunk)
                     yield chunk
-            # What was blocked for what it says is not for another provider to say.
+            # Blocked content must not be offered to another provider.
             if error is None or error.kind == "content_blocked":
                 break
         if error is not None:
@@ -88,7 +88,7 @@ class Fallback:
 
 
 class _Said:
-    """Whether anything visible came yet."""
+    """Tracker of whether any visible output has arrived."""
 
     __slots__ = ("anything",)
 
@@ -108,7 +108,7 @@ def retry(
     wait_max_s: float = 30.0,
     backoff_s: float = 0.5,
 ) -> Retrying:
-    """Start again after a retryable error, waiting as long as the provider asks, within reason."""
+    """Return a conversation that restarts after a retryable error, waiting as the provider asks."""
     _check_source("retry", conversation)
     if isinstance(conversation, AsyncIterator):
         raise BadRequest(
@@ -126,7 +126,7 @@ def retry(
 
 
 def fallback(first: Conversation, *others: Conversation) -> Fallback:
-    """Go on to the next conversation (another key, model or provider) when one fails."""
+    """Return a conversation that tries the next one (another key, model or provider) on failure."""
     for conversation in (first, *others):
         _check_source("fallback", conversation)
     return Fallback((first, *others))

@@ -1,4 +1,8 @@
-"""Providers without a network: a script, a recorded trace, or any iterable of text."""
+"""Providers without a network: a script, a recorded trace, or any iterable of text.
+
+`as_chunks` is also how the driver reads every source: it validates items and turns exceptions
+into an error chunk.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,11 @@ from minamo.wire.assembler import ChunkOverlap
 
 _LOG = logging.getLogger("minamo.stream")
 
-# The event loop has other work to do than to read this much text at once.
+# Longer texts are split, so that processing one does not block the event loop.
 TEXT_MAX = 2_000
 
 Line = str | Chunk | tuple[float, str | Chunk]
-"""A text or chunk, at once or after some seconds."""
+"""A text or chunk, immediate or after a delay in seconds."""
 
 
 def _chunk(said: object) -> Chunk:
@@ -44,7 +48,7 @@ def _chunk(said: object) -> Chunk:
 
 
 def _parts(chunk: Chunk) -> Iterator[Chunk]:
-    """Yield *chunk*, or if it has a lot of text several chunks with the same."""
+    """Yield *chunk*, split into chunks of at most `TEXT_MAX` characters."""
     if not isinstance(chunk, TextChunk) or len(chunk.content) <= TEXT_MAX:
         yield chunk
         return
@@ -64,37 +68,37 @@ def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
 def _seconds(delay: object) -> float:
     if not is_seconds(delay):
         raise BadRequest(f"a delay is a number of seconds, 0 to {SECONDS_MAX}")
-    return float(delay)  # type: ignore[arg-type]  # just looked at
+    return float(delay)  # type: ignore[arg-type]  # just checked
 
 
 @frozen(slots=True)
 class ScriptedProvider:
-    """Says the same every time it is asked.  Waits are anyio's, so virtual time works."""
+    """A provider that repeats its script on each call.  Its delays work with virtual time."""
 
     lines: tuple[tuple[float, Chunk], ...] = field(converter=_timed, repr=False)
     hangs: bool = False
-    """At the end of the script, fall silent instead of ending."""
+    """At the end of the script, wait forever instead of ending."""
 
     async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
-        """The script, with its pauses."""
+        """Yield the chunks of the script after their delays."""
         for delay, chunk in self.lines:
-            # Also without a pause: others must get their turn between two chunks.
+            # Also for a delay of 0: other tasks must run between two chunks.
             await anyio.sleep(delay)
             yield chunk
         if self.hangs:
             await anyio.sleep_forever()
 
     def ask(self, _text: str, **_options: Any) -> ScriptedProvider:
-        """The script, whatever is asked."""
+        """Return the script; the arguments are ignored."""
         return self
 
     def chat(self, _messages: Iterable[Any], **_options: Any) -> ScriptedProvider:
-        """The script, whatever was said before."""
+        """Return the script; the arguments are ignored."""
         return self
 
     @classmethod
     def from_trace(cls, trace: str) -> ScriptedProvider:
-        """The provider's part of a trace: its chunks, at its times."""
+        """Return a provider that replays the chunks of a trace at their recorded times."""
         script: list[Line] = []
         said, ended = 0.0, False
         for moment in read_trace(trace.split("\n")).moments:
@@ -108,10 +112,10 @@ class ScriptedProvider:
 async def as_chunks(
     source: AsyncIterable[str | Chunk], *, overlap: ChunkOverlap | None = None
 ) -> AsyncGenerator[Chunk, None]:
-    """Yield what any iterable of text or chunks yields, as chunks that keep their contract.
+    """Yield the items of any iterable of text or chunks as valid chunks.
 
-    What it throws, or what is neither text nor a valid chunk, becomes an error chunk, the last.
-    With *overlap*, text that repeats the end of the chunk before is removed.
+    An exception, or an item that is neither text nor a valid chunk, becomes a final error chunk.
+    With *overlap*, text that repeats the end of the previous chunk is removed.
     """
     failure: ErrorChunk | None = None
     try:
@@ -126,12 +130,12 @@ async def as_chunks(
                     yield part
                 if chunk.__class__ is ErrorChunk:
                     return
-    except BadRequest as error:  # our own words
+    except BadRequest as error:  # our own message, safe to show
         words = shorten(str(error), MESSAGE_CHARS_MAX)
         _LOG.warning("the source of a reply is wrong: %s", words)
         failure = ErrorChunk("api_error", f"the provider failed: {words}")
-    except Exception as error:  # noqa: BLE001 - somebody else's generator; its failure is a fact
-        # The name and the place only: messages can hold secrets.
+    except Exception as error:  # noqa: BLE001 - user code; its failure ends the stream
+        # Only the type and the location: messages can hold secrets.
         kind = type(error).__name__
         _LOG.warning("the source of a reply raised %s at %s", kind, place_of(error))
         failure = ErrorChunk("api_error", f"the provider failed ({kind})")

@@ -1,8 +1,8 @@
-"""The door to Redis: the only file that knows its client, which an extra brings.
+"""Connection to Redis: the only file that uses its client, which is an optional dependency.
 
-A link is one subscription, kept up by itself, and a few connections for commands.  Redis may go
-away at any time and come back empty: whoever uses a link must be able to do without it.  Nothing
-of an exception but its kind leaves this file, for a URL holds a password.
+A link is one subscription, which reconnects by itself, and a pool of connections for commands.
+Redis may go away at any time and come back empty: callers must be able to work without it.  Only
+the type of an exception leaves this file, because a URL holds a password.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("minamo.redis")
 
-# Commands are tiny; a Redis that takes longer is as good as away.
+# Commands are tiny; a Redis that takes longer is treated as unreachable.
 COMMAND_S = 1.0
-# Requests of one process side by side; more of them wait for a connection.
+# Concurrent commands of one process; further ones wait for a connection.
 _CONNECTIONS_MAX = 16
-# A restart is noticed soon, and a long outage costs one attempt per second.
+# Short enough to reconnect soon after a restart; a long outage costs one attempt per second.
 _BACKOFF_MIN_S = 0.05
 _BACKOFF_MAX_S = 1.0
-# A connection that was cut silently (a firewall, a frozen machine) is found out by asking.
+# A connection that was cut silently (a firewall, a frozen machine) is detected by a ping.
 _PING_EVERY_S = 2.0
 _CANCEL_AGAIN_S = 0.05
-# What a URL may ask for; anything else could turn a guard of ours off.
+# Options that a URL may set; any other could disable a safeguard such as a timeout.
 _OPTIONS = frozenset({"db", "username", "password"})
 _PREFIX = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Link:
-    """A subscription to some channels of one Redis, and the commands beside it."""
+    """A subscription to some channels of one Redis, and a client for commands."""
 
     def __init__(
         self,
@@ -66,27 +66,27 @@ class Link:
 
     @property
     def healthy(self) -> bool:
-        """The subscription stands, as far as we know."""
+        """Whether the subscription is up, as of the last message or ping."""
         return self._up.is_set()
 
     @property
     def client(self) -> Redis:
-        """For commands; each may fail, with one of redis' own errors or an OSError."""
+        """The client for commands; each may raise one of redis' own errors or an OSError."""
         return self._client
 
     async def up(self) -> None:
-        """Wait until the subscription stands."""
+        """Wait until the subscription is up."""
         await self._up.wait()
 
     async def publish(self, channel: str, data: bytes) -> int:
-        """Send a message to who listens; how many do.  Fails as commands do."""
+        """Send a message and return the number of subscribers.  Raises as commands do."""
         heard_by: int = await asked(self._client, lambda: self._client.publish(channel, data))
         return heard_by
 
     async def open(self, within_s: float) -> None:
-        """Begin, and give it a moment; if Redis is away it goes on trying by itself."""
+        """Start the link and wait up to *within_s* for it; after that it keeps trying by itself."""
         assert self._task is None, "opened twice"
-        # A task of the loop, not of a task group: a bot opens and closes in different tasks.
+        # A task of the event loop, not of a task group: a bot opens and closes in different tasks.
         self._task = asyncio.get_running_loop().create_task(self._run())
         with anyio.move_on_after(within_s):
             await self.up()
@@ -105,8 +105,8 @@ class Link:
         while True:
             try:
                 await self._subscribe_and_listen()
-            # Whatever it was (the network, a password, a fault of the client), the answer is
-            # to try again: a listener that died would take every later stop with it.
+            # Any failure (the network, a password, a fault of the client) is retried: a dead
+            # subscription would lose every later stop request.
             except Exception as error:  # noqa: BLE001
                 if self.healthy:
                     wait_s = _BACKOFF_MIN_S
@@ -161,17 +161,17 @@ class Link:
 
 
 def client_for(url: str) -> Redis:
-    """A client that connects when it is used, tries each command once, and soon gives up."""
+    """Return a client that connects on first use, tries each command once, and times out soon."""
     check_url(url)
     redis = _package("redis.asyncio")
     pool = redis.BlockingConnectionPool.from_url(
         url,
-        protocol=2,  # spoken by every server, and one shape of messages
+        protocol=2,  # supported by every server, and only one message format
         max_connections=_CONNECTIONS_MAX,
         timeout=COMMAND_S,
         socket_timeout=COMMAND_S,
         socket_connect_timeout=COMMAND_S,
-        # Asking again is ours to decide: a wish must not be repeated behind our back.
+        # `asked` decides about retries: the client must not repeat a request by itself.
         retry=_package("redis.asyncio.retry").Retry(_package("redis.backoff").NoBackoff(), 0),
     )
     client: Redis = redis.Redis(connection_pool=pool)
@@ -184,11 +184,11 @@ async def close_client(client: Redis) -> None:
 
 
 async def asked(client: Redis, call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call, a second time if its connection was broken.
+    """Await a call, and repeat it once if its connection was broken.
 
-    A pool keeps connections that Redis has closed meanwhile, by a restart or for idling; what
-    was written to one of those was never heard.  But the connection may also have broken after
-    Redis had heard it, so a call must bear being made twice.
+    A pool keeps connections that Redis has closed since, after a restart or for idling; a command
+    written to one of those was never received.  But the connection may also have broken after
+    Redis received the command, so *call* must be safe to run twice.
     """
     try:
         return await call()
@@ -198,14 +198,14 @@ async def asked(client: Redis, call: Callable[[], Awaitable[T]]) -> T:
 
 
 async def end(task: asyncio.Task[None]) -> None:
-    """Cancel a task until it has ended: the client can lose a cancellation while it connects."""
+    """Cancel a task until it has ended: the client can swallow a cancellation while connecting."""
     while not task.done():
         task.cancel()
         await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
 
 
 def check_url(url: object) -> None:
-    """Refuse what cannot be the address of a Redis; never quoted, for it holds a password."""
+    """Refuse an invalid Redis URL, without quoting it, because it may hold a password."""
     if not isinstance(url, str) or not url:
         raise BadSetting("url is missing: redis://host:6379/0, rediss://… or unix://path")
     try:
@@ -223,14 +223,14 @@ def check_url(url: object) -> None:
 
 
 def checked_prefix(prefix: object) -> str:
-    """What the keys and channels of one bot begin with."""
+    """Return *prefix*, with which all keys and channels of one bot begin, if it is valid."""
     if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
         raise BadSetting("prefix must be 1 to 64 of the characters A–Z a–z 0–9 _ . : -")
     return prefix
 
 
 def shown(url: str) -> str:
-    """A URL as it may be shown: the scheme and the place, nothing that could be secret."""
+    """Return the scheme, host and port (or path) of a URL, without user, password or options."""
     check_url(url)
     parts = urlsplit(url)
     if parts.scheme == "unix":

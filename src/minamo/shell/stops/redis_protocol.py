@@ -1,7 +1,7 @@
-"""Asking every process of a bot at once, and answering for this one.
+"""Query protocol between the processes of a bot: its messages, and broadcasting over Redis.
 
-Redis says how many heard a question, so the asker knows when everybody has answered; only a
-process that hangs is waited for, and not long.
+PUBLISH returns the number of subscribers, so the sender knows when all have replied; it only ever
+waits for a process that hangs, and not beyond its deadline.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from minamo.shell.stops.registry import (
 from minamo.shell.stops.requests import StopKind, StopRequest
 
 VERSION: Literal[1] = 1
-# A full question is about 9 kB: 64 ids of 64 characters, and the context.
+# A query at its limits is about 9 kB: 64 ids of 64 characters, and the context.
 MESSAGE_BYTES_MAX = 32_768
 
 Id = Annotated[str, Meta(min_length=1, max_length=ID_LENGTH_MAX)]
@@ -40,7 +40,7 @@ ChannelId = Annotated[int, Meta(gt=0, le=CHANNEL_ID_MAX)]
 class Question(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Something asked of every process."""
+    """A query sent to every process."""
 
     v: Literal[1]
     id: Id
@@ -61,14 +61,14 @@ class Question(
 
     @property
     def wish(self) -> StopRequest | None:
-        """The wish to put, if that is what is asked."""
+        """The stop request to deliver, or None if the query is not a "put"."""
         if self.kind is None:
             return None
         return StopRequest(kind=self.kind, requester=self.requester, context=self.context)
 
 
 class QueryReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One process's answer: its streams for which the question holds, often none."""
+    """One process's reply: its streams for which the query holds, often none."""
 
     v: Literal[1]
     id: Id
@@ -82,12 +82,12 @@ _encoder = msgspec.json.Encoder()
 
 
 def encoded(message: Question | QueryReply) -> bytes:
-    """A message as bytes."""
+    """Return *message* as JSON bytes."""
     return _encoder.encode(message)
 
 
 def question_of(data: bytes) -> Question | None:
-    """A question, or None for anything else."""
+    """Return the query in *data*, or None if it is not a valid one."""
     try:
         return _questions.decode(data) if len(data) <= MESSAGE_BYTES_MAX else None
     except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
@@ -95,7 +95,7 @@ def question_of(data: bytes) -> Question | None:
 
 
 def answer_of(data: bytes) -> QueryReply | None:
-    """An answer, or None for anything else."""
+    """Return the reply in *data*, or None if it is not a valid one."""
     try:
         return _answers.decode(data) if len(data) <= MESSAGE_BYTES_MAX else None
     except (ValueError, RecursionError):
@@ -104,27 +104,27 @@ def answer_of(data: bytes) -> QueryReply | None:
 
 _LOG = logging.getLogger("minamo.redis")
 
-# What changes something where it is heard.
+# Operations that change the state of the process that receives them.
 _ACTS = ("put", "forget")
-# Questions that were acted on, with their answers.  A question comes twice when Redis' answer to
-# its PUBLISH was lost, within a second; so many wishes do not come in one.
+# Size of the cache of executed queries and their replies.  A query arrives twice, within a second,
+# if Redis' response to its PUBLISH was lost; fewer requests than this arrive in a second.
 _DONE_MAX = 1024
-# More processes than any bot has; whatever else answers is rubbish.
+# More processes than any bot has; further replies are ignored.
 _ANSWERS_MAX = 1024
 
 
 @define(eq=False)
 class PendingQuery:
-    """A question that is out, and what came back so far."""
+    """A query in flight, and the replies received so far."""
 
     heard_by: int | None = None
-    """How many processes; None until Redis has told."""
+    """Number of processes that received it; None until Redis has reported it."""
     answered: set[str] = field(factory=set)
     streams: list[str] = field(factory=list)
     _changed: anyio.Event = field(factory=anyio.Event, repr=False)
 
     def take(self, answer: QueryReply) -> None:
-        """One more answer."""
+        """Record a reply; a second one from the same process is ignored."""
         if answer.sender not in self.answered and len(self.answered) < _ANSWERS_MAX:
             self.answered.add(answer.sender)
             self.streams.extend(answer.streams)
@@ -132,11 +132,11 @@ class PendingQuery:
 
     @property
     def by_all(self) -> bool:
-        """Whether everybody who heard it has answered."""
+        """Whether every process that received the query has replied."""
         return self.heard_by is not None and len(self.answered) >= self.heard_by
 
     async def until(self, enough: int | None) -> None:
-        """Wait for so many streams, or for everybody."""
+        """Wait until *enough* streams are named, or every process has replied."""
         while not self.by_all:
             if enough is not None and len(self.streams) >= enough:
                 return
@@ -145,7 +145,7 @@ class PendingQuery:
 
 
 class RedisBroadcast:
-    """One process among those that share a prefix."""
+    """The endpoint of one process: sends queries to all processes, and replies to theirs."""
 
     def __init__(
         self, url: str, prefix: str, board: StreamRegistry, connected: Callable[[], object]
@@ -170,7 +170,7 @@ class RedisBroadcast:
         wish: StopRequest | None = None,
         until: float,
     ) -> PendingQuery | None:
-        """Ask everybody; what was answered in time, or None if nobody could be asked."""
+        """Query every process; return the replies received by *until*, or None if not sent."""
         question = Question(
             v=VERSION,
             id=secrets.token_hex(8),
@@ -189,7 +189,7 @@ class RedisBroadcast:
                 await self.link.up()
                 asked.heard_by = await self.link.publish(self._everybody, encoded(question))
                 await asked.until(len(streams) or None)
-        except Exception as error:  # noqa: BLE001  (the link warns of an outage, once)
+        except Exception as error:  # noqa: BLE001  (the link logs an outage once)
             _LOG.debug("a question could not be asked: %s", type(error).__name__)
             return None
         finally:
@@ -202,7 +202,7 @@ class RedisBroadcast:
         elif (question := question_of(data)) is None:
             self.rubbish += 1
         elif question.sender == self.me:
-            # What runs here was seen to before the question went out.
+            # The local streams were handled before the query was sent.
             self._hear_answer(QueryReply(v=VERSION, id=question.id, sender=self.me, streams=()))
         else:
             streams = tuple(self._streams_for(question))
@@ -213,7 +213,7 @@ class RedisBroadcast:
     def _hear_answer(self, answer: QueryReply | None) -> None:
         if answer is None:
             self.rubbish += 1
-        elif (asked := self._asked.get(answer.id)) is not None:  # else it came too late
+        elif (asked := self._asked.get(answer.id)) is not None:  # else it is too late
             asked.take(answer)
 
     def _streams_for(self, question: Question) -> list[str]:
@@ -221,7 +221,7 @@ class RedisBroadcast:
             return self._board.find(Address(None, question.channel, question.asker))
         key = (question.sender, question.id)
         if key in self._done:
-            return self._done[key]  # the same answer, and nothing is done twice
+            return self._done[key]  # a repeated query: same reply, no second effect
         meant = [
             found
             for one in question.streams
@@ -229,7 +229,7 @@ class RedisBroadcast:
         ]
         try:
             done = self._board.do(question.op, meant, question.wish)
-        # Somebody who heard the wish failed; that is no reason to hear no others.
+        # A listener raised; the link must go on receiving queries.
         except Exception:  # noqa: BLE001
             _LOG.exception("a wish was put and failed")
             done = []

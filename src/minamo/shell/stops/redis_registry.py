@@ -1,12 +1,10 @@
-"""Stops for a bot of several processes, through Redis (`pip install 'hikari-minamo[redis]'`).
+"""Stop registry for a bot of several processes, over Redis (`hikari-minamo[redis]`).
 
-Each process keeps its own board and answers for it; Redis carries questions and answers and
-remembers nothing that matters.  While it is away, streams run on and can be stopped from their
-own process; a request for another process answers `Reach.UNREACHABLE`, which is false.  It may
-still act when that answer was only late, but then on the very stream that was meant.
-
-One Redis, with or without replicas; not a cluster, which does not tell how many heard a question.
-Who can write to it can stop streams: keep it private.
+Each process answers for its own `StreamRegistry`; Redis only carries queries, replies and expiring
+keys.  During an outage streams continue and can be stopped from their own process; requests for
+others return `RequestOutcome.UNREACHABLE` (falsy), yet a late one may still reach its own stream.
+Use one Redis, with or without replicas: a cluster does not report how many subscribers received
+a query.  Any client that can write to it can stop streams, so keep it private.
 """
 
 from __future__ import annotations
@@ -37,20 +35,20 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 
-# The keys of a process that died are gone after so long; three renewals may fail before.
+# The keys of a dead process expire after this long; three renewals may fail before that.
 EXPIRE_S = 12.0
 RENEW_S = 3.0
-# Ended streams not taken back yet.  Past this many, expiry does it.
+# Ended streams whose keys are not deleted yet.  Beyond this many, the keys are left to expire.
 _ENDED_MAX = 1000
 
-# A channel may have been announced by another process since.
+# Compare before deleting: another process may have announced the channel since.
 _DELETE_OURS = (
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 )
 
 
 class Heartbeat:
-    """Keeps the keys of one process in step with its board."""
+    """Publisher of one process's keys: keeps them in step with its `StreamRegistry`."""
 
     def __init__(self, board: StreamRegistry, prefix: str, me: str) -> None:
         self._board = board
@@ -62,31 +60,31 @@ class Heartbeat:
         self._all = True
 
     def begun(self, stream_id: str) -> None:
-        """A stream runs."""
+        """Record that a stream has started."""
         self._ended.pop(stream_id, None)
         self._begun.add(stream_id)
         self._changed.set()
 
     def ended(self, stream_id: str, channel_id: int) -> None:
-        """A stream has ended."""
+        """Record that a stream has ended."""
         self._begun.discard(stream_id)
         if len(self._ended) < _ENDED_MAX:
             self._ended[stream_id] = channel_id
         self._changed.set()
 
     def everything(self) -> None:
-        """Redis may have come back empty."""
+        """Announce every stream again, because Redis may have come back empty."""
         self._all = True
         self._changed.set()
 
     def key(self, address: Address) -> str:
-        """Under which something at an address is announced."""
+        """Return the Redis key under which a stream or channel is announced."""
         if address.stream_id is not None:
             return f"{self._prefix}:stream:{address.stream_id}"
         return f"{self._prefix}:channel:{address.channel_id}"
 
     async def run(self, client: Callable[[], Redis]) -> None:
-        """Announce changes at once, and everything every `RENEW_S` however many changes come."""
+        """Announce changes at once, and every stream every `RENEW_S`, however many changes come."""
         renew_at = anyio.current_time() + RENEW_S
         while True:
             with anyio.CancelScope(deadline=renew_at):
@@ -97,12 +95,12 @@ class Heartbeat:
                 renew_at = anyio.current_time() + RENEW_S
             try:
                 await self.tell(client())
-            # The link warns of an outage, once; keys not renewed expire, and are set again.
+            # The link logs an outage once; keys that expire meanwhile are set again.
             except Exception:  # noqa: BLE001
                 self._all = True
 
     async def tell(self, client: Redis) -> None:
-        """Bring the keys up to date."""
+        """Set the keys of running streams and delete those of ended ones."""
         ended, self._ended = self._ended, {}
         begun, self._begun = self._begun, set()
         told = list(self._board.streams if self._all else begun)
@@ -122,14 +120,14 @@ class Heartbeat:
 
 _LOG = logging.getLogger("minamo.redis")
 
-# A person who presses Stop waits for the answer; a healthy Redis takes a few milliseconds.
+# A user who presses Stop waits for the answer; a healthy Redis takes a few milliseconds.
 ANSWER_TIMEOUT_MS = 100
-# How long opening waits for the first connection; later it comes by itself.
+# How long opening waits for the first connection; after that the link keeps trying by itself.
 _OPEN_S = 1.0
-# Taking back the announcements is a courtesy, for they expire.
+# Deleting our keys on close is optional, because they expire.
 _FAREWELL_S = 0.5
-# Of that time: so much has passed when what runs in a channel must be known, and when it must
-# have been told; one process that hangs must not keep the wish from the others.
+# Shares of the answer timeout by which the streams of a channel must be found, and by which the
+# request must be delivered: a process that hangs must not keep the request from the others.
 _FIND_SHARE = 0.6
 _DO_SHARE = 0.9
 
@@ -158,12 +156,12 @@ class RedisStops:
 
     @property
     def healthy(self) -> bool:
-        """Whether other processes can be reached, as far as we know."""
+        """Whether the subscription is up, so that other processes can be reached."""
         return self._link.healthy
 
     @property
     def rubbish(self) -> int:
-        """How many messages made no sense; if any, somebody else uses this prefix."""
+        """Number of malformed messages; above 0, another application uses this prefix."""
         return self._asking.rubbish
 
     async def __aenter__(self) -> RedisStops:
@@ -176,7 +174,7 @@ class RedisStops:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop listening and close every connection.  Streams that still run run on."""
+        """Stop listening and close every connection.  Running streams continue."""
         task, self._announcing = self._announcing, None
         if task is not None:
             await end(task)
@@ -191,7 +189,7 @@ class RedisStops:
     def register(
         self, stream_id: str, channel_id: int, wishes: StopSignal, asker: Person | None = None
     ) -> Iterator[None]:
-        """Make a stream reachable from every process until the block is left."""
+        """Register a stream so that every process can reach it until the block exits."""
         with self._board.register(stream_id, channel_id, wishes, asker):
             self._announcer.begun(stream_id)
             try:
@@ -207,7 +205,7 @@ class RedisStops:
     is_running: Final = requests.is_running
 
     async def running(self, channel_id: int) -> list[str]:
-        """The ids of the streams that run in a channel; of this process alone if not `healthy`."""
+        """Return the ids of the streams in a channel; this process's only if not `healthy`."""
         address = Address(None, checked_channel_id(channel_id))
         here = self._board.find(address)
         until = anyio.current_time() + self._answer_s
@@ -217,7 +215,7 @@ class RedisStops:
     async def _do(
         self, op: Op, address: Address, wish: StopRequest | None = None
     ) -> RequestOutcome:
-        # Here first, and at once: what runs here never waits for Redis.
+        # This process first, at once: local streams never wait for Redis.
         here = self._board.find(address)
         done = self._board.do(op, here, wish)
         if here and address.stream_id is not None:
@@ -240,7 +238,7 @@ class RedisStops:
             return RequestOutcome.YES
         if told is None or not told.by_all:
             return RequestOutcome.UNREACHABLE
-        # Everybody who listens said no.  But somebody may not listen, while Redis is found again.
+        # Every subscriber said no, but a process that is reconnecting to Redis is not subscribed.
         owner = await self._owner(address, now + self._answer_s)
         return (
             RequestOutcome.NO
@@ -249,12 +247,12 @@ class RedisStops:
         )
 
     async def _owner(self, address: Address, until: float) -> str:
-        """Who has announced something at an address; "?" if that cannot be found out."""
+        """Return the id of the process that announced *address*, "" if none, "?" if unknown."""
         client, key = self._link.client, self._announcer.key(address)
         try:
             with anyio.CancelScope(deadline=until):
                 owner = await asked(client, lambda: client.get(key))
                 return owner.decode() if isinstance(owner, bytes) else ""
-        except Exception as error:  # noqa: BLE001  (the link warns of an outage, once)
+        except Exception as error:  # noqa: BLE001  (the link logs an outage once)
             _LOG.debug("an announcement could not be read: %s", type(error).__name__)
         return "?"

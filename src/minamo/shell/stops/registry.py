@@ -1,7 +1,8 @@
-"""What runs in this process, by stream and by channel, and what can be asked of it.
+"""Registry of running streams, by stream and by channel, and the stop requests to them.
 
-Everything here is synchronous: a wish acts before the call returns.  Nothing is remembered
-of a stream once its registration is over, so no wish can live on to the next one.
+`StreamRegistry` is synchronous: a request takes effect before the call returns.  It keeps nothing
+of a stream after its registration ends, so no request can carry over to the next stream.  `Stops`
+is the protocol that the client uses, `MemoryStops` its implementation for a single process.
 """
 
 from __future__ import annotations
@@ -17,46 +18,46 @@ from attrs import define, field, frozen
 from minamo.errors import BadRequest
 from minamo.shell.stops.requests import StopKind, StopRequest, StopSignal
 
-# An id is a random word of ours or a snowflake; a longer one is a mistake.
+# An id is a random token or a snowflake; a longer one is a mistake.
 ID_LENGTH_MAX = 64
-# The signed half of 64 bits; snowflakes reach it in the year 2084.
+# The largest signed 64-bit integer; snowflakes reach it in the year 2084.
 CHANNEL_ID_MAX = 2**63 - 1
-# One runs in a channel as a rule.  With a bound, an answer that names them all has one too.
+# Usually one stream runs in a channel.  The bound also limits a reply that names them all.
 STREAMS_PER_CHANNEL_MAX = 64
-# A hint such as "asked by the moderator of …"; it travels with the wish, between processes too.
+# A hint such as "asked by the moderator of …"; it is sent with the request to other processes.
 CONTEXT_BYTES_MAX = 4096
 
 Op = Literal["put", "wished", "forget", "runs"]
 Person = str | int
-"""A person's id, as text or as a number; hikari's are numbers."""
+"""A user's id, as text or as a number; hikari's are numbers."""
 
 
 @frozen(slots=True)
 class Address:
-    """One stream, or whatever runs in a channel: exactly one of the two is given."""
+    """One stream, or all streams of a channel: exactly one of the two ids is given."""
 
     stream_id: str | None
     channel_id: int | None
     asker: str | None = None
-    """Only what this person asked for, or nobody in particular."""
+    """If given, only streams that this user asked for, or that have no known asker."""
 
 
 @frozen(slots=True)
 class Registration:
-    """One stream that runs."""
+    """One running stream."""
 
     channel_id: int
     wishes: StopSignal
     asker: str | None = None
 
     def is_for(self, asker: str | None) -> bool:
-        """Whether *asker*, if one is named, may have a say in it."""
+        """Return whether *asker* is None, is this stream's asker, or the stream has none."""
         return asker is None or self.asker in (None, asker)
 
 
 @define(eq=False)
 class StreamRegistry:
-    """The streams that run in this process."""
+    """The running streams of this process."""
 
     streams: dict[str, Registration] = field(factory=dict, init=False)
     _channels: dict[int, list[str]] = field(factory=dict, init=False, repr=False)
@@ -65,7 +66,7 @@ class StreamRegistry:
     def register(
         self, stream_id: str, channel_id: int, wishes: StopSignal, asker: Person | None = None
     ) -> Iterator[None]:
-        """Make a stream reachable until the block is left, however that happens."""
+        """Register a stream until the block exits, normally or not."""
         stream_id, channel_id = checked_stream_id(stream_id), checked_channel_id(channel_id)
         asked_by = None if asker is None else checked_id("asker", asker)
         if stream_id in self.streams:
@@ -84,7 +85,7 @@ class StreamRegistry:
                 del self._channels[channel_id]
 
     def find(self, address: Address) -> list[str]:
-        """The streams at an address, oldest first."""
+        """Return the ids of the streams at an address, oldest first."""
         if address.stream_id is not None:
             there = [address.stream_id] if address.stream_id in self.streams else []
         else:
@@ -93,11 +94,11 @@ class StreamRegistry:
         return [one for one in there if self.streams[one].is_for(address.asker)]
 
     def do(self, op: Op, stream_ids: Sequence[str], wish: StopRequest | None = None) -> list[str]:
-        """Put a wish, ask for one, or take it back; the streams of which it is true now."""
+        """Apply *op* to each stream; return the ids of those for which it holds."""
         return [
             stream_id
             for stream_id in stream_ids
-            # Looked up each time: the wish for one may end another.
+            # Looked up each time: a request to one stream may end another.
             if (found := self.streams.get(stream_id)) is not None and _done(op, found.wishes, wish)
         ]
 
@@ -121,7 +122,7 @@ def _done(op: Op, wishes: StopSignal, wish: StopRequest | None) -> bool:
 def addressed(
     stream_id: str | None, channel_id: int | None, asker: Person | None = None
 ) -> Address:
-    """An address, if exactly one of its two forms was given."""
+    """Return a checked address; refuse unless exactly one of the two ids is given."""
     if (stream_id is None) == (channel_id is None):
         raise BadRequest("give either stream_id= or channel_id=, one of the two")
     return Address(
@@ -132,23 +133,23 @@ def addressed(
 
 
 def checked_stream_id(stream_id: object) -> str:
-    """A stream's id: a short printable word."""
+    """Return *stream_id* if it is a short printable word."""
     if not _is_word(stream_id):
         raise BadRequest(f"stream_id must be a word of 1 to {ID_LENGTH_MAX} printable characters")
     return stream_id
 
 
 def checked_channel_id(channel_id: object) -> int:
-    """A channel's id: a snowflake, whole and above zero."""
+    """Return *channel_id* as a plain int if it is a snowflake above zero."""
     if not isinstance(channel_id, int) or isinstance(channel_id, bool):
         raise BadRequest(f"channel_id must be a number, not {type(channel_id).__name__}")
     if not 0 < channel_id <= CHANNEL_ID_MAX:
         raise BadRequest("channel_id must be above 0 and below 2**63")
-    return int(channel_id)  # hikari's snowflakes are numbers of a class of their own
+    return int(channel_id)  # hikari's Snowflake is a subclass of int
 
 
 def checked_id(name: str, person: object) -> str:
-    """A person's id, as a short printable word; a number, such as hikari's, is one as well."""
+    """Return a user's id as a short printable word; numbers, such as hikari's, are converted."""
     if isinstance(person, int) and not isinstance(person, bool):
         person = str(int(person))
     if not _is_word(person):
@@ -161,15 +162,15 @@ def checked_id(name: str, person: object) -> str:
 def checked_wish(
     kind: StopKind, requester: Person | None, context: Mapping[str, object] | None
 ) -> StopRequest:
-    """A wish that can travel to another process, whether it has to or not."""
+    """Return a checked stop request that can be sent to another process as JSON."""
     asked_by = None if requester is None else checked_id("requester", requester)
     try:
         told = msgspec.json.encode(dict(context or {}))
         if len(told) > CONTEXT_BYTES_MAX:
             raise BadRequest(f"context is longer than {CONTEXT_BYTES_MAX} bytes of JSON")
-        # There and back, so that it looks the same to whoever hears it, near or far.
+        # A round trip, so that local and remote listeners receive the same values.
         kept = msgspec.json.decode(told, type=dict[str, object])
-    # Its own words are not repeated: they quote what may be private.
+    # The original message is not repeated: it quotes values that may be private.
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         raise BadRequest("context must be a mapping of names to plain JSON values") from None
     return StopRequest(kind=kind, requester=asked_by, context=kept)
@@ -182,23 +183,23 @@ def _is_word(text: object) -> TypeGuard[str]:
 
 
 class RequestOutcome(Enum):
-    """Whether a request reached something that runs.  Only `YES` is true."""
+    """Whether a request reached a running stream.  Only `YES` is truthy."""
 
     YES = "yes"
-    NO = "no"  # nothing of that kind runs
-    UNREACHABLE = "unreachable"  # it may run in another process, which could not be asked
+    NO = "no"  # no such stream runs
+    UNREACHABLE = "unreachable"  # it may run in a process that could not be queried
 
     def __bool__(self) -> bool:
         return self is RequestOutcome.YES
 
 
 class Carries(Protocol):
-    """A registry, as these functions see it."""
+    """The part of a registry that the functions below use."""
 
     async def _do(
         self, op: Op, address: Address, wish: StopRequest | None = None
     ) -> RequestOutcome:
-        """Do that to whatever runs at an address."""
+        """Apply *op* to the streams at an address."""
         ...
 
 
@@ -211,7 +212,7 @@ async def request_stop(
     context: Mapping[str, object] | None = None,
     asker: Person | None = None,
 ) -> RequestOutcome:
-    """A person's stop; without a requester the system's own.  With an *asker*, only of theirs."""
+    """Request a user's stop; `Stops.request_stop` explains *requester* and *asker*."""
     wish = checked_wish("user", requester, context)
     return await self._do("put", addressed(stream_id, channel_id, asker), wish)
 
@@ -224,7 +225,7 @@ async def request_follow_up(
     requester: Person | None = None,
     context: Mapping[str, object] | None = None,
 ) -> RequestOutcome:
-    """Make way for a newer message."""
+    """Request that a stream end in favour of a newer message."""
     wish = checked_wish("follow_up", requester, context)
     return await self._do("put", addressed(stream_id, channel_id), wish)
 
@@ -237,7 +238,7 @@ async def kill(
     requester: Person | None = None,
     context: Mapping[str, object] | None = None,
 ) -> RequestOutcome:
-    """An operator's stop: at once, and what was not sent is dropped."""
+    """Request an operator's stop: immediate, and unsent text is dropped."""
     wish = checked_wish("kill", requester, context)
     return await self._do("put", addressed(stream_id, channel_id), wish)
 
@@ -245,21 +246,21 @@ async def kill(
 async def has_stop_request(
     self: Carries, *, stream_id: str | None = None, channel_id: int | None = None
 ) -> RequestOutcome:
-    """Whether a wish of any kind was put to something that still runs there."""
+    """Return whether a running stream there has a stop request of any kind."""
     return await self._do("wished", addressed(stream_id, channel_id))
 
 
 async def clear_stop_request(
     self: Carries, *, stream_id: str | None = None, channel_id: int | None = None
 ) -> RequestOutcome:
-    """Take back a wish that was not acted on yet; whether there was one."""
+    """Withdraw a stop request not acted on yet; return whether there was one."""
     return await self._do("forget", addressed(stream_id, channel_id))
 
 
 async def is_running(
     self: Carries, *, stream_id: str | None = None, channel_id: int | None = None
 ) -> RequestOutcome:
-    """Whether something runs there."""
+    """Return whether a stream runs there."""
     return await self._do("runs", addressed(stream_id, channel_id))
 
 
@@ -269,7 +270,7 @@ class Stops(Protocol):
     def register(
         self, stream_id: str, channel_id: int, wishes: StopSignal, asker: Person | None = None
     ) -> AbstractContextManager[None]:
-        """Make a stream reachable until the block is left; *asker* is who it is for, if known."""
+        """Register a stream until the block exits; *asker* is the user it is for, if known."""
         ...
 
     async def request_stop(
@@ -281,9 +282,9 @@ class Stops(Protocol):
         context: Mapping[str, object] | None = None,
         asker: Person | None = None,
     ) -> RequestOutcome:
-        """A person's stop (the system's own without a requester): what was said is still sent.
+        """Request a user's stop (the system's without *requester*): received text is still sent.
 
-        With an *asker*, what somebody else asked for is not stopped.
+        With an *asker*, streams that another user asked for are not stopped.
         """
         ...
 
@@ -295,7 +296,7 @@ class Stops(Protocol):
         requester: Person | None = None,
         context: Mapping[str, object] | None = None,
     ) -> RequestOutcome:
-        """Make way for a newer message.  Never overrides a person's stop, though it reaches."""
+        """Request that a stream end for a newer message.  Never overrides a user's stop."""
         ...
 
     async def kill(
@@ -306,38 +307,38 @@ class Stops(Protocol):
         requester: Person | None = None,
         context: Mapping[str, object] | None = None,
     ) -> RequestOutcome:
-        """An operator's stop: at once, and what was not sent is dropped.  Outranks the others."""
+        """Request an immediate stop that drops unsent text.  Outranks the other kinds."""
         ...
 
     async def has_stop_request(
         self, *, stream_id: str | None = None, channel_id: int | None = None
     ) -> RequestOutcome:
-        """Whether a wish of any kind was put to something that still runs there."""
+        """Return whether a running stream there has a stop request of any kind."""
         ...
 
     async def clear_stop_request(
         self, *, stream_id: str | None = None, channel_id: int | None = None
     ) -> RequestOutcome:
-        """Take back a wish that was not acted on yet; whether there was one.
+        """Withdraw a stop request not acted on yet; return whether there was one.
 
-        A stream acts on a wish the moment it is put, and then it is too late.  While the tools of a
-        turn run, a user's stop lets them finish for a moment, and so long it can be taken back.
+        A stream acts on a request at once, and then it cannot be withdrawn.  While the tools of a
+        turn run, a user's stop gives them a moment to finish and can be withdrawn until then.
         """
         ...
 
     async def is_running(
         self, *, stream_id: str | None = None, channel_id: int | None = None
     ) -> RequestOutcome:
-        """Whether something runs there."""
+        """Return whether a stream runs there."""
         ...
 
     async def running(self, channel_id: int) -> list[str]:
-        """The ids of the streams that run in a channel, as far as they can be reached."""
+        """Return the ids of the streams running in a channel, in all reachable processes."""
         ...
 
 
 class MemoryStops:
-    """The registry of a bot that is one process.  Its answers are final: never unreachable."""
+    """The registry of a bot with a single process.  It never returns `UNREACHABLE`."""
 
     def __init__(self) -> None:
         self._board = StreamRegistry()
@@ -348,7 +349,7 @@ class MemoryStops:
     def register(
         self, stream_id: str, channel_id: int, wishes: StopSignal, asker: Person | None = None
     ) -> AbstractContextManager[None]:
-        """Make a stream reachable until the block is left, however that happens."""
+        """Register a stream until the block exits, normally or not."""
         return self._board.register(stream_id, channel_id, wishes, asker)
 
     request_stop: Final = request_stop
@@ -359,7 +360,7 @@ class MemoryStops:
     is_running: Final = is_running
 
     async def running(self, channel_id: int) -> list[str]:
-        """The ids of the streams that run in a channel."""
+        """Return the ids of the streams running in a channel."""
         return self._board.find(Address(None, checked_channel_id(channel_id)))
 
     async def _do(

@@ -1,8 +1,8 @@
-"""What people want of one turn: to stop, to make way for a newer message, or to die.
+"""Stop requests for one turn: a user's stop, a newer message, or an operator's kill.
 
-A wish acts the moment it is put, whoever listens then.  One that comes while nobody listens is
-kept and heard by the next listener.  A listener may also only note a wish, as a turn does with a
-stop while its tools finish; until it acts, the wish can be taken back.
+A request reaches the current listeners the moment it is put.  Without a listener it is kept and
+passed to the next one.  A listener may also only note a request, as a turn does with a stop while
+its tools finish; until a listener acts on it, the request can be withdrawn.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from attrs import define, field, frozen
 
 StopKind = Literal["user", "follow_up", "kill"]
 
-# A follow-up never overrides a person's stop, and nothing overrides an operator.
+# A follow-up never overrides a user's stop, and nothing overrides an operator's kill.
 _RANK: Mapping[StopKind, int] = {"follow_up": 1, "user": 2, "kill": 3}
 
-#: In the context of a wish: the press of a button or the use of a command it came from.  While an
-#: old version of a bot and a new one overlap, both hear of it, and it is one wish all the same.
+#: Context key: the id of the interaction (button or command) that caused the request.  While an
+#: old and a new version of a bot overlap, both receive it, and it must count as one request.
 INTERACTION = "interaction"
 
 Listener = Callable[["StopRequest"], object]
-"""Called with a wish.  Exactly False says that it is only noted, and may still be taken back."""
+"""Called with a request.  Exactly False means it is only noted and may still be withdrawn."""
 
 
 @frozen(slots=True, kw_only=True)
 class StopRequest:
-    """One wish; without a requester it is the system's own."""
+    """One stop request; without a requester it is the system's own."""
 
     kind: StopKind = "user"
     requester: str | None = None
     context: Mapping[str, object] = field(factory=dict, repr=False)
-    """Whatever the asker wants to pass on; a program's, never shown."""
+    """Data from the calling program; never shown to users."""
     by: float = field(default=math.inf, eq=False, repr=False)
-    """When whoever wants it waits no longer, on the clock of the event loop."""
+    """Deadline of the requester, on the clock of the event loop."""
 
     def outranks(self, other: StopRequest | None) -> bool:
-        """Whether this one counts where both were put."""
+        """Return whether this request takes precedence over *other*."""
         return other is None or _RANK[self.kind] > _RANK[other.kind]
 
 
 @define(eq=False)
 class StopSignal:
-    """The wishes for one turn.  Only the strongest is remembered, so nothing grows."""
+    """The stop requests for one turn.  Only the strongest is kept, so memory is bounded."""
 
     strongest: StopRequest | None = field(default=None, init=False)
     _heard: StopRequest | None = field(default=None, init=False, repr=False)
-    """The strongest that was acted on; that one cannot be forgotten."""
+    """The strongest request that was acted on; it cannot be withdrawn."""
     _pressed: object = field(default=None, init=False, repr=False)
     _ears: list[Listener] = field(factory=list, init=False, repr=False)
     _told_back: list[Callable[[], object]] = field(factory=list, init=False, repr=False)
     _came: anyio.Event | None = field(default=None, init=False, repr=False)
 
     def put(self, wish: StopRequest) -> None:
-        """Let everybody who listens hear *wish*, now."""
+        """Pass *wish* to every listener, synchronously."""
         pressed = wish.context.get(INTERACTION)
         if pressed is not None and pressed == self._pressed:
             return
@@ -74,9 +74,9 @@ class StopSignal:
     def heard_by(
         self, ear: Listener, taken_back: Callable[[], object] | None = None
     ) -> Iterator[None]:
-        """Have *ear* called with each wish, and at once with the strongest that came before.
+        """Call *ear* with each request, and at once with the strongest earlier one.
 
-        *taken_back* is called when a wish is forgotten that was noted and not acted on.
+        *taken_back* is called when a request that was noted but not acted on is withdrawn.
         """
         self._ears.append(ear)
         if taken_back is not None:
@@ -91,7 +91,7 @@ class StopSignal:
                 self._told_back.remove(taken_back)
 
     async def came(self) -> StopRequest:
-        """Wait for a wish, unless one came before; the strongest."""
+        """Return the strongest request; wait for one if there is none yet."""
         while self.strongest is None:
             if self._came is None:
                 self._came = anyio.Event()
@@ -100,16 +100,16 @@ class StopSignal:
         return self.strongest
 
     def take_up(self) -> None:
-        """Act on what was only noted: from now on it cannot be taken back."""
+        """Mark the noted request as acted on: from now on it cannot be withdrawn."""
         self._heard = self.strongest
 
     def forget(self) -> bool:
-        """Take back a wish that nobody has acted on yet; whether there was one."""
+        """Withdraw a request that no listener has acted on yet; return whether there was one."""
         if self.strongest is self._heard:
             return False
         self.strongest, self._pressed = self._heard, None
         if self.strongest is None:
-            # The event was set for the request just taken back; waiters need a new one.
+            # The event was set for the request just withdrawn; waiters need a new one.
             self._came = None
         for taken_back in tuple(self._told_back):
             taken_back()

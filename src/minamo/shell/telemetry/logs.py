@@ -1,9 +1,9 @@
-"""Streams in the log: a line when one begins, a line when it ends, each with fields to search by.
+"""The log: one line when a stream begins, one when it ends; and redaction of hikari's log.
 
     INFO minamo.stream stream 5d0c ended: completed (3 messages in 4.2 s)
 
-The fields are attributes of the log record (`record.minamo["status"]` …), as JSON formatters take
-them.  No word that people or models wrote is in there.
+Searchable fields are in the log record (`record.minamo["status"]` …), as JSON formatters expect
+them.  User and model text is never logged.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from minamo.core.redact import shorten
 from minamo.core.result import Status, StreamResult
 from minamo.shell.telemetry.telemetry import StreamInfo
 
-# A bot with more shards than this in one process has other worries.
+# More shards in one process are not covered; no practical bot has them.
 _SHARDS_MAX = 64
-# Those that name routes and buckets or show bodies; each shard has a logger of its own.
+# The loggers that print routes, buckets or bodies; each shard has its own logger.
 _LOGGERS = (
     "hikari.ratelimits",
     "hikari.rest",
     *(f"hikari.gateway.{shard}" for shard in range(_SHARDS_MAX)),
 )
-# After the id, in a path ("/webhooks/1/…", "/interactions/1/…") and in a bucket ("1:…"); and in
-# JSON, under its name.
+# A token follows the id in a path ("/webhooks/1/…", "/interactions/1/…") and in a bucket ("1:…");
+# in JSON it is the value of "token".
 _TOKEN = re.compile(
     r"(/(?:webhooks|interactions)/\d{1,20}/|\b\d{1,20}:|\"token\":\s?\")[\w.=-]{16,}"
 )
@@ -43,7 +43,7 @@ def _hush(record: logging.LogRecord) -> bool:
 
 
 def redact_hikari_logs() -> None:
-    """Do so from now on; doing it twice is the same."""
+    """Install the redaction filter on hikari's loggers.  Idempotent."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_hush)
 
@@ -51,24 +51,24 @@ def redact_hikari_logs() -> None:
 _LOG = logging.getLogger("minamo.stream")
 _TOOLS = logging.getLogger("minamo.tools")
 
-# What somebody should look at; a stop or a follow-up is what people wanted.
+# Logged as warnings; a stop or a follow-up is what the user wanted.
 _ALARMING: tuple[Status, ...] = ("error", "timeout")
-# A provider's own words, where it has none of the few that are usual.
+# Maximum length of a finish reason that is not one of the usual words.
 _WORD_MAX = 64
 
 
 @frozen
 class StreamLog:
-    """Telemetry for the standard `logging`."""
+    """The telemetry backend for the standard `logging`."""
 
     def stream_started(self, info: StreamInfo) -> _Line:
-        """Log the beginning, for those who debug."""
+        """Log the beginning at debug level."""
         fields = _known(info)
         _LOG.debug("stream %s begins", info.stream_id, extra={"minamo": fields})
         return _Line(info.stream_id, fields)
 
     def tool_started(self, name: str, call_id: str = "") -> _ToolLine:  # noqa: ARG002
-        """Nothing yet; the end says it all."""
+        """Return a handle that logs the end; the beginning is not logged."""
         return _ToolLine(name)
 
 
@@ -79,7 +79,7 @@ class _Line:
 
     def ended(self, result: StreamResult) -> None:
         fields = {**self.fields, "status": result.status, **_outcome(result), **result.metrics}
-        # What was taken back in time is not lost: nobody wanted it any more.
+        # Messages withdrawn before they were sent are not lost: they were no longer wanted.
         lost = sum(1 for one in result.receipts if one.outcome in ("refused", "unknown"))
         if lost:
             fields["lost"] = lost
@@ -125,7 +125,7 @@ def _outcome(result: StreamResult) -> dict[str, object]:
     if result.stop_reason:
         fields["stop_reason"] = result.stop_reason
     if isinstance(result.data, ErrorChunk):
-        fields["error"] = result.data.kind  # not its message: providers quote what was sent
+        fields["error"] = result.data.kind  # not its message: providers quote the request
     if result.finish_reason:
         fields["finish_reason"] = shorten(result.finish_reason, _WORD_MAX)
     if result.usage is not None:

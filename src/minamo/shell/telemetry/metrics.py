@@ -1,7 +1,8 @@
-"""The figures of one stream: what `StreamResult.metrics` holds.
+"""The metrics of one stream: the contents of `StreamResult.metrics`.
 
-Pure bookkeeping: whoever drives the stream says what happened and when.  A figure that does not
-exist (nothing was shown, nobody asked to stop) has no key, so that no average counts it as zero.
+Pure bookkeeping without a clock: the driver reports each event and its time.  A metric that does
+not apply (nothing was shown, no stop was requested) has no key, so that no average counts it as
+zero.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from minamo.core.chunks import TextChunk
 from minamo.shell.delivery.receipts import Receipt
 
-# Of several streams in a row: how long it took until something came is a matter of the first.
+# For several streams in a row, the time to the first output is that of the first stream.
 _OF_THE_FIRST = ("time_to_first_chunk_ms", "time_to_first_visible_ms")
 _WISHES = ("user", "follow_up", "kill")
 
 
 # Plain and slotted: `chunk` is called for every chunk of every stream.
 class StreamMetrics:
-    """Keeps the figures of one stream.  All times are seconds on one clock, the event loop's."""
+    """The metrics of one stream.  All times are seconds on the event loop's clock."""
 
     __slots__ = (
         "_asked_at", "_bytes", "_calls", "_characters", "_chunks", "_decided_at", "_edits",
@@ -30,7 +31,7 @@ class StreamMetrics:
         self._started_at = started_at
         self._chunks = self._characters = self._bytes = 0
         self._messages = self._edits = self._calls = 0
-        self._waited_s = 0.0  # for Discord, while the provider had to wait
+        self._waited_s = 0.0  # time the provider was blocked by Discord
         self._first_at: float | None = None
         self._visible_at: float | None = None
         self._asked_at: float | None = None
@@ -42,7 +43,7 @@ class StreamMetrics:
         return f"<Meter: {self._chunks} chunks, {self._messages} messages>"
 
     def chunk(self, at: float, characters: int = 0, size: int = 0) -> None:
-        """A chunk came, with so many characters of text, made of so many bytes."""
+        """Count a chunk with its number of text characters and of bytes."""
         if self._first_at is None:
             self._first_at = at
         self._chunks += 1
@@ -50,12 +51,12 @@ class StreamMetrics:
         self._bytes += size
 
     def visible(self, at: float) -> None:
-        """People can read something; only the first time counts."""
+        """Record when text became visible to users; only the first call counts."""
         if self._visible_at is None:
             self._visible_at = at
 
     def receipt(self, receipt: Receipt) -> None:
-        """A message was answered for."""
+        """Count the receipt of a message."""
         self._calls += receipt.attempts
         if not receipt.delivered:
             return
@@ -66,29 +67,29 @@ class StreamMetrics:
             self._edits += 1
 
     def call(self) -> None:
-        """A call to Discord was made that has no receipt, such as typing or an embed."""
+        """Count a call to Discord that has no receipt, such as typing or an embed."""
         self._calls += 1
 
     def wait(self, seconds: float) -> None:
-        """The provider had to wait so long for Discord."""
+        """Add time for which the provider had to wait for Discord."""
         self._waited_s += seconds
 
     def asked_to_stop(self, at: float) -> None:
-        """Somebody wants it to end; only the first time counts."""
+        """Record when a stop was requested; only the first call counts."""
         if self._asked_at is None:
             self._asked_at = at
 
     def decided(self, at: float) -> None:
-        """The outcome is fixed and the provider let go."""
+        """Record when the outcome was fixed and the provider released; the first call counts."""
         if self._decided_at is None:
             self._decided_at = at
 
     def settled(self, at: float) -> None:
-        """Everything is answered for."""
+        """Record when every message had a receipt."""
         self._settled_at = at
 
     def watch(self, at: float, event: str, payload: object) -> None:
-        """The same, as the driver tells it: ``Driver(…, watch=[meter.watch])``."""
+        """Record an event of the driver: ``Driver(…, watch=[metrics.watch])``."""
         if event == "chunk":
             self.chunk(at, len(payload.content) if isinstance(payload, TextChunk) else 0)
         elif event == "receipt":
@@ -100,7 +101,7 @@ class StreamMetrics:
             self.wait(at - self._full_at)
             self._full_at = None
         elif event == "decided":
-            if self._full_at is not None:  # it is not waited for any more
+            if self._full_at is not None:  # the provider no longer waits
                 self.wait(at - self._full_at)
                 self._full_at = None
             self.decided(at)
@@ -110,7 +111,7 @@ class StreamMetrics:
             self.asked_to_stop(at)
 
     def figures(self) -> dict[str, float]:
-        """What is known so far."""
+        """Return the metrics known so far."""
         found: dict[str, float] = {
             "total_chunks": self._chunks,
             "total_characters": self._characters,
@@ -139,7 +140,7 @@ class StreamMetrics:
 
 
 def together(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """The figures of the streams of one turn, as if they were one stream's."""
+    """Return the metrics of the streams of one turn, combined into one set."""
     total: dict[str, float] = {}
     for number, one in enumerate(figures):
         for name, value in one.items():

@@ -1,4 +1,8 @@
-"""What somebody who looks on needs: a recorder for each stream, an observer for each machine."""
+"""The interfaces of stream inspectors, wrappers that contain their failures, and `inspect=`.
+
+An inspector provides a recorder for each stream and an observer for each machine.  It must not
+affect what it inspects.
+"""
 
 from __future__ import annotations
 
@@ -19,39 +23,39 @@ _LOG = logging.getLogger("minamo.page")
 
 
 class StreamRecorder(Protocol):
-    """Is told everything that happens to one stream."""
+    """A recorder of every event of one stream."""
 
     def happened(self, at: float, event: str, payload: object = None) -> object:
-        """Something happened."""
+        """Record an event that occurred at time *at*."""
 
 
 class ChannelFeed(Protocol):
-    """Is told what happens in channels."""
+    """A receiver of channel events."""
 
     def gateway(self, name: str, data: Mapping[str, Any]) -> object:
-        """An event of Discord's gateway, as it came."""
+        """Handle an unmodified event of Discord's gateway."""
 
 
 class StreamInspector(Protocol):
-    """Somebody who may look on; `minamo.inspect.hub.Hub` is one."""
+    """An observer of streams and channels, such as `minamo.inspect.hub.Hub`."""
 
     @property
     def watched(self) -> bool:
-        """Whether anybody looks right now."""
+        """Whether a viewer is connected right now."""
 
     @property
     def feed(self) -> ChannelFeed:
-        """What is told of channels."""
+        """The receiver of channel events."""
 
     def open_stream(self, channel_id: int, stream: Stream) -> StreamRecorder | None:
-        """A recorder for a stream that begins; None if nobody wants one."""
+        """Return a recorder for a stream that begins; None if it is not to be recorded."""
 
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
-        """Something to subscribe to machines of that chart."""
+        """Return an observer to subscribe to machines of *chart*."""
 
 
 class HarmlessLooker:
-    """A looker whose failures are logged and change nothing."""
+    """A wrapper around an inspector: its exceptions are logged and do not propagate."""
 
     __slots__ = ("_looker", "feed")
 
@@ -61,22 +65,22 @@ class HarmlessLooker:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody looks right now."""
+        """Whether a viewer is connected right now."""
         return self._looker.watched
 
     def open_stream(self, channel_id: int, stream: Stream) -> StreamRecorder | None:
-        """A recorder for a stream that begins; None if nobody wants one."""
+        """Return a recorder for a stream that begins; None if it is not to be recorded."""
         recorder = harmless(self._looker.open_stream)(channel_id, stream)
         return None if recorder is None else _HarmlessRecorder(recorder)  # type: ignore[arg-type]
 
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
-        """Something to subscribe to machines of that chart."""
+        """Return an observer to subscribe to machines of *chart*."""
         found = harmless(self._looker.observer)(chart, channel_id)
         return harmless(found) if callable(found) else _nothing
 
 
 def harmless_looker(looker: StreamInspector | None) -> HarmlessLooker | None:
-    """Return *looker*, if there is one, in a form whose failures change nothing."""
+    """Return *looker* wrapped in `HarmlessLooker`; None stays None."""
     if looker is None or isinstance(looker, HarmlessLooker):
         return looker
     return HarmlessLooker(looker)
@@ -101,29 +105,29 @@ def _nothing(_: object) -> None:
 
 
 def harmless(look: Callable[..., object]) -> Callable[..., object]:
-    """Wrap *look* so that what it raises is logged once and changes nothing."""
+    """Wrap *look* so that its exceptions are logged once and do not propagate."""
     return Guarded(getattr(look, "__qualname__", "an observer"), look, _LOG)
 
 
 @define(eq=False)
 class Inspector:
-    """Who looks on, and where."""
+    """The resolved `inspect=` setting: the inspector, and its page if minamo serves one."""
 
     looker: StreamInspector | None = None
     page: Callable[[], AbstractAsyncContextManager[Any]] | None = field(default=None, repr=False)
-    """Serves the page; None if somebody else does, or nobody."""
+    """Serves the page; None if there is no page or the caller serves it."""
     address: str | None = field(default=None, repr=False)
 
 
 def inspector(wanted: bool | StreamInspector) -> Inspector:
-    """Nobody; somebody who is there already; or, for True, a page of the client's own."""
+    """Resolve `inspect=`: False disables it, True serves a page, an object is used as is."""
     if not isinstance(wanted, bool):
         if not hasattr(wanted, "open_stream"):
             raise BadSetting(f"inspect must be True, False or a looker; it is {wanted!r}")
         return Inspector(HarmlessLooker(wanted))
     if not wanted:
         return Inspector()
-    # Only who looks pays for it.
+    # Imported lazily: only users of the page pay for it.
     from minamo.inspect.hub import Hub
     from minamo.inspect.server import serve
 
@@ -148,8 +152,8 @@ def inspector(wanted: bool | StreamInspector) -> Inspector:
 def _show(address: str) -> None:
     """Write *address* to the terminal, if there is one.
 
-    It holds the key, which is for people who sit at this machine and not for a log.
+    It contains the key, which is for users at this machine and must not be logged.
     """
-    with suppress(OSError, ValueError):  # it was closed
+    with suppress(OSError, ValueError):  # stderr was closed
         if sys.stderr is not None and sys.stderr.isatty():
             sys.stderr.write(f"the live page, for this machine only: {address}\n")

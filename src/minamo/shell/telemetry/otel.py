@@ -1,15 +1,15 @@
-"""Streams as OpenTelemetry's spans and metrics, by its conventions for generative AI.
+"""OpenTelemetry spans and metrics of streams, by its conventions for generative AI.
 
 A trace of one reply:
 
     stream                                     from the first event to the last receipt
-    ├── chat gpt-…            gen_ai.*         until the provider was let go
-    ├── discord create        minamo.*         one for each message that was sent
+    ├── chat gpt-…            gen_ai.*         until the provider was released
+    ├── discord create        minamo.*         one for each message sent
     └── discord create
-    execute_tool roll         gen_ai.tool.*    beside it, where the caller has a span around both
+    execute_tool roll         gen_ai.tool.*    a sibling, if the caller has a span around both
 
-The conventions are still in development, so names in them may change.
-What people and models wrote is never recorded, nor is anything a tool was given or answered.
+The conventions are still in development, so their names may change.
+User and model text is never recorded, nor are the arguments and results of tools.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
 
-# Of the conventions: seconds of an operation, and tokens.
+# Bucket boundaries of the conventions: operation seconds, and tokens.
 _SECONDS = [0.01 * 2**power for power in range(14)]
 _TOKENS = [4**power for power in range(14)]
-# Ours: from what nobody notices to what everybody does; 0.05 s is what a stop may take.
+# Our own, from imperceptible to obvious delays; a stop may take 0.05 s.
 _LATENCIES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 
 Attributes = dict[str, Any]
@@ -47,7 +47,7 @@ Attributes = dict[str, Any]
 
 @frozen
 class Instruments:
-    """What the figures of all streams are recorded with."""
+    """The metric instruments, shared by all streams."""
 
     duration: Histogram
     first_chunk: Histogram
@@ -57,7 +57,7 @@ class Instruments:
 
     @staticmethod
     def of(meter: Meter) -> Instruments:
-        """Made once for a program."""
+        """Create the instruments; call this once per program."""
 
         def seconds(name: str, about: str, boundaries: list[float]) -> Histogram:
             return meter.create_histogram(
@@ -86,7 +86,7 @@ class Instruments:
     def measure(
         self, result: StreamResult, about: Attributes, wrong: Attributes, inside: Context
     ) -> None:
-        """Record the figures of one stream; *wrong* says what, if it was the provider's fault."""
+        """Record the metrics of one stream; *wrong* has the error type if the provider failed."""
         figures = result.metrics
         for instrument, name in (
             (self.duration, "decided_after_ms"),
@@ -108,12 +108,12 @@ class Instruments:
 
 
 _SCOPE = "minamo"
-# A provider's own words, where it has none of the few that are usual.
+# Maximum length of a finish reason that is not one of the usual words.
 _WORD_MAX = 64
 
 
 class OpenTelemetry:
-    """Telemetry for OpenTelemetry: the global providers, unless others are given."""
+    """The OpenTelemetry backend; uses the global providers unless others are given."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class OpenTelemetry:
         self._instruments = Instruments.of(metrics.get_meter(_SCOPE, __version__, meter_provider))
 
     def stream_started(self, info: StreamInfo) -> _Stream:
-        """Begin its spans, inside the caller's span if there is one."""
+        """Start the spans of a stream, inside the caller's span if there is one."""
         kinds = self._trace.SpanKind
         about = _about(info)
         ids = {"minamo.stream.id": info.stream_id, "minamo.channel.id": str(info.channel_id)}
@@ -142,7 +142,7 @@ class OpenTelemetry:
         return _Stream(self._trace, self._tracer, self._instruments, about, span, chat, inside)
 
     def tool_started(self, name: str, call_id: str = "") -> _Tool:
-        """Begin its span, inside the caller's span if there is one."""
+        """Start the span of a tool call, inside the caller's span if there is one."""
         about: Attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
@@ -208,7 +208,7 @@ class _Stream:
         chat.end(None if took_ms is None else self.began_ns + int(took_ms * 1e6))
 
     def _message(self, receipt: Receipt) -> None:
-        if receipt.sent_at is None:  # nothing happened that could take time
+        if receipt.sent_at is None:  # no call was made, so there is no duration
             return
         about: Attributes = {
             "minamo.message.index": receipt.index,
@@ -229,7 +229,7 @@ class _Stream:
         span.end(self._when(receipt.settled_at))
 
     def _when(self, at: float) -> int:
-        """The time of day, in nanoseconds, of a time on the event loop's clock."""
+        """Convert a time on the event loop's clock to Unix time in nanoseconds."""
         return self.began_ns + int((at - self.began_at) * 1e9)
 
     def _fail(self, span: Span, wrong: str) -> None:
@@ -272,7 +272,7 @@ def _wrong(result: StreamResult) -> str:
 
 
 def _wrong_provider(result: StreamResult) -> str:
-    """The same, if it was the provider's fault."""
+    """Return the error type, but empty if delivery to Discord failed, not the provider."""
     return "" if result.stop_reason == "delivery_lost" else _wrong(result)
 
 

@@ -1,6 +1,7 @@
-"""Who is told that a stream began and how it ended: the log, OpenTelemetry, something of yours.
+"""The telemetry interface for streams and tools, and a fan-out to several backends.
 
-Nothing people wrote is in it: ids, counts, times and short codes only.
+Backends are the log, OpenTelemetry, or the caller's own.  They receive no user or model text:
+only ids, counts, times and short codes.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from minamo.shell.callbacks import call, refuse_async
 
 _LOG = logging.getLogger("minamo.telemetry")
 
-# The names that OpenTelemetry's conventions have for those who serve models, by the end of the
-# host's name.  Whoever is not listed is called by the host.
+# Provider names of OpenTelemetry's conventions, by the suffix of the host name.  A provider that is
+# not listed is named by its host.
 _PROVIDERS: Mapping[str, str] = {
     "api.openai.com": "openai",
     "openai.azure.com": "azure.ai.openai",
@@ -34,7 +35,7 @@ _PROVIDERS: Mapping[str, str] = {
 
 @frozen(kw_only=True)
 class StreamInfo:
-    """What is known of a stream when it begins.  Empty: unknown."""
+    """Properties of a stream that are known when it begins.  Empty: unknown."""
 
     stream_id: str
     channel_id: int
@@ -46,58 +47,58 @@ class StreamInfo:
 
 
 class StreamSpan(Protocol):
-    """Waits for the end of one stream."""
+    """The telemetry handle of one stream; one of its methods is called when the stream ends."""
 
     def ended(self, result: StreamResult) -> object:
-        """It ended so."""
+        """Record the result of the stream."""
         ...
 
     def cancelled(self) -> object:
-        """It was cancelled from outside, and there is no result."""
+        """Record that the stream was cancelled from outside and has no result."""
         ...
 
 
 class ToolHandle(Protocol):
-    """Waits for the end of one tool."""
+    """The telemetry handle of one tool call."""
 
     def ended(self, problem: str = "") -> object:
-        """It ended; *problem* is a short code, and empty if all went well."""
+        """Record the end of the call; *problem* is a short code, empty on success."""
         ...
 
 
 class Telemetry(Protocol):
-    """Is told of streams and tools.  Its methods must not wait, and may raise what they like."""
+    """A telemetry backend.  Its methods must not block; exceptions they raise are logged."""
 
     def stream_started(self, info: StreamInfo) -> StreamSpan:
-        """A stream begins now."""
+        """Record that a stream begins now; return its handle."""
         ...
 
     def tool_started(self, name: str, call_id: str = "") -> ToolHandle:
-        """A tool begins now."""
+        """Record that a tool call begins now; return its handle."""
         ...
 
 
 @frozen
 class NoTelemetry:
-    """Nobody wants to know."""
+    """A backend that records nothing."""
 
     def stream_started(self, info: StreamInfo) -> NoTelemetry:  # noqa: ARG002
-        """Nothing."""
+        """Return a handle that records nothing."""
         return self
 
     def tool_started(self, name: str, call_id: str = "") -> NoTelemetry:  # noqa: ARG002
-        """Nothing."""
+        """Return a handle that records nothing."""
         return self
 
     def ended(self, _: object = None) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def cancelled(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class TelemetryFanOut:
-    """Tells each of several.  One that raises is named in the log and harms nobody."""
+    """Fan-out to several backends.  An exception in one is logged and does not reach the others."""
 
     __slots__ = ("_each",)
 
@@ -108,16 +109,16 @@ class TelemetryFanOut:
         self._each = each
 
     def stream_started(self, info: StreamInfo) -> _Handles:
-        """Tell everybody."""
+        """Notify every backend; return the combined handle."""
         return _Handles([_told(one, "stream_started", info) for one in self._each])
 
     def tool_started(self, name: str, call_id: str = "") -> _Handles:
-        """Tell everybody."""
+        """Notify every backend; return the combined handle."""
         return _Handles([_told(one, "tool_started", name, call_id) for one in self._each])
 
 
 def safely(telemetry: Telemetry) -> TelemetryFanOut:
-    """Return *telemetry* in a form whose failures change nothing."""
+    """Return *telemetry* wrapped so that its exceptions are only logged."""
     return telemetry if isinstance(telemetry, TelemetryFanOut) else TelemetryFanOut(telemetry)
 
 
@@ -144,10 +145,10 @@ def _told(one: object, method: str, *what: object) -> object:
 
 
 def provider_name(host: str) -> str:
-    """What OpenTelemetry calls who serves models at *host*."""
+    """Return OpenTelemetry's name for the provider at *host*."""
     host = host.lower().rstrip(".")
     for end, name in _PROVIDERS.items():
-        # Azure and Vertex put a name or a region in front: "x.openai.azure.com", "eu-aiplatform.…".
+        # Azure and Vertex prepend a name or a region: "x.openai.azure.com", "eu-aiplatform.…".
         if host == end or host.endswith((f".{end}", f"-{end}")):
             return name
     return host

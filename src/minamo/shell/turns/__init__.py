@@ -1,1 +1,1 @@
-"""More than one reply: tools, and channels in which turns take turns."""
+"""Turns: replies with rounds of tools, and channels that run one turn at a time."""

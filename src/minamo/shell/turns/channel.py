@@ -1,6 +1,7 @@
-"""One channel: the actions and guards that statecharts/channel.yaml names.
+"""One channel: its queue of turns, and the actions and guards of statecharts/channel.yaml.
 
-No clock and no waiting in here.  `Channels` says what happened; the chart says what that means.
+This module reads no clock, and waits only in `QueuedTurn.called`.  `Channels` sends the events;
+the chart decides their effect.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from minamo.machine.machine import Observer
 from minamo.shell.stops.requests import StopKind, StopRequest, StopSignal
 
 Policy = Literal["interrupt", "queue", "ignore"]
-"""What a new turn does in a channel where another has begun."""
+"""How a new turn is handled in a channel where another turn has begun."""
 
 Reason = Literal["busy", "queue_full", "closing", "superseded", "stopped", "killed", "unreachable"]
 
 
 @frozen(slots=True)
 class TurnRefused:
-    """The answer to a turn that was not run, or that a kill or a deadline had to cancel."""
+    """The result of a turn that was not run, or that a kill or a deadline cancelled."""
 
     reason: Reason
-    """`unreachable`: nobody could say whether another process uses the channel."""
+    """`unreachable`: whether another process uses the channel could not be determined."""
 
 
 @frozen(slots=True)
 class Shutdown:
-    """How the turn at hand is told to end, and when it is cancelled if it does not."""
+    """A stop request for the current turn, and the time at which the turn is cancelled."""
 
     wish: StopRequest
     by: float = math.inf
@@ -41,49 +42,52 @@ class Shutdown:
 
 @define(eq=False)
 class QueuedTurn:
-    """One turn in one channel.  Its job reads the first three, the rest is the channel's."""
+    """One turn in one channel.
+
+    Its job reads `wishes`, `from_queue` and `waited_s`; the other fields belong to the channel.
+    """
 
     policy: Policy
     submitted_at: float
     wishes: StopSignal = field(factory=StopSignal, init=False, repr=False)
-    """What people want of this turn."""
+    """Stop requests for this turn."""
     from_queue: bool = field(default=False, init=False)
-    """Whether it stood in the queue, so that its answer may come long after the question."""
+    """Whether the turn was queued, so that the reply may come long after the question."""
     waited_s: float = field(default=0.0, init=False)
-    """From the submission to the beginning of the job."""
+    """Seconds from the submission to the start of the job."""
     refused: Reason | None = field(default=None, init=False)
     scope: anyio.CancelScope = field(factory=anyio.CancelScope, init=False, repr=False)
-    """Around the job; it ends a turn that does not end by itself."""
+    """Encloses the job; cancels a turn that does not end by itself."""
     _decided: bool = field(default=False, init=False)
     _news: anyio.Event | None = field(default=None, init=False, repr=False)
 
     async def called(self) -> None:
-        """Wait until the channel is given or refused."""
+        """Wait until the channel is granted or refused."""
         if not self._decided:
             self._news = anyio.Event()
             await self._news.wait()
 
     def call(self) -> None:
-        """The channel is given."""
+        """Grant the channel and wake the submitter."""
         self._decided = True
         if self._news is not None:
             self._news.set()
 
     def refuse(self, reason: Reason) -> None:
-        """The job will not be run."""
+        """Refuse to run the job, for *reason*, and wake the submitter."""
         self.refused = reason
-        self.scope.cancel()  # it may be waiting for the lease
+        self.scope.cancel()  # the submitter may be waiting for the lease
         self.call()
 
     def tell(self, ending: Shutdown, reason: Reason | None = None) -> None:
-        """Put the wish; after `ending.by` the job is cancelled and *reason* is the answer."""
+        """Put the stop request; cancel the job after `ending.by`, with *reason* as the result."""
         if ending.by < self.scope.deadline:
             self.scope.deadline = ending.by
             self.refused = reason
         self.wishes.put(ending.wish)
 
 
-# Why a turn that nobody wants any more was not run.
+# The refusal reason for a turn that was stopped before it began.
 _UNWANTED: Mapping[StopKind, Reason] = {
     "user": "stopped",
     "follow_up": "superseded",
@@ -93,14 +97,14 @@ _UNWANTED: Mapping[StopKind, Reason] = {
 
 @define(eq=False)
 class ChannelActions:
-    """Who has the channel, who is next, who waits, and what the chart does with them."""
+    """The current, next and waiting turns of a channel, with the chart's guards and actions."""
 
     queue_max: int
     forget: Callable[[], object]
     at_hand: QueuedTurn | None = None
-    """The turn that has the channel."""
+    """The turn that holds the channel."""
     next: QueuedTurn | None = None
-    """The turn for which the one at hand was told to make way."""
+    """The turn that interrupted the current one and runs after it."""
     waiting: deque[QueuedTurn] = field(factory=deque)
 
     def interrupts(self, ticket: QueuedTurn) -> bool:
@@ -205,7 +209,7 @@ TABLE = compile(CHART, ChannelActions)
 
 
 class Channel:
-    """One channel in which something goes on; *forget* is called when that is over."""
+    """One channel with at least one turn; *forget* is called when the last turn has left."""
 
     __slots__ = ("_known", "_machine")
 
@@ -222,39 +226,39 @@ class Channel:
 
     @property
     def state(self) -> str:
-        """The leaf of the chart it is in."""
+        """The active leaf state of the chart."""
         return self._machine.state
 
     @property
     def waiting(self) -> int:
-        """How many turns wait, the next one included."""
+        """Number of waiting turns, including the next one."""
         return len(self._known.waiting) + (self._known.next is not None)
 
     def submit(self, ticket: QueuedTurn) -> None:
-        """A turn wants the channel; its ticket is called or refused, now or later."""
+        """Request the channel for *ticket*, which is granted or refused now or later."""
         self._machine.send("submitted", ticket)
 
     def begin(self, ticket: QueuedTurn, at: float) -> None:
-        """The turn that has the channel begins."""
+        """Begin the turn that holds the channel, at time *at*."""
         ticket.waited_s = at - ticket.submitted_at
         self._machine.send("begun", ticket)
 
     def leave(self, ticket: QueuedTurn) -> None:
-        """The submitter of *ticket* is done with the channel, for whatever reason."""
+        """Release the channel or the place in the queue of *ticket*, for any reason."""
         if ticket is self._known.at_hand:
             self._machine.send("turn_ended", ticket)
         elif ticket is self._known.next or ticket in self._known.waiting:
             self._machine.send("gave_up", ticket)
-        # Else it was refused, and the channel has forgotten it.
+        # Otherwise it was refused, and the channel no longer holds it.
 
     def hear(self, wish: StopRequest) -> None:
-        """Somebody wants the turn at hand to end."""
+        """Handle a stop request for the current turn."""
         self._machine.send("unwanted", wish)
 
     def kill(self, ending: Shutdown) -> None:
-        """Everything here is to end now."""
+        """Kill the current turn and refuse all waiting ones."""
         self._machine.send("killed", ending)
 
     def shut_down(self, ending: Shutdown) -> None:
-        """The program ends."""
+        """Ask the current turn to end and refuse all others: the program is shutting down."""
         self._machine.send("shut_down", ending)

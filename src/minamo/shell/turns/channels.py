@@ -1,7 +1,7 @@
-"""At most one turn at a time in a channel: the others wait, interrupt, or are refused.
+"""The registry of busy channels: one turn at a time in each; others wait, interrupt or are refused.
 
-A turn runs in the task of whoever submits it, so cancelling the submitter cancels the turn, and
-there is no task here to be left behind.  A channel in which nothing goes on is not even remembered.
+A turn runs in the task of its submitter, so cancelling the submitter cancels the turn, and no
+background task can be leaked here.  Idle channels are not stored.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _LOG = logging.getLogger("minamo.turn")
 
 __all__ = ["Channels", "Policy", "QueuedTurn", "TurnRefused"]
 
-# Sixteen people have asked before the bot answered the first: the rest would wait for minutes.
+# With sixteen questions queued before the first is answered, later ones would wait for minutes.
 QUEUE_MAX = 16
-# A stream settles within five seconds of a kill; what is still there a little later is stuck.
+# A stream settles within five seconds of a kill; one that runs a little longer is stuck.
 KILL_GRACE_S = 6.0
-# How long a turn waits for another process to let the channel go: an answer that comes more than a
-# minute late answers a conversation that has moved on.
+# How long a turn waits for another process to release the channel: a reply that is more than a
+# minute late belongs to a conversation that has moved on.
 LEASE_WAIT_S = 60.0
-# The part of a deadline that is left to a turn for telling how it went: one that is cancelled
-# because Discord does not answer cannot say what it has shown.
+# The share of a deadline reserved for a turn to report its result: a turn that is cancelled
+# because Discord does not answer cannot report what it has shown.
 SETTLING = 0.1
-# What a cancelled turn may use to clean up before a shutdown goes on without it.
+# Seconds a cancelled turn has to clean up before a shutdown continues without it.
 CLEAN_UP_S = 1.0
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ Known = Callable[[StopSignal], AbstractContextManager[object]]
 
 
 class Channels:
-    """All channels of one bot in which something goes on."""
+    """All busy channels of one bot."""
 
     def __init__(
         self,
@@ -75,15 +75,15 @@ class Channels:
         return f"<Channels: {len(self)} busy>"
 
     def __len__(self) -> int:
-        """In how many channels something goes on."""
+        """Return the number of busy channels."""
         return len(self._channels)
 
     def busy(self, channel_id: int) -> bool:
-        """Whether a turn has the channel."""
+        """Return whether a turn holds the channel."""
         return channel_id in self._channels
 
     def waiting(self, channel_id: int) -> int:
-        """How many turns wait for the channel."""
+        """Return the number of turns that wait for the channel."""
         channel = self._channels.get(channel_id)
         return 0 if channel is None else channel.waiting
 
@@ -95,11 +95,11 @@ class Channels:
         *,
         known: Known = nullcontext,
     ) -> T | TurnRefused:
-        """Run *job* when the channel is free; what it returned, or why it was not run.
+        """Run *job* when the channel is free; return its result, or the reason it was refused.
 
-        What the job raises is raised here.  A job must not wait for a second turn in its own
-        channel: that one would wait for the first.  *known* makes the turn known to whoever may
-        want it to end, while it has the channel and waits for another process to let it go.
+        Exceptions of the job propagate.  A job must not wait for a second turn in its own channel:
+        that is a deadlock.  *known* registers the turn for stop requests while it holds the
+        channel and waits for another process to release the lease.
         """
         channel_id = checked_channel_id(channel_id)
         ticket = QueuedTurn(_known(policy or self._policy), anyio.current_time())
@@ -118,7 +118,7 @@ class Channels:
         return TurnRefused(ticket.refused)
 
     def kill(self, channel_id: int, requester: str | None = None) -> bool:
-        """End the turn that has the channel, and everybody who waits.  Whether there is one."""
+        """Kill the current and all waiting turns of a channel; return whether there was one."""
         channel = self._channels.get(channel_id)
         if channel is None:
             return False
@@ -127,12 +127,13 @@ class Channels:
         return True
 
     async def drain(self, deadline_s: float) -> bool:
-        """Let no turn begin any more, and the running ones end; whether all have.
+        """Refuse new turns and end the running ones; return whether all have ended.
 
-        They are asked to stop now, cancelled after *deadline_s*, and not waited for much longer.
+        Running turns are asked to stop now and cancelled after *deadline_s*; `CLEAN_UP_S` later
+        this returns even if some still run.
         """
         by = anyio.current_time() + deadline_s
-        # Without a requester: the system's own wish.
+        # Without a requester: a stop by the system.
         self._shut = Shutdown(StopRequest(by=by - deadline_s * SETTLING), by)
         for channel in tuple(self._channels.values()):
             channel.shut_down(self._shut)

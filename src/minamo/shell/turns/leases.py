@@ -1,12 +1,12 @@
-"""One stream per channel, also when the bot is several processes.
+"""Leases: one stream per channel, also when the bot runs as several processes.
 
-Within a process the channel's own machine sees to that.  Between processes a lease does: who
-streams into a channel holds it, others wait or go without.
+Within a process the channel's machine ensures this.  Between processes a lease does: the process
+that streams into a channel holds its lease; the others wait or give up.
 
-A lease that was lost (the process stood still, Redis forgot it, the network was cut) makes its
-holder stop.  There is no fencing: Discord takes a message from whoever has the token, and has no
-place for a number by which it could refuse the slower of two holders.  So for a moment two may
-send, namely until the first one notices; what is never lost sight of is who should.
+A holder whose lease is lost (the process was suspended, Redis dropped the key, the network failed)
+stops.  There is no fencing: Discord accepts a message from any process that has the token, and
+takes no fencing number by which it could refuse the slower of two holders.  So two processes may
+send until the first one notices the loss; which of them holds the lease is never in doubt.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from minamo.shell.stops.requests import StopSignal
 
 
 class LeaseStatus(Enum):
-    """What became of asking for a channel.  Only `GRANTED` is true."""
+    """The outcome of requesting a lease.  Only `GRANTED` is truthy."""
 
     GRANTED = "granted"
-    BUSY = "busy"  # somebody else streams there
-    UNREACHABLE = "unreachable"  # nobody knows, so better not
+    BUSY = "busy"  # another process streams there
+    UNREACHABLE = "unreachable"  # the holder is unknown, so do not stream
 
     def __bool__(self) -> bool:
         return self is LeaseStatus.GRANTED
 
 
 class Lease(Protocol):
-    """Gives a channel to one holder at a time."""
+    """A mechanism that grants a channel to one holder at a time."""
 
     def hold(
         self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
     ) -> AbstractAsyncContextManager[LeaseStatus]:
-        """Hold a channel while the block runs, if the answer is true; lost, it kills the turn."""
+        """Hold a channel while the block runs, if the status is true; losing it kills the turn."""
         ...
 
 
 @frozen
 class NoLease:
-    """For a bot that is one process: always granted."""
+    """The lease for a single-process bot: always granted."""
 
     @asynccontextmanager
     async def hold(
         self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
     ) -> AsyncIterator[LeaseStatus]:
-        """Granted, at once; nobody can take it away."""
+        """Grant the channel immediately; the lease cannot be lost."""
         del wishes, wait_s
         checked_channel_id(channel_id)
         yield LeaseStatus.GRANTED

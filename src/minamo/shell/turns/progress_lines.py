@@ -1,7 +1,7 @@
-"""The progress lines of one turn on their way to its channel: few, fresh, and gone with a stop.
+"""Delivery of the tool progress lines of one turn to its channel.
 
-A tool may say far more than a channel can show.  Of each call only the newest line waits, and a
-line that waits is taken back when the turn is to end.
+A tool may report far more than a channel can show.  Only the newest line of each call is queued,
+and queued lines are withdrawn when the turn is stopped.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from minamo.shell.delivery.interfaces import PlainMessage
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.turns.tool_context import Progress
 
-# More lines of progress than this are no help to a reader, and push the conversation away.
+# More progress lines do not help a reader, and push the conversation off the screen.
 LINES_MAX = 20
 
 
 @define
 class LatestLines:
-    """A source for a lane: of each call, the newest line that was not sent yet."""
+    """A source for a lane: the newest unsent line of each call."""
 
     left: int = LINES_MAX
     limited: bool = field(default=False, init=False)
@@ -28,40 +28,40 @@ class LatestLines:
 
     @property
     def waiting(self) -> int:
-        """How many characters wait."""
+        """Number of queued characters."""
         return sum(map(len, self._lines.values()))
 
     def put(self, call: int, text: str) -> None:
-        """Add a line in place of an older one of the same call."""
+        """Queue a line, replacing an older one of the same call."""
         if self.left > len(self._lines) or call in self._lines:
-            self._lines.pop(call, None)  # the order is that of the newest
+            self._lines.pop(call, None)  # ordered by the newest line
             self._lines[call] = text
 
     def take(self, most: int | None = None, room: int | None = None) -> list[PlainMessage]:
-        """Return the lines that wait, or the first *most* of them."""
+        """Remove and return the queued lines, at most *most* and *room* of them."""
         most = room if most is None else most if room is None else min(most, room)
         taken = list(self._lines)[:most]
         self.left -= len(taken)
         return [PlainMessage(self._lines.pop(call)) for call in taken]
 
     def withdraw(self, reason: str) -> None:
-        """Forget what waits."""
+        """Discard the queued lines."""
         del reason
         self._lines.clear()
 
 
 @define(eq=False)
 class ProgressLines:
-    """Sends the lines of one turn, at most one message at a time."""
+    """The sender of the progress lines of one turn, at most one message at a time."""
 
     _open: Callable[[LatestLines], StreamQueue] = field(repr=False)
-    """Gets in line in the channel."""
+    """Opens a queue in the channel's lane."""
     _source: LatestLines = field(factory=LatestLines, init=False)
     _dispatch: StreamQueue | None = field(default=None, init=False, repr=False)
 
     def show(self, progress: Progress, text: str) -> None:
-        """Show *text*, which says *progress*, when the lane has time."""
-        # A call is not hashable, and lives as long as the turn.
+        """Queue *text*, the rendered *progress*, and send it when the lane is free."""
+        # Keyed by id: a call is not hashable, and lives as long as the turn.
         self._source.put(id(progress.call), text)
         if not self._source.waiting:
             return
@@ -71,6 +71,6 @@ class ProgressLines:
         self._dispatch.close()
 
     def withdraw(self) -> None:
-        """Take back what has not begun to be sent."""
+        """Withdraw the lines whose sending has not begun."""
         if self._dispatch is not None:
             self._dispatch.withdraw("stopped")

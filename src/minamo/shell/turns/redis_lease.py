@@ -1,9 +1,9 @@
 """Leases through Redis: a key per channel that expires unless its holder renews it.
 
-When Redis is away nothing tells who streams where.  `when_unreachable="refuse"`, the default,
-errs towards silence: no stream is started, and a running one ends just before its lease would
-have expired, for then another process might begin.  `"grant"` errs towards speech: streams start
-and go on, and a channel may get two replies until Redis is back.
+While Redis is unreachable the holders are unknown.  `when_unreachable="refuse"`, the default,
+prefers no reply to two: no stream is started, and a running one ends just before its lease would
+expire, because another process might start then.  `"grant"` prefers two replies to none: streams
+start and continue, and a channel may get two replies until Redis is back.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ from minamo.shell.turns.leases import LeaseStatus
 _LOG = logging.getLogger("minamo.redis")
 T = TypeVar("T")
 
-# So long a channel stays silent after its process died, and so long Redis may be away unnoticed.
+# How long a channel stays blocked after its process died, and how long Redis may be unreachable
+# unnoticed.
 TTL_MS = 15_000
-# Of the time a lease lasts: how often it is renewed, and how much is left when it is given up,
-# which is for the last call to Discord to end in.
+# Shares of the lease time: the renewal interval, and the time left when the lease is given up,
+# which is reserved for the last call to Discord.
 _RENEW_SHARE = 1 / 3
 _MARGIN_SHARE = 1 / 5
-# Waiting is asking again and again; nobody notices a tenth of a second before a reply.
+# Waiting polls Redis; a user does not notice a tenth of a second before a reply.
 _ASK_EVERY_S = 0.1
 WAIT_MAX_S = 600.0
 
-# Takes a lease that is free or ours already: then its answer was lost, or it is renewed, or
-# Redis came back empty and nobody else was quicker.
+# Takes a lease that is free or already ours.  It is ours if an earlier answer was lost or this is a
+# renewal; it is free also if Redis restarted empty and no other process was quicker.
 _TAKE = """
 local holder = redis.call('get', KEYS[1])
 if holder == false or holder == ARGV[1] then
@@ -61,20 +62,20 @@ _RELEASE = (
 
 @define(eq=False)
 class _Held:
-    """One attempt to hold a channel, under a name of its own."""
+    """One attempt to hold a channel, with a token of its own."""
 
     key: str
     token: str
     until: float = 0.0
-    """When it expires unless renewed, by our clock and counted from before we asked."""
+    """Expiry time unless renewed, on our clock, counted from before the request was sent."""
     over: anyio.Event = field(factory=anyio.Event)
-    """The block was left."""
+    """Set when the `hold` block is left."""
     taking: asyncio.Task[Any] | None = None
-    """The last attempt to take it."""
+    """The task of the last attempt to take the lease."""
 
 
 class RedisLease:
-    """Leases shared by every process that uses the same Redis and prefix."""
+    """Leases shared by all processes that use the same Redis and prefix."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class RedisLease:
         if when_unreachable not in ("refuse", "grant"):
             raise BadSetting("when_unreachable must be 'refuse' or 'grant'")
         self.healthy = True
-        """Whether Redis answered the last time it was asked."""
+        """Whether Redis answered the last command."""
         self._place = shown(url)
         self._prefix = checked_prefix(prefix)
         self._ttl_ms = ttl_ms
@@ -110,7 +111,7 @@ class RedisLease:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close every connection, for good.  What is still held expires."""
+        """Close every connection permanently.  Leases still held expire."""
         self._closed = True
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))
@@ -120,10 +121,11 @@ class RedisLease:
     async def hold(
         self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
     ) -> AsyncIterator[LeaseStatus]:
-        """Hold a channel while the block runs, if the answer is true.
+        """Hold a channel while the block runs, if the status is true.
 
-        Waits up to *wait_s* for another holder to finish, without order among those who wait.  If
-        the lease is lost, the wish of a kill by "lease" is put to *wishes*: nothing more is sent.
+        Waits up to *wait_s* for another holder to finish; waiters are served in no particular
+        order.  If the lease is lost, a kill request by "lease" is put to *wishes*: nothing more
+        is sent.
         """
         if not 0 <= wait_s <= WAIT_MAX_S:
             raise BadRequest(f"wait_s must be 0 to {WAIT_MAX_S:g}")
@@ -133,25 +135,25 @@ class RedisLease:
         try:
             leased = await self._acquire(held, wait_s)
             if leased:
-                # A task of the loop: a task group would wrap what the block raises.
+                # A plain asyncio task: a task group would wrap the exceptions of the block.
                 renewing = asyncio.get_running_loop().create_task(self._renew(held, wishes))
             yield leased
         finally:
             held.over.set()
-            # Also when it was not granted: a lost answer, or a cancelled wait, may have left it.
+            # Also if it was not granted: after a lost answer or a cancelled wait Redis may hold it.
             with anyio.CancelScope(shield=True):
                 await self._apart(self._give_back(held, renewing))
 
     async def _apart(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do *work* in a task that no cancellation of ours reaches, whatever kind it is."""
+        """Run *work* in a task that no cancellation of the caller reaches, asyncio's or anyio's."""
         task = asyncio.get_running_loop().create_task(work)
-        # asyncio itself keeps no task alive.
+        # asyncio holds only weak references to tasks.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
 
     async def _give_back(self, held: _Held, renewing: asyncio.Task[None] | None) -> None:
-        # A renewal or an attempt under way must not overtake the release.
+        # A pending renewal or attempt must not run after the release.
         under_way = [task for task in (renewing, held.taking) if task is not None]
         if under_way:
             await asyncio.wait(under_way)
@@ -160,7 +162,7 @@ class RedisLease:
     async def _acquire(self, held: _Held, wait_s: float) -> LeaseStatus:
         last = anyio.current_time() + wait_s
         while True:
-            # redis-py can swallow a cancellation; in a task of its own it meets none.
+            # redis-py can swallow a cancellation; in a separate task it receives none.
             leased = await self._apart(self._take(held))
             if leased is LeaseStatus.UNREACHABLE and not self._refuse:
                 return LeaseStatus.GRANTED
@@ -184,14 +186,14 @@ class RedisLease:
     async def _take(self, held: _Held) -> LeaseStatus:
         held.taking = asyncio.current_task()
         asked_at = anyio.current_time()
-        if self._closed:  # the client would open again
+        if self._closed:  # the client would reconnect
             return LeaseStatus.UNREACHABLE
         try:
-            # Short enough to notice in time that there is no answer; and shielded, so that who
-            # is cancelled meanwhile still knows what to give back.
+            # Short enough to detect a missing answer in time; shielded, so that a caller that is
+            # cancelled meanwhile still knows whether it has a lease to release.
             with anyio.fail_after(min(COMMAND_S, self._ttl_s * _MARGIN_SHARE), shield=True):
                 taken = await self._run(_TAKE, held.key, held.token, self._ttl_ms)
-        except Exception as error:  # noqa: BLE001  (whatever it is, nobody knows who holds it)
+        except Exception as error:  # noqa: BLE001  (on any error the holder is unknown)
             self._note(error)
             return LeaseStatus.UNREACHABLE
         self._note(None)
@@ -206,11 +208,11 @@ class RedisLease:
         with anyio.move_on_after(COMMAND_S, shield=True):
             try:
                 await self._run(_RELEASE, held.key, held.token)
-            except Exception as error:  # noqa: BLE001  (it expires)
+            except Exception as error:  # noqa: BLE001  (the key expires)
                 self._note(error)
 
     async def _run(self, script: str, key: str, *arguments: str | int) -> object:
-        # Both scripts may run twice: they change nothing the second time.
+        # Both scripts are idempotent, so they may be retried.
         return await asked(self._client, lambda: self._client.eval(script, 1, key, *arguments))
 
     def _note(self, error: Exception | None) -> None:

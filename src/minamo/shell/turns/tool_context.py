@@ -1,4 +1,4 @@
-"""What a tool is given and may say besides its result."""
+"""The context passed to a tool, its progress reports, and the error it may raise on purpose."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from minamo.core.chunks import Call, as_length
 from minamo.core.redact import shorten
 from minamo.shell.stops.requests import StopSignal
 
-# Progress is a line under a name, such as "Looking it up…"; Discord's own status lines have 128.
+# Progress is one line, such as "Looking it up…"; Discord's own status lines have 128.
 PROGRESS_CHARS_MAX = 200
 
 
 class ToolError(Exception):
-    """Raised by a tool on purpose: the model is shown its text.
+    """An error that a tool raises on purpose: its text is sent to the model.
 
-    The text of any other exception stays with you, because it may hold what is nobody's business.
+    The text of any other exception is not sent, because it may hold private data.
     """
 
 
 @frozen(slots=True)
 class Progress:
-    """What a running tool tells the people who wait."""
+    """A progress report of a running tool, for the users in the channel."""
 
     call: Call
     text: str = field(repr=as_length)
@@ -34,17 +34,17 @@ Show = Callable[[Progress], object]
 
 @frozen(slots=True, kw_only=True)
 class ToolContext:
-    """Given to every parameter annotated with it; the model does not see that parameter."""
+    """Context passed to every parameter annotated with this type; hidden from the model."""
 
     call: Call
     user_id: int | None = None
     channel_id: int | None = None
     wishes: StopSignal = field(factory=StopSignal, repr=False)
-    """What people want of this turn; a tool may look, and may wish."""
+    """Stop requests for this turn; a tool may read them and may put one."""
     show: Show | None = field(default=None, repr=False)
 
     def progress(self, text: str) -> None:
-        """Tell the people who wait what is going on, in a few words."""
+        """Report progress to the users in the channel, in a few words."""
         line = shorten(str(text), PROGRESS_CHARS_MAX, printable=False)
         if self.show is not None and line:
             self.show(Progress(self.call, line))

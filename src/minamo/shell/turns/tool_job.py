@@ -1,10 +1,10 @@
 """One call of a tool, in a task of its own that a turn can leave behind.
 
-A task group waits for its tasks, whatever they do.  A tool that runs code in a thread cannot be
-cancelled while the thread works, one may shield itself, and one may swallow the cancellation; the
-turn, and with it the channel, would wait.  So a tool runs outside of every task group.  It is
-cancelled like any other task and given a moment to clean up; if it still runs then, the turn goes
-on without it.  Its thread keeps its place in anyio's limiter of threads until it has ended.
+A task group always waits for its tasks.  A tool that runs code in a thread cannot be cancelled
+while the thread works, and a tool may shield itself or swallow the cancellation; the turn, and
+with it the channel, would wait.  So a tool runs outside of every task group.  It is cancelled like
+any other task and has `CLEAN_UP_S` to clean up; if it still runs then, the turn continues without
+it.  Its thread occupies a slot in anyio's thread limiter until it has ended.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from minamo.shell.callbacks import place_of
 
 _LOG = logging.getLogger("minamo.tools")
 
-# A tool that takes longer to clean up goes on doing so while the turn goes on too.
+# A tool that takes longer to clean up continues in parallel with the turn.
 CLEAN_UP_S = 1.0
 
-# asyncio itself keeps no task alive.
+# asyncio holds only weak references to tasks.
 _TASKS: set[asyncio.Task[None]] = set()
 
 
 @define(eq=False)
 class ToolJob:
-    """One running call."""
+    """One running tool call."""
 
     name: str
     _work: Callable[[], Awaitable[Any]] = field(repr=False)
     result: Any = field(default=None, init=False, repr=False)
     error: BaseException | None = field(default=None, init=False, repr=False)
     returned: bool = field(default=False, init=False)
-    """Whether `result` is one."""
+    """Whether the tool returned, so that `result` is valid (it may be None)."""
     left_behind: bool = field(default=False, init=False)
     _ended: anyio.Event = field(factory=anyio.Event, init=False, repr=False)
     _scope: anyio.CancelScope = field(factory=anyio.CancelScope, init=False, repr=False)
@@ -49,7 +49,7 @@ class ToolJob:
         return self._ended.is_set()
 
     def start(self) -> None:
-        """Begin, in a task that no task group waits for."""
+        """Start the tool in a task that no task group waits for."""
         if anyio.get_cancelled_exc_class() is asyncio.CancelledError:
             task = asyncio.get_running_loop().create_task(self._run())
             _TASKS.add(task)
@@ -60,7 +60,7 @@ class ToolJob:
             spawn_system_task(self._run, context=contextvars.copy_context())
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for the end, for so long; then, or when cancelled here, end the tool.
+        """Wait up to *seconds* for the tool; on timeout or cancellation, cancel the tool.
 
         Return whether it ended by itself.
         """
@@ -88,11 +88,11 @@ class ToolJob:
             with self._scope:
                 self.result = await self._work()
                 self.returned = True
-        except Exception as error:  # noqa: BLE001 - its failure is an answer, no crash
+        except Exception as error:  # noqa: BLE001 - a failure is an answer, no crash
             self.error = error
         except anyio.get_cancelled_exc_class():
-            raise  # by the tool itself, or because the program ends
-        except BaseException as error:  # `SystemExit`, say: for the turn to raise
+            raise  # cancelled by the tool itself, or because the program ends
+        except BaseException as error:  # such as `SystemExit`: raised by the turn
             if self.left_behind:
                 raise
             self.error = error
@@ -105,10 +105,10 @@ class ToolJob:
 
 
 def _stop_asking(scope: anyio.CancelScope) -> None:
-    """Stop anyio from cancelling again and again.
+    """Stop anyio from repeating the cancellation.
 
-    On asyncio a task that swallows its cancellation is cancelled anew in every round of the event
-    loop, which keeps a processor busy for as long as the task lives.
+    On asyncio, anyio cancels a task that swallows its cancellation again in every iteration of the
+    event loop, which keeps one CPU busy for as long as the task lives.
     """
     again = getattr(scope, "_cancel_handle", None)
     if again is not None:

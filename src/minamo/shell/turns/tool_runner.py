@@ -1,8 +1,8 @@
-"""Run the calls of one reply, all at the same time; whatever happens, each has one answer.
+"""Runner for the tool calls of one reply: all run concurrently, and each gets exactly one answer.
 
-A model that calls a tool which does not exist, with arguments that make no sense, or one that
-raises, hangs or returns a novel, is told so in a few words and can try something else.  A tool that
-cannot be stopped, because it runs in a thread, is left behind and answered for.
+If the tool does not exist, gets invalid arguments, raises, hangs or returns too much, the model
+receives a short error or note and can try something else.  A tool that cannot be stopped, because
+it runs in a thread, is left behind, and its call is answered without it.
 """
 
 from __future__ import annotations
@@ -42,37 +42,37 @@ Problem = Literal[
 _STOPPED = "stopped before it was done"
 _STILL_RUNS = "it could not be ended and still runs"
 
-# A sentence or two, or a list of what would have been right.
+# A sentence or two, or a list of the valid choices.
 _PROBLEM_CHARS_MAX = 1_000
 # Calls of one tool that were left behind and still run.  Each may hold a thread, of which a program
-# has some 40; with more the tool is not called until one of them has ended.
+# has some 40; at this number the tool is not called until one of them has ended.
 LEFT_BEHIND_MAX = 4
-# Up to here every whole number has a float of its own.
+# Below this limit a float represents every integer exactly.
 _EXACT = 2**53
 
 
 @frozen(slots=True, kw_only=True)
 class ToolResult:
-    """What became of one call."""
+    """The outcome of one tool call."""
 
     call: Call
     text: str = field(repr=as_length)
-    """What the model is told: the result, or `{"error": …}`."""
+    """The text sent to the model: the result, or `{"error": …}`."""
     problem: Problem = ""
     seconds: float = 0.0
     ends_turn: bool = False
     exception: Exception | None = field(default=None, repr=False)
-    """What the tool raised, for your own log; the model saw its name at most."""
+    """The exception that was raised, for the caller's log; the model gets only `text`."""
 
     @property
     def failed(self) -> bool:
-        """Whether there is no result."""
+        """Whether the call has no result."""
         return self.problem != ""
 
 
 @frozen(slots=True, kw_only=True)
 class ToolRunner:
-    """Where the calls of one turn are run."""
+    """The runner for the tool calls of one turn."""
 
     tools: Tools
     settings: TurnSettings
@@ -83,7 +83,7 @@ class ToolRunner:
     telemetry: TelemetryFanOut = field(factory=TelemetryFanOut)
 
     async def run(self, calls: Sequence[Call], scope: anyio.CancelScope) -> tuple[ToolResult, ...]:
-        """Run *calls*; cancelling *scope* ends those that are not done yet."""
+        """Run *calls* and return their answers in order; cancelling *scope* ends the rest."""
         answers: dict[int, ToolResult] = {}
         left: set[int] = set()
         began = anyio.current_time()
@@ -99,7 +99,7 @@ class ToolRunner:
             if number >= CALLS_MAX:
                 answers[number] = failure(call, "too_many", f"more than {CALLS_MAX} calls at once")
             elif number not in answers:
-                # Cancelled by a wish; there is no result.
+                # Cancelled by a stop request; there is no result.
                 since = anyio.current_time() - began
                 why = _STOPPED if number not in left else f"{_STOPPED}; {_STILL_RUNS}"
                 answers[number] = failure(call, "stopped", why, since)
@@ -138,7 +138,7 @@ class ToolRunner:
             return answer
         finally:
             told.ended(problem)
-            line.show = None  # whatever it says now is about something that is over
+            line.show = None  # progress after the answer is ignored
             if job.left_behind:
                 tool.left_behind[:] = [one for one in tool.left_behind if not one.ended]
                 tool.left_behind.append(job)
@@ -157,12 +157,12 @@ class ToolRunner:
         problem = job.error
         if problem is not None and not isinstance(problem, Exception):
             raise problem
-        if problem is None and not job.returned:  # it has cancelled itself
+        if problem is None and not job.returned:  # the tool cancelled itself
             return failure(call, "stopped", _STOPPED, seconds)
         if isinstance(problem, ToolError):
             return failure(call, "refused", str(problem), seconds, problem)
         if problem is not None:
-            # The name and the place only: messages, and tracebacks with them, can hold secrets.
+            # Only the name and the location: messages, and so tracebacks, can hold secrets.
             kind = type(problem).__name__
             _LOG.warning("tool %s raised %s at %s", tool.name, kind, place_of(problem))
             return failure(call, "raised", f"the tool failed ({kind})", seconds, problem)
@@ -179,14 +179,14 @@ class ToolRunner:
 
 
 def _loop_of_asyncio() -> asyncio.AbstractEventLoop | None:
-    """Return the running loop; None under trio, which has threads of its own."""
+    """Return the running asyncio loop; None under trio, which has its own thread support."""
     is_asyncio = anyio.get_cancelled_exc_class() is asyncio.CancelledError
     return asyncio.get_running_loop() if is_asyncio else None
 
 
 @define(eq=False)
 class _Line:
-    """The way of one call's progress to the people who wait; cut when the call is answered."""
+    """The progress callback of one call; disabled when the call is answered."""
 
     show: Show | None
     _thread: int = field(factory=threading.get_ident, init=False, repr=False)
@@ -195,7 +195,7 @@ class _Line:
     )
 
     def __call__(self, progress: Progress) -> None:
-        """Show *progress*, also from a thread, which must not touch what belongs to the loop."""
+        """Show *progress*; from a worker thread, schedule it on the event loop's thread."""
         if self._thread == threading.get_ident():
             self._show(progress)
         elif self._loop is None:
@@ -219,7 +219,7 @@ def failure(
     seconds: float = 0.0,
     exception: Exception | None = None,
 ) -> ToolResult:
-    """The answer to a call that has no result."""
+    """Return the answer to a call that has no result."""
     why = redact(why)[:_PROBLEM_CHARS_MAX].encode("utf-8", "replace").decode()
     text = msgspec.json.encode({"error": why or "failed"}).decode()
     return ToolResult(call=call, text=text, problem=problem, seconds=seconds, exception=exception)
@@ -232,7 +232,7 @@ def _arguments(tool: FunctionTool, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(value: Any) -> Any:
-    """5.0 is a whole number in JSON, and Gemini likes to write it so."""
+    """Convert floats such as 5.0 to int: JSON does not distinguish them, and Gemini sends 5.0."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     if isinstance(value, Mapping):
@@ -241,14 +241,17 @@ def _whole(value: Any) -> Any:
 
 
 def _problem(error: Exception) -> str:
-    """What is wrong with arguments.  msgspec names types and places, others may name anything."""
+    """Describe invalid arguments: in full for msgspec, which names only types and paths.
+
+    Of any other error only the exception name is used: its text may contain anything.
+    """
     if isinstance(error, msgspec.ValidationError) and error.__cause__ is None:
         return f"bad arguments: {error}"
     return f"bad arguments ({type(error.__cause__ or error).__name__})"
 
 
 def _told(result: Any) -> str:
-    """A result as text; JSON unless it is text already."""
+    """Return a result as text: as is if it is a string, otherwise as JSON."""
     if result is None:
         return "done"
     if isinstance(result, str):

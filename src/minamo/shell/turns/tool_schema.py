@@ -1,7 +1,8 @@
-"""From a typed async function to what the model is told of it, and what its arguments must be.
+"""The tool specification of a typed async function: description, JSON schema, argument type.
 
-The types are msgspec's: it makes the JSON schema, and it checks the arguments of every call
-against the same types.
+Reads the docstring, resolves references in the schema, and checks the signature.  msgspec makes
+the JSON schema and validates the arguments of every call against the same types.  Nothing here
+calls the function.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from minamo.wire.options import Tool
 
 @frozen(slots=True)
 class Documented:
-    """A docstring, taken apart."""
+    """A parsed docstring."""
 
     description: str = ""
     parameters: Mapping[str, str] = {}
 
 
 def documented(docstring: str) -> Documented:
-    """Read a docstring in the style of Google, NumPy or Sphinx; examples and such are left out."""
+    """Parse a Google, NumPy or Sphinx docstring; sections such as examples are left out."""
     if not docstring:
         return Documented()
-    # Imported late, as jsonschema is: many bots have no tools.
+    # Imported lazily, like jsonschema: many bots have no tools.
     from docstring_parser import parse
 
     found = parse(docstring)
@@ -41,7 +42,7 @@ def documented(docstring: str) -> Documented:
     lines = {
         name.strip(): " ".join((one.description or "").split())
         for one in found.params
-        for name in one.arg_name.split(",")  # NumPy's way to document several at once
+        for name in one.arg_name.split(",")  # NumPy style documents several at once
     }
     return Documented("\n\n".join(part for part in prose if part), lines)
 
@@ -51,19 +52,19 @@ _KINDS: tuple[tuple[type, str], ...] = ((str, "string"), (bool, "boolean"), (int
 
 
 class Recursive(Exception):
-    """A type contains itself, so that its schema has no end; the message is its name."""
+    """A type that contains itself, so its schema cannot be inlined; the message is its name."""
 
 
 def plain(
     schema: Mapping[str, Any], parts: Mapping[str, Any], within: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """*schema* with every reference into *parts* written out, and without titles."""
+    """Return *schema* with every reference into *parts* inlined, and without titles."""
     schema = dict(schema)
     if "$ref" in schema:
         name = str(schema.pop("$ref")).removeprefix(_REF)
         if name in within:
             raise Recursive(name)
-        # What is said beside a reference is about this place, so it wins.
+        # Keys beside a reference are specific to this place, so they take precedence.
         return {**plain(parts[name], parts, (*within, name)), **plain(schema, parts, within)}
     out: dict[str, Any] = {}
     for key, value in schema.items():
@@ -81,7 +82,7 @@ def plain(
 
 
 def _typed(schema: dict[str, Any]) -> dict[str, Any]:
-    """Say the type of an enumeration too: some servers want one everywhere."""
+    """Return *schema* with the type of an enumeration: some servers require one everywhere."""
     listed = () if "type" in schema else schema.get("enum", ())
     for kind, name in _KINDS:
         if listed and all(type(value) is kind for value in listed):
@@ -89,7 +90,7 @@ def _typed(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-# OpenAI refuses longer ones.
+# OpenAI refuses longer descriptions.
 DESCRIPTION_CHARS_MAX = 1_024
 
 _MANY = "takes any number of arguments; give each a name and a type of its own"
@@ -102,22 +103,22 @@ _NAMELESS = {
 
 @frozen(slots=True)
 class Described:
-    """A function as the model sees it, and how its calls are read."""
+    """A function as specified to the model, and the type that parses its arguments."""
 
     spec: Tool
     arguments: type[msgspec.Struct]
-    """Arguments that are not given are `msgspec.UNSET`; the function has its own defaults."""
+    """Omitted arguments are `msgspec.UNSET`, so that the function's own defaults apply."""
     contexts: tuple[str, ...] = ()
-    """The parameters that we fill in."""
+    """Names of the parameters that receive the `ToolContext`."""
 
 
 def describe(
     function: Callable[..., Any], name: str | None = None, description: str | None = None
 ) -> Described:
-    """What the model is told of *function*.
+    """Return the specification of *function*.
 
     Raises:
-        BadRequest: naming the tool, the parameter, what is wrong and what to do.
+        BadRequest: the function cannot be a tool; names the tool, the parameter and the remedy.
     """
     _check_kind(function)
     name = function.__name__ if name is None else name
@@ -193,7 +194,7 @@ def _schema(tool: str, parameter: inspect.Parameter, hint: Any, docs: Documented
             tool, parameter.name, f"is a {error}, which contains itself; use dict[str, Any]"
         ) from None
     except TypeError as error:
-        # The last line says it; those before it are about msgspec's own hooks.
+        # The last line is the reason; the lines before it are about msgspec's own hooks.
         why = str(error).strip().rpartition("\n")[2]
         raise _bad(tool, parameter.name, f"has a type that JSON does not have: {why}") from None
     said = [extra for extra in _extras(hint) if isinstance(extra, str)]
@@ -201,7 +202,7 @@ def _schema(tool: str, parameter: inspect.Parameter, hint: Any, docs: Documented
     if description:
         made["description"] = description
     if parameter.default is not inspect.Parameter.empty:
-        # A default that JSON does not have is the function's own affair.
+        # A default that JSON cannot represent is left out of the schema.
         with contextlib.suppress(TypeError, ValueError):
             made["default"] = msgspec.to_builtins(parameter.default)
     return made

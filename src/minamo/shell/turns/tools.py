@@ -1,4 +1,4 @@
-"""Tools in Python: a typed async function becomes something that a model can call.
+"""Tools in Python: typed async functions that a model can call, registered by name.
 
 tools = Tools()
 
@@ -24,25 +24,25 @@ from minamo.wire.options import Tool
 ToolFunction = Callable[..., Awaitable[Any]]
 F = TypeVar("F", bound=ToolFunction)
 
-# OpenAI takes no more; a model that has to choose from so many chooses badly long before.
+# The limit of OpenAI; models choose badly from far fewer tools.
 TOOLS_MAX = 128
 
 
 @frozen(slots=True)
 class FunctionTool:
-    """One tool: the function, and what the model is told of it."""
+    """One tool: the function and its specification for the model."""
 
     function: ToolFunction = field(repr=False)
     described: Described = field(repr=False)
     timeout_ms: int | None = None
-    """None: the turn's own limit."""
+    """None: the turn's `tool_timeout_ms` applies."""
     ends_turn: bool = False
     left_behind: list[ToolJob] = field(factory=list, init=False, repr=False, eq=False)
-    """Calls that could not be stopped; those of them that have ended do not count."""
+    """Calls that could not be stopped; entries that have ended are ignored."""
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name by which the model calls the tool."""
         return self.described.spec.name
 
 
@@ -79,7 +79,7 @@ def tool(
 ) -> FunctionTool | Callable[[ToolFunction], FunctionTool]:
     """Make a tool of a function: ``@minamo.tool``, or ``@minamo.tool(timeout_ms=5_000)``.
 
-    A tool that *ends_turn* is the last word when it works: the model is not asked again.
+    A tool with *ends_turn* ends the turn when it succeeds: the model is not asked again.
     """
 
     def make(function: ToolFunction) -> FunctionTool:
@@ -145,7 +145,7 @@ class Tools:
         return put if function is None else put(function)
 
     def only(self, *names: str) -> Tools:
-        """Some of these tools, for one turn or one person."""
+        """Return a subset of these tools, for one turn or one user."""
         for name in names:
             if name not in self._tools:
                 raise BadRequest(
@@ -154,12 +154,12 @@ class Tools:
         return Tools(self._tools[name] for name in dict.fromkeys(names))
 
     def get(self, name: str) -> FunctionTool | None:
-        """The tool of that name, if there is one."""
+        """Return the tool called *name*, or None."""
         return self._tools.get(name)
 
     @property
     def specs(self) -> tuple[Tool, ...]:
-        """What a provider is told."""
+        """The tool specifications sent to a provider."""
         return tuple(one.described.spec for one in self._tools.values())
 
     def __iter__(self) -> Iterator[str]:

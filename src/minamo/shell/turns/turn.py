@@ -1,8 +1,8 @@
-"""The tool loop: stream a reply, run the tools it asks for, stream again.
+"""The tool loop: stream a reply, run the tools it calls, stream again.
 
-When what happens is said by statecharts/turn.yaml alone; here is how.  A turn has one outcome and
-never raises, except for a cancellation from outside, which passes through and takes the tools
-with it.
+statecharts/turn.yaml alone decides which step comes next; this module executes the steps.  A turn
+has one outcome and never raises, except for a cancellation from outside, which propagates and
+also cancels the tools.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from minamo.wire.options import Tool
 _LOG = logging.getLogger("minamo.turn")
 
 Ask = Callable[[Sequence[ChatMessage], Sequence[Tool]], AsyncIterable[str | Chunk]]
-"""Asks a provider: what was said so far, and the tools it may call."""
+"""Sends a provider the conversation so far and the tools it may call; returns the reply."""
 
 _WISHES = {"user": "stop_requested", "follow_up": "follow_up_requested", "kill": "killed"}
 _REPLIES: dict[Status, str] = {
@@ -55,14 +55,14 @@ _REPLIES: dict[Status, str] = {
 
 @runtime_checkable
 class ChatProvider(Protocol):
-    """A provider such as `OpenAICompatible`, `Gemini`, `Anthropic` or `Scripted`."""
+    """A provider such as `OpenAICompatible`, `Gemini`, `Anthropic` or `ScriptedProvider`."""
 
     def chat(self, messages: Sequence[ChatMessage], **options: Any) -> AsyncIterable[str | Chunk]:
-        """A conversation, ready to be sent."""
+        """Return the reply to a conversation; the request is sent when it is iterated."""
 
 
 class StreamPass(Protocol):
-    """Streams one reply to where it is shown; hears the turn's wishes; raises nothing."""
+    """A function that displays one reply, obeys the turn's stop requests and never raises."""
 
     async def __call__(
         self, source: AsyncIterable[Chunk], *, first: bool, suppress_user_errors: bool
@@ -71,8 +71,8 @@ class StreamPass(Protocol):
 
         Args:
             source: the reply.
-            first: nothing was shown in this turn yet, so that this may be a reply to a message.
-            suppress_user_errors: show no error, because another provider may do better.
+            first: nothing was shown in this turn yet, so this may be a reply to a message.
+            suppress_user_errors: show no error, because another provider may succeed.
         """
 
 
@@ -91,13 +91,13 @@ async def run_turn(
     watch: Observer | None = None,
     telemetry: Telemetry | None = None,
 ) -> TurnResult:
-    """Answer *messages*, with as many replies and rounds of tools as it takes.
+    """Answer *messages* with as many replies and rounds of tools as needed.
 
-    *progress* is told what running tools say of themselves, *watch* every step of the machine,
-    *telemetry* of every tool that is run.
+    *progress* receives the progress reports of running tools, *watch* every step of the machine,
+    *telemetry* the start and end of every tool.
 
     Raises:
-        BadRequest: something that is no provider, tools that are no `Tools`, or the like.
+        BadRequest: an argument has the wrong type, such as a provider or tools.
     """
     if not isinstance(fallbacks, Sequence):
         raise BadRequest(f"fallbacks are a list of providers, not a {type(fallbacks).__name__}")
@@ -141,7 +141,7 @@ def _check_messages(messages: object) -> None:
 
 
 class _Turn:
-    """One turn on its way."""
+    """One running turn."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class _Turn:
             self._machine.subscribe(Guarded("watch", watch, _LOG))
 
     def hear(self, wish: StopRequest) -> bool:
-        """Take a wish; whether it is acted on, so that it cannot be taken back."""
+        """Handle a stop request; return whether it took effect and cannot be withdrawn."""
         self._send(_WISHES[wish.kind], wish)
         if self._machine.state != "finishing_tools":
             return True
@@ -186,7 +186,7 @@ class _Turn:
         return self._machine.ended
 
     def take_back(self) -> None:
-        """Forget the stop that was noted."""
+        """Withdraw the pending stop request."""
         self._patient_until = math.inf
         self._send("stop_withdrawn")
 
@@ -196,14 +196,14 @@ class _Turn:
             self._wishes.take_up()
 
     async def run(self) -> None:
-        """Run the turn to its outcome, or until its time is over."""
+        """Run the turn to its outcome, or until its deadline."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keep_time)
                 await self._go()
                 tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            # Only what nobody may catch comes here, `SystemExit` say; it stays what it is.
+            # Only exceptions that must not be caught arrive here, such as `SystemExit`: unwrap.
             raise first_of(group) from None
 
     async def _keep_time(self) -> None:
@@ -221,7 +221,7 @@ class _Turn:
                 self._send("patience_over")
 
     async def _go(self) -> None:
-        """Do what the machine's state says, until it has an outcome."""
+        """Execute the current state of the machine until it has an outcome."""
         try:
             self._send("begun")
             while not self._machine.ended:
@@ -229,7 +229,7 @@ class _Turn:
                     await self._stream()
                 else:
                     await self._run_tools()
-        except Exception as error:  # noqa: BLE001 - a fault of ours is a failed turn, no crash
+        except Exception as error:  # noqa: BLE001 - our own bug fails the turn, no crash
             _LOG.exception("the turn failed")
             self._books.stop_reason = None
             self._books.data = ErrorChunk("api_error", f"internal error ({type(error).__name__})")
@@ -240,14 +240,14 @@ class _Turn:
         hearing = Hearing(self._ask(), books.settings.silence_marker)
         books.error_told = books.last_provider
         try:
-            # Closed here as well: a pass need not read to the end, or at all.
+            # Closed here as well: a pass may stop reading early, or not read at all.
             async with aclosing(hearing) as reply:
                 result = await self._pass(
                     reply, first=not books.said, suppress_user_errors=not books.error_told
                 )
             if not isinstance(result, StreamResult):
                 raise TypeError("a pass returns a StreamResult")  # noqa: TRY301 - caught below
-        except Exception as error:  # noqa: BLE001 - a fault of ours is a failed reply, no crash
+        except Exception as error:  # noqa: BLE001 - our own bug fails the reply, no crash
             _LOG.exception("a reply could not be shown")
             books.error_told = False
             problem = ErrorChunk(
@@ -258,7 +258,7 @@ class _Turn:
         self._send(_event(result, silent=hearing.silent), result)
 
     def _ask(self) -> AsyncIterable[str | Chunk]:
-        """What the provider says; a request that cannot be made is a reply that is an error."""
+        """Return the provider's reply; a request that cannot be made yields an error chunk."""
         llm = self._providers[self._books.provider]
         messages = tuple(self._books.messages)
         try:
@@ -269,8 +269,8 @@ class _Turn:
             return llm.chat(messages, tools=self._specs)
         except BadRequest as error:
             return _Failed(ErrorChunk("api_error", str(error)))
-        except Exception as error:  # noqa: BLE001 - somebody else's provider
-            # The name only: messages can hold secrets.
+        except Exception as error:  # noqa: BLE001 - third-party provider
+            # Only the exception name: its message can hold secrets.
             return _Failed(ErrorChunk("api_error", f"asking failed ({type(error).__name__})"))
 
     async def _run_tools(self) -> None:
@@ -282,9 +282,9 @@ class _Turn:
         self._send("answered")
 
     def result(self) -> TurnResult:
-        """How it went."""
+        """Return the result of the turn."""
         books = self._books
-        # The chart's outcomes are the statuses.
+        # The chart's final states are named like the statuses.
         status: Status = "error" if self._broken else self._machine.state  # type: ignore[assignment]
         return TurnResult(
             status=status,
@@ -301,7 +301,7 @@ class _Turn:
         )
 
     def _told(self, status: Status) -> bool:
-        """Whether the pass has shown the error; one that the turn itself found it has not."""
+        """Return whether the pass showed the error; False for errors found by the turn itself."""
         books = self._books
         if self._broken:
             return False
@@ -317,7 +317,7 @@ def _event(result: StreamResult, *, silent: bool) -> str:
 
 
 class _Failed:
-    """A reply that is nothing but an error."""
+    """A reply that consists of one error chunk."""
 
     def __init__(self, error: ErrorChunk) -> None:
         self._error = error
@@ -328,14 +328,14 @@ class _Failed:
 
 @frozen(slots=True)
 class TextPass:
-    """Streams a reply through the machine, as to a channel that takes every message at once."""
+    """A pass into a function instead of Discord: every message is accepted immediately."""
 
     shown: Callable[[str], object]
     wishes: StopSignal = field(factory=StopSignal)
     config: StreamConfig = field(factory=StreamConfig)
 
     async def __call__(self, source: ChunkSource, **_: bool) -> StreamResult:
-        """Stream one reply; errors are in the result, and shown to nobody."""
+        """Stream one reply; errors are only in the result, and are not shown."""
         stream = Stream(self.config)
         await Driver(stream, wishes=self.wishes).run(source, NullSink(stream, self.shown))
         return stream.result()

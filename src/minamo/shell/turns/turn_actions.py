@@ -1,4 +1,7 @@
-"""What is known of one turn, and the guards and actions that statecharts/turn.yaml names."""
+"""The state of one turn, the guards and actions of statecharts/turn.yaml, and its reply reader.
+
+Nothing here waits for a provider or a tool, except `Hearing`, which passes a reply through.
+"""
 
 from __future__ import annotations
 
@@ -29,27 +32,30 @@ from minamo.wire.conversation import ChatMessage, assistant, tool_result
 
 
 class Hearing:
-    """One reply, read by the turn while a pass reads it.  A source that raises ends in an error."""
+    """One reply on its way to a pass; records replay data and silence.
+
+    A source that raises ends in an error chunk.
+    """
 
     __slots__ = ("_chunks", "replay", "silence")
 
     def __init__(self, source: AsyncIterable[str | Chunk], marker: str = "") -> None:
         self.silence = Silence(marker) if marker else None
-        """Held back by the stream that reads this; see `Source`."""
+        """Detector of the silence marker; the stream that reads this withholds the marker."""
         self._chunks = self._through(source)
         self.replay: Mapping[str, Any] = {}
-        """What the provider wants to see again with this reply."""
+        """Provider data to send back with this reply in the next request."""
 
     @property
     def silent(self) -> bool:
-        """Whether the reply was the marker and nothing else."""
+        """Whether the reply was exactly the silence marker."""
         return self.silence is not None and self.silence.silent
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
         return self._chunks
 
     async def aclose(self) -> None:
-        """Let go of the source, however much of it was read."""
+        """Close the source, even if it was not read to the end."""
         await self._chunks.aclose()
 
     async def _through(self, source: AsyncIterable[str | Chunk]) -> AsyncGenerator[Chunk, None]:
@@ -62,15 +68,15 @@ class Hearing:
 
 @define(eq=False)
 class TurnActions:
-    """The books of one turn.  What happened is written first; then the chart decides."""
+    """The state of one turn.  Record an outcome here first, then send its event to the chart."""
 
     settings: TurnSettings
     providers: int
-    """How many there are to ask, fallbacks included."""
+    """Number of providers, including fallbacks."""
     tools_given: bool
     messages: list[ChatMessage]
     stop_reply: Callable[[], object]
-    """Ends the reply that is on its way."""
+    """Ends the reply that is being streamed."""
     provider: int = 0
     iterations: int = 0
     empties: int = 0
@@ -80,19 +86,19 @@ class TurnActions:
     answers: list[ToolResult] = field(factory=list)
     round: Sequence[ToolResult] = ()
     unanswered: Sequence[Call] = ()
-    """The calls of the last reply, until they have their answers."""
+    """The calls of the last reply that have no answers yet."""
     tools_scope: anyio.CancelScope | None = None
     stop_reason: StopReason | None = None
     data: Any = None
     error_told: bool = False
-    """The pass that ended in an error was allowed to show it."""
+    """Whether the pass that ended in an error was allowed to show it."""
 
-    # What happened.
+    # Recording.
 
     def take_reply(
         self, result: StreamResult, replay: Mapping[str, Any], *, silent: bool = False
     ) -> None:
-        """Write down a reply; the next one is told what was shown of it and what it asked for."""
+        """Record a reply, and append its shown text and its calls to the conversation."""
         self.results.append(result)
         text, calls = result.accumulated_text, calls_of(result)
         self.unanswered = calls
@@ -102,7 +108,7 @@ class TurnActions:
             self.messages.append(assistant(text, calls=calls, replay=replay))
 
     def take_answers(self, answers: Sequence[ToolResult]) -> None:
-        """Write down what became of the calls of the last reply."""
+        """Record the results of the calls of the last reply."""
         self.round, self.unanswered = answers, ()
         self.answers += answers
         self.messages += [tool_result(one.call, one.text, failed=one.failed) for one in answers]
@@ -116,7 +122,7 @@ class TurnActions:
 
     @property
     def last_provider(self) -> bool:
-        """Whether there is nobody else to ask."""
+        """Whether no fallback provider is left."""
         return self.provider + 1 >= self.providers
 
     # Guards.
@@ -139,8 +145,8 @@ class TurnActions:
     def may_fall_back(self, result: StreamResult) -> bool:
         if self.last_provider or result.accumulated_text:
             return False
-        # What was blocked for what it says is not for another provider to say, and Discord
-        # refuses a message whoever wrote it.
+        # Blocked content must not be requested from another provider, and Discord refuses a
+        # message regardless of the provider that wrote it.
         blocked = isinstance(result.data, ErrorChunk) and result.data.kind == "content_blocked"
         return not blocked and result.stop_reason != "delivery_lost"
 
@@ -172,7 +178,7 @@ class TurnActions:
         self.wish = None
 
     def end_reply(self, _: object) -> None:
-        # The system's own stop: what was said so far is still shown.
+        # A stop by the system: the text received so far is still shown.
         self.stop_reply()
 
     def end_with_deadline(self, _: object) -> None:
@@ -203,7 +209,7 @@ class TurnActions:
             self.tools_scope.cancel()
 
     def _refuse(self, problem: Problem, why: str) -> None:
-        """Answer the calls that will not be run, so that the conversation can go on later."""
+        """Answer the calls that will not be run, so that the conversation can continue later."""
         if self.tools_scope is None and self.unanswered:
             self.take_answers([failure(call, problem, why) for call in self.unanswered])
 

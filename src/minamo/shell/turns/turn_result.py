@@ -1,4 +1,4 @@
-"""How a turn ended: the one value it returns."""
+"""The result of a turn, and functions that combine the results of its replies."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from minamo.wire.conversation import ChatMessage
 
 @frozen(kw_only=True)
 class TurnResult:
-    """What became of one turn.  The `repr` shows sizes, not words."""
+    """The outcome of one turn.  The `repr` shows sizes, not text."""
 
     status: Status
     stop_reason: StopReason | None = None
     data: Any = field(default=None, repr=False)
-    """The first call of a function_call, the error of an error."""
+    """The first call if the status is function_call, the error if it is error."""
     results: tuple[StreamResult, ...] = field(default=(), repr=as_count)
-    """One for each time a provider was asked, failed and empty ones too."""
+    """One per request to a provider, including failed and empty ones."""
     accumulated_text: str = field(default="", repr=as_length)
-    """What all replies showed, with a blank line between two."""
+    """The shown text of all replies, separated by blank lines."""
     tool_history: tuple[ToolResult, ...] = field(default=(), repr=as_count)
-    """Every call of the turn with its answer, in the order of the calls."""
+    """Every tool call of the turn with its answer, in call order."""
     iterations: int = 0
-    """How many replies there were, retries not counted."""
+    """Number of replies, not counting retries."""
     messages: tuple[ChatMessage, ...] = field(default=(), repr=as_count)
-    """The conversation with all that was added: what a bot remembers for the next turn.
+    """The conversation with everything this turn added: store it for the next turn.
 
-    Only after function_call are there calls without answers: those you have to run.
+    Only after function_call are there calls without answers; the caller has to run those.
     """
     states: tuple[str, ...] = ()
-    """The way through statecharts/turn.yaml."""
+    """The path taken through statecharts/turn.yaml."""
     usage: Usage | None = None
-    """What all replies cost, as far as the providers say."""
+    """Token usage of all replies, as far as the providers report it."""
     error_unshown: bool = False
-    """The error that ended the turn was shown to nobody yet, and is the caller's to show."""
+    """The error that ended the turn was not shown; the caller has to show it."""
 
     @property
     def last(self) -> StreamResult | None:
-        """The result of the last reply; None if nothing was asked."""
+        """The result of the last reply; None if no provider was asked."""
         return self.results[-1] if self.results else None
 
     @property
     def details_content(self) -> str:
-        """The details of all replies, with a blank line between two."""
+        """The details of all replies, separated by blank lines."""
         return joined(one.details_content for one in self.results)
 
     @property
@@ -59,7 +59,7 @@ class TurnResult:
         return tuple(thought for one in self.results for thought in one.thought_log)
 
     def as_stream_result(self) -> StreamResult:
-        """The whole turn as if it had been one stream."""
+        """Return the whole turn as the result of one stream."""
         results, last = self.results, self.last
         calls = last.function_calls if last and self.status == "function_call" else ()
         return StreamResult(
@@ -82,12 +82,12 @@ class TurnResult:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Texts of several replies, with a blank line between two."""
+    """Return the non-empty *texts*, separated by blank lines."""
     return "\n\n".join(text for text in texts if text)
 
 
 def summed(results: Iterable[StreamResult]) -> Usage | None:
-    """What several replies cost together; what no provider tells stays unknown."""
+    """Return the total usage of *results*; counts that no provider reports stay None."""
     total: dict[str, int] = {}
     for one in results:
         for name, count in asdict(one.usage).items() if one.usage else ():
@@ -97,7 +97,7 @@ def summed(results: Iterable[StreamResult]) -> Usage | None:
 
 
 def calls_of(result: StreamResult) -> tuple[Call, ...]:
-    """What a reply asks for."""
+    """Return the tool calls that a reply requests."""
     return result.function_calls if result.status == "function_call" else ()
 
 

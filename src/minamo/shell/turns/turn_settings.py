@@ -1,4 +1,4 @@
-"""The settings of a turn, each number with its reason, checked when they are made."""
+"""The settings of a turn, with the reason for each default; validated on construction."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from minamo.core.checks import shown, whole
 from minamo.core.limits import MS_MAX
 from minamo.errors import BadSetting
 
-# No honest piece of work needs more; a model that goes round in circles is ended here.
+# No real task needs more; this ends a model that loops.
 ITERATIONS_MAX = 100
-# One failure is bad luck and two are a misunderstanding; a model that has not learnt from four
-# error messages will not learn from the fifth.
+# One failure may be chance and two a misunderstanding; a model that has not corrected itself after
+# four error messages will not do so after the fifth.
 FAILED_ROUNDS_MAX = 5
-# Some models now and then say nothing, and then answer when asked once more.
+# Some models occasionally return an empty reply, and answer when asked again.
 EMPTY_RETRIES = 2
-# Searching and drawing take minutes; nobody waits longer than five.
+# Searching and image generation take minutes; users do not wait longer than five.
 TOOL_TIMEOUT_MS = 300_000
-# Twice the time of one reply (`stream_deadline_ms`), so that a reply ends by its own clock first.
-# Whoever asks in a chat has gone after half an hour.
+# Twice the deadline of one reply (`stream_deadline_ms`), so that a reply reaches its own deadline
+# first.  A user in a chat has left after half an hour.
 TURN_DEADLINE_MS = 1_800_000
-# What a tool needs to finish what it has in hand; a person who pressed Stop hardly notices.
+# Time for a tool to finish its current work; a user who pressed Stop hardly notices it.
 STOP_GRACE_MS = 1_000
-# About 8,000 tokens.  More pushes what was said before out of the model's sight.
+# About 8,000 tokens.  More pushes earlier messages out of the model's context.
 TOOL_RESULT_CHARS_MAX = 32_768
-# Room for the note that something was cut off, and for every error we write ourselves.
+# Room for the truncation note, and for every error that minamo writes itself.
 TOOL_RESULT_CHARS_MIN = 1_000
-# A marker is held back while it comes; nobody needs to wait for more than a word.
+# A marker is withheld while it arrives, which delays the reply; a word is enough.
 SILENCE_MARKER_CHARS_MAX = 64
 
 
@@ -43,20 +43,20 @@ def _marker(_: object, attribute: Attribute[Any], value: object) -> None:
 
 @frozen(kw_only=True)
 class TurnSettings:
-    """Every number of a turn.  Times are in milliseconds."""
+    """The limits of a turn.  Times are in milliseconds."""
 
     iterations_max: int = field(default=ITERATIONS_MAX, validator=whole(1, 1_000))
-    """How many replies a turn may have, retries not counted."""
+    """Maximum number of replies in a turn, not counting retries."""
     failed_rounds_max: int = field(default=FAILED_ROUNDS_MAX, validator=whole(1))
-    """So many rounds in a row in which not one call worked end the turn."""
+    """Number of consecutive rounds without a successful call after which the turn ends."""
     empty_retries: int = field(default=EMPTY_RETRIES, validator=whole(0, 10))
     turn_deadline_ms: int = field(default=TURN_DEADLINE_MS, validator=whole(1, MS_MAX))
-    """How long the whole turn may take, with all its replies and tools."""
+    """Maximum duration of the whole turn, with all its replies and tools."""
     tool_timeout_ms: int = field(default=TOOL_TIMEOUT_MS, validator=whole(1, MS_MAX))
     stop_grace_ms: int = field(default=STOP_GRACE_MS, validator=whole(0, MS_MAX))
-    """How long running tools may go on after a user's stop, which can be taken back meanwhile."""
+    """Time running tools may continue after a user's stop, which can be withdrawn meanwhile."""
     tool_result_chars_max: int = field(
         default=TOOL_RESULT_CHARS_MAX, validator=whole(TOOL_RESULT_CHARS_MIN)
     )
     silence_marker: str = field(default="", validator=_marker)
-    """A reply that is just this is not shown; empty: there is no such marker."""
+    """A reply that consists of exactly this text is not shown; empty: no marker."""

@@ -1,4 +1,4 @@
-"""The tables of application commands and their options."""
+"""Tables of the bodies of application commands and their options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PERMISSIONS_MAX = 2**54 - 1
 _SUB_COMMAND, _SUB_COMMAND_GROUP, _STRING, _INTEGER, _CHANNEL, _NUMBER = 1, 2, 3, 4, 7, 10
 _SLASH = 1
 _OPTION_TYPES = range(1, 12)
-_NAME = r"[-_'\w]{1,32}"  # and no upper case
+_NAME = r"[-_'\w]{1,32}"  # and no upper case, see `_check_lower`
 CHANNEL_TYPES = (0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15)
 CHOICE_NAME = Text(least=1, most=100, required=True)
 _CHOICES = {

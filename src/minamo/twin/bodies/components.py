@@ -1,4 +1,4 @@
-"""The tables of components: rows, buttons, selects, the parts of Components V2, modals.
+"""Tables of components: rows, buttons, selects, the parts of Components V2, modals.
 
 The defaults are those that Discord fills in; clients rely on them when they read the answer.
 """
@@ -29,7 +29,7 @@ _COLOR_MAX = 0xFFFFFF
 
 
 class ServerFault(Exception):
-    """The request makes the real Discord answer with HTTP 500."""
+    """A request to which the real Discord answers HTTP 500."""
 
 
 def _component(*checks: Any, **fields: Kind) -> Object:
@@ -171,7 +171,7 @@ _CONTAINER = _component(
     accent_color=Whole(least=0, most=_COLOR_MAX, default=None),
     spoiler=Boolean(default=False),
 )
-#: The components of a message, before it is known whether it has the flag of Components V2.
+#: The components of a message, before its Components V2 flag is known.
 COMPONENTS = List(items=Union(tables={**_PARTS, 17: _CONTAINER}), most=40)
 
 _TEXT_INPUT = _component(
@@ -248,7 +248,7 @@ def finish_components(rules: Rules, given: list[dict[str, Any]], *, is_v2: bool)
 
 
 def walk(given: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the components and all inside them."""
+    """Yield the components and all nested ones."""
     for one in given:
         yield one
         yield from walk(one.get("components") or [])
@@ -282,7 +282,7 @@ def _check_v2(rules: Rules, every: list[dict[str, Any]]) -> None:
         words = f"The total text may not exceed {rules.components_text_max} characters"
         raise Invalid("COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED", words)
     if sum(len(text.encode("utf-8", "replace")) for text in texts) > rules.components_bytes_max:
-        # Not a refusal but a crash of the real server: many non-ASCII characters are enough.
+        # Not a refusal but a crash of Discord's server: many non-ASCII characters are enough.
         raise ServerFault
 
 

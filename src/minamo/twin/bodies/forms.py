@@ -31,13 +31,13 @@ Check = Callable[[Any, Rules], None]
 
 @frozen(kw_only=True)
 class Kind:
-    """What one field takes.  A field that is not required takes null as well."""
+    """The type of one field. A field that is not required accepts null as well."""
 
     required: bool = False
     default: Any = _ABSENT
     """The value that Discord fills in for a field that is absent or null."""
     checks: tuple[Check, ...] = ()
-    """Rules that no type can state; each raises `Invalid`."""
+    """Rules that a type cannot express; each raises `Invalid`."""
 
     def read(self, value: Any, rules: Rules) -> Any:
         """Return *value* as Discord keeps it, or raise `Invalid`."""
@@ -95,7 +95,7 @@ class Address(Kind):
 
 @frozen(kw_only=True)
 class Whole(Kind):
-    """An integer, perhaps one of a few."""
+    """An integer, optionally one of a few."""
 
     least: int | None = None
     most: int | None = None
@@ -124,7 +124,7 @@ class Number(Kind):
 
 @frozen(kw_only=True)
 class Boolean(Kind):
-    """True or false, also as text, which form bodies need."""
+    """A boolean, also as text, which form bodies need."""
 
     def _convert(self, value: Any, _rules: Rules, /) -> bool:
         if not isinstance(value, bool | int | str) or value not in _BOOLEANS:
@@ -158,7 +158,7 @@ class Moment(Kind):
 
 @frozen(kw_only=True)
 class OneOf(Kind):
-    """One of a few words."""
+    """One of a few strings."""
 
     words: tuple[str, ...]
 
@@ -193,7 +193,7 @@ class List(Kind):
 
 @frozen(kw_only=True)
 class Map(Kind):
-    """An object whose keys are free."""
+    """An object with arbitrary keys."""
 
     values: Kind
 
@@ -214,7 +214,7 @@ class Object(Kind):
 
     fields: Mapping[str, Kind] = field(factory=dict)
     keeps_null: bool = True
-    """Whether null stays, as edits need it, or is the same as absent."""
+    """Whether null is kept, as edits need it, or treated as absent."""
 
     def _convert(self, value: Any, rules: Rules, /) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -237,7 +237,7 @@ class Object(Kind):
 
 @frozen(kw_only=True)
 class Union(Kind):
-    """An object whose field `type` tells which of the tables it follows."""
+    """An object whose field `type` selects one of the tables."""
 
     tables: Mapping[int, Object]
 

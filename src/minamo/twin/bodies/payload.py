@@ -16,7 +16,7 @@ _FILE = re.compile(r"files\[(\d+)\]")
 
 
 async def read_payload(request: web.Request) -> tuple[Any, Uploads]:
-    """Return the body and the files; the body is None if there is none."""
+    """Return the body and the files; the body is None if the request has none."""
     if request.content_type.startswith("multipart/"):
         return await _read_multipart(request)
     text = await request.text()

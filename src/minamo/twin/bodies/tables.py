@@ -1,4 +1,4 @@
-"""The bodies that Discord takes, one table for each request.
+"""Tables of the request bodies that Discord accepts, one for each request.
 
 Sources: Discord's OpenAPI document and its developer documentation; where the two differ, what
 clients send and Discord is known to accept.
@@ -44,7 +44,7 @@ _IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 
 @frozen(kw_only=True)
 class Nonce(Kind):
-    """Text or a number, returned as it was given."""
+    """Text or a number, returned unchanged."""
 
     def _convert(self, value: Any, rules: Rules, /) -> str | int:
         if isinstance(value, bool) or not isinstance(value, str | int):
@@ -57,7 +57,7 @@ class Nonce(Kind):
 
 @frozen(kw_only=True)
 class ChoiceValue(Kind):
-    """The value of a choice of an autocompletion: text or a number, as the option has it."""
+    """The value of an autocompletion choice: text or a number, like the option's."""
 
     def _convert(self, value: Any, rules: Rules, /) -> Any:
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -67,7 +67,7 @@ class ChoiceValue(Kind):
 
 @frozen(kw_only=True)
 class Image(Kind):
-    """Image data as a data URI; kept as the hash that stands for it."""
+    """Image data as a data URI; stored as a hash."""
 
     def _convert(self, value: Any, rules: Rules, /) -> str:
         text = Text().read(value, rules)
@@ -77,7 +77,7 @@ class Image(Kind):
 
 
 def image_hash(source: str) -> str:
-    """Return a name such as Discord gives an image, made from its data or its address."""
+    """Return a name such as Discord gives an image, made from its data or its URL."""
     return hashlib.sha256(source.encode()).hexdigest()[:32]
 
 

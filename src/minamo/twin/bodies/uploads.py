@@ -1,4 +1,4 @@
-"""The files of a message, and the `attachment://` addresses that refer to them."""
+"""The files of a message, and the `attachment://` URLs that refer to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCHEME = "attachment://"
 
 @frozen
 class Upload:
-    """A file as it was sent; *key* is the n of its part `files[n]`."""
+    """An uploaded file; *key* is the n of its part `files[n]`."""
 
     key: str
     name: str
@@ -50,14 +50,14 @@ def described(rules: Rules, uploads: Uploads, attachments: Iterable[Json]) -> Up
 
 
 def attach(discord: Discord, message: Message, uploads: Uploads) -> None:
-    """Keep the files; they can be fetched from the URLs given.  Then resolve the references."""
+    """Store the files under URLs that the twin serves, then resolve the references to them."""
     for upload in uploads:
         key = str(discord.world.new_id())
         address = f"{discord.origin}/cdn/attachments/{message.channel_id}/{key}/{upload.name}"
         message.blobs[key] = message.files[upload.name] = upload.data
         attachment: Json = {"id": key, "filename": upload.name, "size": len(upload.data)}
         attachment |= {"url": address, "proxy_url": address}
-        # Discord goes by the name too; what it does not know it leaves out.
+        # Discord goes by the name too, and omits a type that it does not know.
         if kind := guess_type(upload.name)[0]:
             attachment["content_type"] = kind
         if upload.description:
@@ -68,7 +68,7 @@ def attach(discord: Discord, message: Message, uploads: Uploads) -> None:
 
 
 def check_references(components: list[Json], names: set[str]) -> None:
-    """Refuse components that refer to a file which the message does not have."""
+    """Refuse components that refer to a file that the message does not have."""
     for _, media in _media(components):
         name = media["url"].removeprefix(_SCHEME)
         if media["url"].startswith(_SCHEME) and name not in names:

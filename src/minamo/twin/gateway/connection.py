@@ -1,8 +1,8 @@
-"""The gateway: sessions that live longer than connections.
+"""The gateway: compression, websocket connections, and sessions that outlive them.
 
-A dispatch is given to every session that asked for it by its intents; a session without a
-connection keeps it for the resume.  Sending is a queue and one writer per connection, so that
-a dispatch never waits and never overtakes another.
+A dispatch goes to every session whose intents include it; a session without a connection keeps
+it for the resume. Each connection has a queue and one writer, so that a dispatch never waits
+and never overtakes another.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Squeeze = Callable[[bytes], bytes]
 
 
 def squeezer(name: str | None) -> Squeeze | None:
-    """The compressor a client asked for in its URL; `None` means text frames.
+    """Return the compressor that a client requested in its URL; None means text frames.
 
-    A compression that is not known, or that this Python has no module for, is left out: every
+    An unknown compression, or one that this Python has no module for, is ignored: every
     client reads text frames as well.
     """
     if name == "zlib-stream":
@@ -51,7 +51,7 @@ def _zlib() -> Squeeze:
     return lambda data: stream.compress(data) + stream.flush(zlib.Z_SYNC_FLUSH)
 
 
-# In the standard library since 3.14, before that one of two packages.
+# In the standard library since 3.14; before that, one of two packages.
 _ZSTD = ("compression.zstd", "backports.zstd", "zstandard")
 
 
@@ -71,35 +71,35 @@ def _zstd(name: str) -> Squeeze | None:
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _PRESENCE, _VOICE, _RESUME = 0, 1, 2, 3, 4, 6
 _RECONNECT, _MEMBERS, _INVALID, _HELLO, _ACK = 7, 8, 9, 10, 11
 _VERSION = "10"
-# How long after a heartbeat that did not come the connection is closed, beside half an interval:
-# the time a busy computer may take.
+# Added to one and a half heartbeat intervals before the connection is closed: the delay that
+# a busy computer may cause.
 _PATIENCE_S = 0.5
 _PAYLOAD_BYTES_MAX = 4_096
-# What reading a payload raises if it is not what it should be.
+# The exceptions that reading a malformed payload raises.
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _NAMES = {1: "HEARTBEAT", 2: "IDENTIFY", 3: "PRESENCE", 4: "VOICE_STATE", 6: "RESUME", 8: "MEMBERS"}
 
 
 @define(eq=False)
 class Connection:
-    """One websocket."""
+    """One websocket connection with its send queue."""
 
     socket: web.WebSocketResponse
     squeeze: Squeeze | None
     payloads: Bucket
-    #: Closes the connection unless a heartbeat comes before.
+    #: Closes the connection unless a heartbeat arrives first.
     deadline: asyncio.TimerHandle | None = field(default=None, repr=False)
     queue: asyncio.Queue[dict[str, Any] | int] = field(factory=asyncio.Queue, repr=False)
 
     async def write(self) -> None:
-        """Send what is queued until a number comes: the close code."""
+        """Send the queued payloads until a number comes: the close code."""
         while True:
             payload = await self.queue.get()
             if isinstance(payload, int):
                 await self.socket.close(code=payload)
                 return
             text = json.dumps(payload, separators=(",", ":"))
-            # A socket that died meanwhile is the reader's business to notice.
+            # If the socket closed meanwhile, the reader notices it.
             with contextlib.suppress(ConnectionError, RuntimeError):
                 if self.squeeze is None:
                     await self.socket.send_str(text)
@@ -109,7 +109,7 @@ class Connection:
 
 @define(eq=False)
 class Session:
-    """What an IDENTIFY began and a RESUME may continue."""
+    """A session, which an IDENTIFY begins and a RESUME may continue."""
 
     id: str
     intents: int
@@ -119,7 +119,7 @@ class Session:
     connection: Connection | None = None
 
     def dispatch(self, name: str, data: dict[str, Any]) -> None:
-        """Number an event, keep it for a resume, and send it if anybody listens."""
+        """Number an event, keep it for a resume, and send it if there is a connection."""
         self.seq += 1
         payload = {"op": _DISPATCH, "t": name, "s": self.seq, "d": data}
         self.kept.append(payload)
@@ -143,7 +143,7 @@ class Gateway:
     watchers: list[Callable[[str, Any], object]] = field(factory=list, repr=False)
 
     def dispatch(self, name: str, data: dict[str, Any], *, guild_id: int | None = None) -> None:
-        """Tell every session that wants to know."""
+        """Send an event to the watchers and to every session that its shard and intents select."""
         self.journal.event(name, data)
         if self.watchers:
             seen_by_all = redacted(data)
@@ -156,7 +156,7 @@ class Gateway:
                 session.dispatch(name, seen)
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
-        """One connection from HELLO to its end."""
+        """Serve one connection from HELLO to its end."""
         squeeze = squeezer(request.query.get("compress"))
         socket = web.WebSocketResponse(compress=False)
         await socket.prepare(request)
@@ -193,7 +193,7 @@ class Gateway:
         connection.deadline = loop.call_later(wait_s, self._time_out, connection)
 
     def _time_out(self, connection: Connection) -> None:
-        """End a session whose heart stopped."""
+        """End a session without heartbeats."""
         if session := self._session(connection):
             del self.sessions[session.id]
         connection.queue.put_nowait(4009)
@@ -207,7 +207,7 @@ class Gateway:
             op, body = payload["op"], payload.get("d")
             self.journal.event(_NAMES.get(op, f"OP {op}"), body, sent=False)
             self._obey(connection, op, body)
-        except _MALFORMED:  # no payload, or not what its opcode takes
+        except _MALFORMED:  # not a payload, or wrong data for its opcode
             connection.queue.put_nowait(4002)
 
     def _obey(self, connection: Connection, op: Any, body: Any) -> None:
@@ -248,7 +248,7 @@ class Gateway:
             self._begin(connection, intents, (number, count))
 
     def _is_too_soon(self) -> bool:
-        """Whether sessions begin faster than `max_concurrency`, which is 1, lets them."""
+        """Return whether sessions begin faster than `max_concurrency`, which is 1, permits."""
         last, self._identified_at = self._identified_at, self.world.now()
         return self._identified_at - last < self.rules.identify_every_s
 
@@ -289,11 +289,11 @@ class Gateway:
         self.journal.event("RESUMED")
 
     def reconnect(self) -> None:
-        """Ask every client to connect again and resume (op 7)."""
+        """Ask every client to reconnect and resume (op 7)."""
         self._tell_all({"op": _RECONNECT, "d": None})
 
     def invalidate(self, *, resumable: bool = False) -> None:
-        """Tell every client that its session is over (op 9)."""
+        """Notify every client that its session is invalid (op 9)."""
         if not resumable:
             for session in self.sessions.values():
                 session.kept.clear()
@@ -302,7 +302,7 @@ class Gateway:
             self.sessions.clear()
 
     def close(self, code: int = WSCloseCode.GOING_AWAY) -> None:
-        """Close every connection with *code*; sessions stay for a resume."""
+        """Close every connection with *code*; sessions remain for a resume."""
         for connection in self.connections:
             connection.queue.put_nowait(int(code))
 

@@ -1,4 +1,4 @@
-"""Which events a session asked for, and what it may read in them."""
+"""Gateway intents: the events that a session receives, and the content it may read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ PRIVILEGED = GUILD_MEMBERS | GUILD_PRESENCES | MESSAGE_CONTENT
 _WEBHOOKS = 1 << 5
 _MESSAGES, _REACTIONS, _TYPING = 1 << 9, 1 << 10, 1 << 11
 _DM_MESSAGES, _DM_REACTIONS, _DM_TYPING = 1 << 12, 1 << 13, 1 << 14
-#: All that are documented: 0 to 16, two of AutoMod, two of polls.
+#: All documented intents: 0 to 16, two of AutoMod, two of polls.
 KNOWN = (1 << 17) - 1 | 1 << 20 | 1 << 21 | 1 << 24 | 1 << 25
 
 _NO_CONTENT: dict[str, Any] = {"content": "", "embeds": [], "attachments": [], "components": []}
 
-# Event to the intents that bring it: in a server, in a direct message.
+# The intents that enable each event: in a server, in a direct message.
 _NEEDED = {
     "MESSAGE_CREATE": (_MESSAGES, _DM_MESSAGES),
     "MESSAGE_UPDATE": (_MESSAGES, _DM_MESSAGES),
@@ -41,7 +41,7 @@ _NEEDED = {
 
 
 def wants(intents: int, name: str, guild_id: int | None) -> bool:
-    """Whether a session with *intents* hears of *name*; interactions come to all."""
+    """Return whether a session with *intents* receives *name*; interactions reach all."""
     if name not in _NEEDED:
         return True
     in_guild, in_dm = _NEEDED[name]
@@ -51,7 +51,7 @@ def wants(intents: int, name: str, guild_id: int | None) -> bool:
 def for_intents(
     world: World, intents: int, name: str, data: dict[str, Any], guild_id: int | None
 ) -> dict[str, Any]:
-    """The event as that session may read it."""
+    """Return the event, reduced to the data that *intents* permit."""
     if name == "GUILD_CREATE" and not intents & GUILD_PRESENCES:
         mine = [x for x in data.get("members") or () if x["user"]["id"] == str(world.bot.id)]
         return {**data, "members": mine}
@@ -61,10 +61,10 @@ def for_intents(
 
 
 def without_content(world: World, value: Any) -> Any:
-    """A copy of an answer or event in which messages have lost what MESSAGE_CONTENT would show.
+    """Return a copy of an answer or event without the content that needs MESSAGE_CONTENT.
 
-    That is any message, also one that another refers to, unless it is the bot's own, was sent
-    to it directly, or mentions it.
+    That is the content of any message, also of a referenced one, unless the message is the
+    bot's own, was sent to it directly, or mentions it.
     """
     if isinstance(value, list):
         return [without_content(world, one) for one in value]
@@ -73,7 +73,7 @@ def without_content(world: World, value: Any) -> Any:
     shown = {key: without_content(world, one) for key, one in value.items()}
     if "content" in value and "author" in value and not _is_readable(world, value):
         shown |= _NO_CONTENT
-        if "message_snapshots" in value:  # what it forwards
+        if "message_snapshots" in value:  # the forwarded message
             inner = [one["message"] | _NO_CONTENT for one in value["message_snapshots"]]
             shown["message_snapshots"] = [{"message": one} for one in inner]
     return shown

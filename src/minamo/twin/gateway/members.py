@@ -1,4 +1,4 @@
-"""REQUEST_GUILD_MEMBERS: which members a session asks for, and in which chunks they come."""
+"""REQUEST_GUILD_MEMBERS: the members that a session requests, and their chunks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from minamo.twin.world import Guild, Member, World
 
 _CHUNK_MAX = 1_000
 _FOUND_MAX = 100  # by the beginning of a name, or by ids
-_NONCE_BYTES_MAX = 32  # a longer one is left out
+_NONCE_BYTES_MAX = 32  # a longer one is omitted
 
 Json = dict[str, Any]
 
 
 def chunks(world: World, intents: int, body: Json) -> list[Json]:
-    """The GUILD_MEMBERS_CHUNK events that answer a request, in order.
+    """Return the GUILD_MEMBERS_CHUNK events that answer a request, in order.
 
-    The whole list needs GUILD_MEMBERS; without it, as for an unknown server, nothing comes.
+    The whole list needs GUILD_MEMBERS; without it, as for an unknown server, there are none.
     """
     guild = world.guilds.get(int(body.get("guild_id") or 0))
     if guild is None:

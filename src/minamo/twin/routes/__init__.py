@@ -1,4 +1,4 @@
-"""The table of routes.  What is not in it fails loudly."""
+"""The table of routes. A request for any other route fails loudly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minamo.twin.routes import (
     webhooks,
 )
 
-# Literal paths before patterns that would swallow them: the first match answers.
+# Literal paths before patterns that would also match them: the first match answers.
 ROUTES: tuple[Route, ...] = (
     *session.ROUTES,
     *commands.ROUTES,

@@ -1,4 +1,4 @@
-"""Archived threads of a channel: the public ones, the private ones, the private ones joined."""
+"""Routes of archived threads: the public, the private, and the joined private ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _is_private(one: Channel) -> bool:
 
 
 def _by_time(call: Call, found: list[Channel]) -> dict[str, Any]:
-    """A page of what was archived `before`, the latest first."""
+    """Return a page of the threads archived before the query's `before`, latest first."""
 
     def archived_at(one: Channel) -> datetime:
         told = shapes.thread(call.discord.world, one)["thread_metadata"]["archive_timestamp"]

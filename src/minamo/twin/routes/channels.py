@@ -1,4 +1,4 @@
-"""Channels: read, change, delete, overwrites; and the typing indicator."""
+"""Routes of channels: read, edit, delete, overwrites; and the typing indicator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Application commands: registering them, globally and for one server."""
+"""Routes of application commands, global and of one server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minamo.twin.refusals import Refused
 from minamo.twin.shapes import session as shapes_session
 
 _SLASH = 1
-# How many commands of a type an application has globally, and in each server.
+# Maximum number of commands of each type, globally and in each server.
 _MOST = {_SLASH: 100, 2: 15, 3: 15, 4: 1}
 
 Shelf = dict[int, dict[str, Any]]
@@ -35,7 +35,7 @@ def _register(call: Call, shelf: Shelf, given: dict[str, Any], command_id: int) 
 
 
 def _same(shelf: Shelf, given: dict[str, Any]) -> int | None:
-    """The id of the command with the same name and type."""
+    """Return the id of the command with the same name and type, if any."""
     wanted = (given["name"], given.get("type") or _SLASH)
     return next((key for key, one in shelf.items() if (one["name"], one["type"]) == wanted), None)
 

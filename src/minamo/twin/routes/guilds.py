@@ -1,4 +1,4 @@
-"""Servers: the server itself, its channels, roles and members."""
+"""Routes of servers: the server itself, its channels, roles and members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interactions: the first answer, the original response, follow-ups, and their two clocks."""
+"""Routes of interactions: first answer, original response, follow-ups, and both time limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FITTING = {
     _UPDATE: (_COMPONENT, _SUBMIT),
     _COMPLETE: (_AUTOCOMPLETE,),
     _MODAL: (_COMMAND, _COMPONENT),
-    _LAUNCH: (),  # the twin has no activities, as most applications
+    _LAUNCH: (),  # like most applications, the twin has no activities
 }
 
 
@@ -44,7 +44,7 @@ def _callback(call: Call) -> Answer:
 def answer(
     discord: Discord, one: Interaction, fields: dict[str, Any], uploads: Uploads
 ) -> Message | None:
-    """The first answer to an interaction, by callback or by the endpoint; its message."""
+    """Apply the first answer to an interaction, from callback or endpoint; return its message."""
     if one.is_answered:
         raise Refused(40060)
     if discord.now() - one.created_at > discord.rules.interaction_answer_s:
@@ -105,7 +105,7 @@ def _response(call: Call, one: Interaction, message: Message | None) -> Any:
 
 
 def _find(call: Call) -> Interaction:
-    """The interaction a token stands for, while it is valid and answered."""
+    """Return the interaction of the token; refuse if it is expired or unanswered."""
     discord = call.discord
     for one in discord.world.interactions.values():
         if one.token == call.params["token"]:
@@ -119,7 +119,7 @@ def _find(call: Call) -> Interaction:
 
 
 def _home(discord: Discord, one: Interaction) -> Channel:
-    """Where it was asked, which may be gone."""
+    """Return the channel of the interaction; refuse if it was deleted."""
     found = discord.world.channels.get(one.channel_id)
     if found is None:
         raise Refused(10003)
@@ -127,7 +127,7 @@ def _home(discord: Discord, one: Interaction) -> Channel:
 
 
 def _not_locked(discord: Discord, one: Interaction) -> None:
-    """A thread that was locked meanwhile takes no answer either, and nobody is told why."""
+    """Refuse an answer in a thread locked meanwhile, with the code of an archived thread."""
     world = discord.world
     channel = _home(discord, one)
     may = permissions(world, world.bot.id, channel) & Permission.MANAGE_THREADS
@@ -136,7 +136,7 @@ def _not_locked(discord: Discord, one: Interaction) -> None:
 
 
 def follow_up(call: Call) -> Answer:
-    """Say something more; right after a deferral this is the deferred answer itself."""
+    """Send a follow-up; right after a deferral it is the deferred answer itself."""
     one, discord = _find(call), call.discord
     limit = discord.rules.user_install_follow_ups_max
     if one.user_installed and len(one.follow_ups) >= limit:
@@ -172,19 +172,19 @@ def _message(call: Call) -> Message:
 
 
 def get_message(call: Call) -> Answer:
-    """The original response or a follow-up."""
+    """Return the original response or a follow-up."""
     return 200, shapes_message.message(call.discord.world, _message(call))
 
 
 def edit_message(call: Call) -> Answer:
-    """Change the original response or a follow-up."""
+    """Edit the original response or a follow-up."""
     message = _message(call)
     change(call.discord, message, call.fields, call.uploads)
     return 200, shapes_message.message(call.discord.world, message)
 
 
 def delete_message(call: Call) -> Answer:
-    """Take back the original response or a follow-up."""
+    """Delete the original response or a follow-up."""
     remove(call.discord, _message(call))
     return 204, None
 

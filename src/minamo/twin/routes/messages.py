@@ -1,4 +1,4 @@
-"""Messages of a channel: create, read, list, edit, delete, bulk delete."""
+"""Routes of messages: create, read, list, edit, delete, bulk delete."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _list(call: Call) -> Answer:
         every = sorted(sorted(every, key=lambda x: abs(x.id - middle))[:limit], key=lambda x: x.id)
     else:
         every = every[-limit:]
-    # Newest first, whichever way one pages.
+    # Newest first, in every direction of paging.
     return 200, [call.shown(one) for one in reversed(every)]
 
 

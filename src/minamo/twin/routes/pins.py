@@ -1,4 +1,4 @@
-"""Pins: list, pin, unpin.  The routes without `messages/` are the deprecated form of the others."""
+"""Routes of pins: list, pin, unpin. Paths without `messages/` are the deprecated form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAGE_MAX = 50
 
 
 def _pinned(call: Call) -> list[Message]:
-    """What is pinned in the channel, the latest pin first; nothing if it may not be read."""
+    """Return the pinned messages, latest pin first; none if the bot may not read the history."""
     channel, world = call.channel(), call.discord.world
     if not permissions(world, world.bot.id, channel) & Permission.READ_MESSAGE_HISTORY:
         return []
@@ -28,7 +28,7 @@ def _list(call: Call) -> Answer:
     found = _pinned(call)
     if "before" in call.query:
         before = datetime.fromisoformat(call.query["before"])
-        # Compared as they are told: what is kept is finer than a microsecond.
+        # Compared as formatted: the stored time is finer than a microsecond.
         found = [one for one in found if datetime.fromisoformat(_told(one)) < before]
     items = [
         {
@@ -93,7 +93,7 @@ def _tell(call: Call, channel: Channel, message: Message) -> None:
 
 
 def _say_so(call: Call, channel: Channel, message: Message) -> None:
-    """Write the line of the channel that tells of a pin."""
+    """Write the system message that announces a pin."""
     discord = call.discord
     line = Message(
         discord.world.new_id(),

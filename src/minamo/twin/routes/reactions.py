@@ -1,4 +1,4 @@
-"""Reactions: the same rules for the bot and for people."""
+"""Reactions: the rules, which are the same for the bot and for users, and the routes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ODD = frozenset("©®‼⁉™ℹ↔〰〽㊗㊙▪▫◽◾⤴⤵")
 
 
 def emoji_key(given: str) -> str:
-    """How an emoji of a path or of a person is kept; 10014 for what is none.
+    """Return the key under which an emoji is stored; refuse with 10014 if it is not an emoji.
 
-    The twin has no emoji of servers: `name:id` is taken as it comes.
+    The twin has no emoji of servers: `name:id` is accepted as given.
     """
     name, _, emoji_id = given.partition(":")
     if emoji_id:
@@ -34,18 +34,18 @@ def emoji_key(given: str) -> str:
 
 
 def _may_be_emoji(char: str) -> bool:
-    # Symbols, the modifiers of skin, and what joins them to one.
+    # Symbols, skin tone modifiers, and the characters that join them.
     kind = unicodedata.category(char)
     return char in _ODD or (not char.isascii() and kind in ("So", "Sk", "Cf", "Mn"))
 
 
 def react(discord: Discord, message: Message, user: User, given: str) -> None:
-    """Add a reaction; a second one of the same user changes nothing."""
+    """Add a reaction; a second one by the same user has no effect."""
     channel, key = discord.world.channels[message.channel_id], emoji_key(given)
     require(discord.world, user.id, channel, Permission.READ_MESSAGE_HISTORY)
     if channel.archived:
         raise Refused(50083)
-    if key not in message.reactions:  # to join in needs no permission
+    if key not in message.reactions:  # joining an existing reaction needs no permission
         require(discord.world, user.id, channel, Permission.ADD_REACTIONS)
         if len(message.reactions) >= discord.rules.reactions_max:
             raise Refused(30010)
@@ -60,7 +60,7 @@ def react(discord: Discord, message: Message, user: User, given: str) -> None:
 
 
 def unreact(discord: Discord, message: Message, user: User, given: str) -> None:
-    """Take a reaction back; 10014 if the message has none of this emoji."""
+    """Remove a user's reaction; refuse with 10014 if the message has none of this emoji."""
     key = emoji_key(given)
     users = message.reactions.get(key)
     if users is None:
@@ -73,7 +73,7 @@ def unreact(discord: Discord, message: Message, user: User, given: str) -> None:
 
 
 def clear(discord: Discord, message: Message, given: str | None = None) -> None:
-    """Take away all reactions, or all of one emoji."""
+    """Remove all reactions, or all of one emoji."""
     if given is None:
         message.reactions.clear()
         _tell(discord, "REMOVE_ALL", message, None, {})

@@ -1,4 +1,4 @@
-"""Gateway addresses, the bot itself, other users, direct message channels."""
+"""Routes of the gateway URL, the bot itself, other users, and direct message channels."""
 
 from __future__ import annotations
 

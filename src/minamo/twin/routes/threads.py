@@ -1,4 +1,4 @@
-"""Threads: start, join, leave, list."""
+"""Routes of threads: start, join, leave, list."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _without_message(call: Call) -> Answer:
 
 
 def _parent(call: Call, needed: Permission) -> Channel:
-    """The channel of the path, if threads can hang on it."""
+    """Return the channel of the path; refuse if it cannot have threads."""
     found = call.channel()
     if found.guild_id is None or found.is_thread:
         raise Refused(50024)

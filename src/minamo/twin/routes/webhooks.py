@@ -1,4 +1,4 @@
-"""Webhooks: create, list, execute, change, delete, and their messages.
+"""Routes of webhooks: create, list, execute, edit, delete, and their messages.
 
 The paths with a token are also those of interaction follow-ups; a path with the application's
 id goes to `interactions`.
@@ -45,7 +45,7 @@ def _create(call: Call) -> Answer:
 
 
 def _home(call: Call, channel: Channel) -> Channel:
-    """A channel that takes webhooks, if the bot may manage them there."""
+    """Return *channel*; refuse unless it takes webhooks and the bot may manage them there."""
     if channel.guild_id is None or channel.is_thread:
         raise Refused(50024)
     world = call.discord.world
@@ -71,7 +71,7 @@ def _of_guild(call: Call) -> Answer:
 
 
 def find(call: Call) -> Webhook:
-    """The webhook of the path; by token, or by what the bot may manage."""
+    """Return the webhook of the path; refuse without its token or permission to manage it."""
     world = call.discord.world
     found = world.webhooks.get(call.id("webhook"))
     if found is None:
@@ -89,7 +89,7 @@ def _get(call: Call) -> Answer:
 
 
 def _shown(call: Call, found: Webhook) -> dict[str, Any]:
-    """The webhook; who comes by its token is not told who made it."""
+    """Return the webhook; a caller with only its token does not see its creator."""
     shape = shapes_message.webhook(call.discord.world, found, secret=True)
     if "token" in call.params:
         del shape["user"]

@@ -1,4 +1,4 @@
-"""The JSON of what is said: messages, webhooks, interactions."""
+"""The JSON of messages, reactions, webhooks and interactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SNAPSHOT_KEYS = (
 
 
 def message(world: World, one: Message, *, nested: bool = False) -> Json:
-    """A message as REST returns it; the nonce is only in the answer to its creation."""
+    """Return a message as REST shows it; only the answer to its creation has the nonce."""
     mentioned = [world.users[x] for x in one.mentions if x in world.users]
     body: Json = {
         "id": str(one.id),
@@ -69,7 +69,7 @@ def message(world: World, one: Message, *, nested: bool = False) -> Json:
 
 
 def emoji(key: str) -> Json:
-    """An emoji: of Unicode, or of a server as `name:id`."""
+    """Return an emoji: of Unicode, or of a server as `name:id`."""
     name, _, emoji_id = key.partition(":")
     return {"id": emoji_id or None, "name": name}
 
@@ -86,7 +86,7 @@ def _reaction(world: World, key: str, users: list[int]) -> Json:
 
 
 def snapshot(world: World, one: Message) -> Json:
-    """The part of a message that a forward carries."""
+    """Return the part of a message that a forward carries."""
     body = message(world, one)
     return {key: body[key] for key in _SNAPSHOT_KEYS}
 
@@ -113,7 +113,7 @@ def _origin(world: World, one: Interaction) -> Json:
 
 
 def _owners(world: World, one: Interaction) -> Json:
-    """Who installed the application: the server, or the user for themselves."""
+    """Return the owner of the installation: the server, or the user who installed it."""
     if one.user_installed:
         return {"1": str(one.user_id)}
     home = world.channels.get(one.channel_id)
@@ -121,7 +121,7 @@ def _owners(world: World, one: Interaction) -> Json:
 
 
 def message_event(world: World, one: Message, *, is_new: bool) -> Json:
-    """The same over the gateway: with the server, the member and, if new, the nonce."""
+    """Return a message as the gateway sends it: with server, member and, if new, the nonce."""
     body = message(world, one)
     if is_new and one.nonce is not None:
         body["nonce"] = one.nonce
@@ -139,7 +139,7 @@ def message_event(world: World, one: Message, *, is_new: bool) -> Json:
 
 
 def webhook(world: World, one: Webhook, *, secret: bool) -> Json:
-    """A webhook; *secret*: with its token, as those see it who may manage it."""
+    """Return a webhook; with *secret* including its token, for callers that may manage it."""
     body: Json = {
         "id": str(one.id),
         "type": 1,
@@ -154,7 +154,7 @@ def webhook(world: World, one: Webhook, *, secret: bool) -> Json:
 
 
 def interaction(world: World, one: Interaction) -> Json:
-    """A command used or a component pressed."""
+    """Return an interaction as the bot receives it."""
     place = world.channels[one.channel_id]
     mine = str(int(permissions(world, world.bot.id, place)))
     body: Json = {

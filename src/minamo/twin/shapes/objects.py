@@ -1,7 +1,7 @@
-"""The JSON that Discord sends for each thing, with every key that clients rely on.
+"""The JSON of users, members, roles, channels and servers, with every key clients rely on.
 
-A test deletes each required key in turn and sees hikari stumble, so nothing here is decoration
-without being known as such.
+A test deletes each required key in turn and checks that hikari fails, so every key here is
+either needed or known to be optional.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Json = dict[str, Any]
 
 
 def stamp(at: float) -> str:
-    """A time as Discord writes it."""
+    """Return a time in Discord's format."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
 
 
 def user(one: User) -> Json:
-    """A user."""
+    """Return a user."""
     return {
         "id": str(one.id),
         "username": one.name,
@@ -35,13 +35,13 @@ def user(one: User) -> Json:
 
 
 def me(one: User) -> Json:
-    """The bot's own user, as it sees itself."""
+    """Return the bot's own user, with the fields that only the bot sees."""
     about = {"mfa_enabled": False, "verified": True, "email": None, "locale": one.locale}
     return {**user(one), **about}
 
 
 def member(one: Member, *, with_user: bool = True) -> Json:
-    """A member of a server."""
+    """Return a member of a server."""
     body: Json = {
         "roles": [str(role) for role in one.roles],
         "joined_at": stamp(one.joined_at),
@@ -59,13 +59,13 @@ def member(one: Member, *, with_user: bool = True) -> Json:
 
 
 def partial_member(one: Member) -> Json:
-    """A member as an interaction tells of it: without the user and what belongs to voice."""
+    """Return a member as in an interaction: without the user and the voice fields."""
     body = member(one, with_user=False)
     return {key: body[key] for key in body if key not in ("deaf", "mute")}
 
 
 def role(one: Role) -> Json:
-    """A role."""
+    """Return a role."""
     return {
         "id": str(one.id),
         "name": one.name,
@@ -83,7 +83,7 @@ def role(one: Role) -> Json:
 
 
 def channel(world: World, one: Channel) -> Json:
-    """A channel of any kind."""
+    """Return a channel of any type."""
     if one.type == DM:
         others = [user(world.users[x]) for x in one.recipients if x != world.bot.id]
         body: Json = {"id": str(one.id), "type": DM, "recipients": others}
@@ -116,7 +116,7 @@ def channel(world: World, one: Channel) -> Json:
 
 
 def thread(world: World, one: Channel) -> Json:
-    """A thread, with the bot's membership if it is in."""
+    """Return a thread, with the bot's membership if it has joined."""
     body: Json = {
         "id": str(one.id),
         "type": one.type,
@@ -144,7 +144,7 @@ def thread(world: World, one: Channel) -> Json:
 
 
 def thread_member(one: Channel, user_id: int) -> Json:
-    """A user in a thread."""
+    """Return the membership of a user in a thread."""
     return {
         "id": str(one.id),
         "user_id": str(user_id),
@@ -154,7 +154,7 @@ def thread_member(one: Channel, user_id: int) -> Json:
 
 
 def my_guild(one: Guild, granted: int, *, counted: bool) -> Json:
-    """A server in the list of those that the bot is in."""
+    """Return an entry in the list of the bot's servers."""
     body: Json = {
         "id": str(one.id),
         "name": one.name,
@@ -173,7 +173,7 @@ def _counts(one: Guild) -> Json:
 
 
 def guild(one: Guild) -> Json:
-    """A server, as REST returns it."""
+    """Return a server as REST shows it."""
     return {
         "id": str(one.id),
         "name": one.name,
@@ -220,7 +220,7 @@ def guild(one: Guild) -> Json:
 
 
 def guild_event(world: World, one: Guild) -> Json:
-    """A server, as the gateway announces it."""
+    """Return a server as the gateway announces it."""
     seen = [c for c in world.channels.values() if c.guild_id == one.id]
     return {
         **guild(one),

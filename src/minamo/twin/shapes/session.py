@@ -1,16 +1,16 @@
-"""The JSON about the bot itself: who it is, where the gateway is, what READY says."""
+"""The JSON about the bot itself: its application, gateway URL, READY event and commands."""
 
 from __future__ import annotations
 
 from minamo.twin.shapes.objects import Json, me, user
 from minamo.twin.world import World
 
-# What the developer portal grants, and the flag of an application that says so.
+# Privileged intents, each with the application flag that shows that it is granted.
 _GRANTED = {1 << 1: 1 << 15, 1 << 8: 1 << 13, 1 << 15: 1 << 19}
 
 
 def application(world: World, privileged_intents: int, verify_key: str) -> Json:
-    """The bot's application."""
+    """Return the bot's application."""
     return {
         "id": str(world.bot.id),
         "name": world.bot.name,
@@ -40,7 +40,7 @@ def _flags(privileged_intents: int) -> int:
 
 
 def gateway_bot(url: str) -> Json:
-    """Where to connect and how often one may."""
+    """Return the gateway URL and the session start limits."""
     return {
         "url": url,
         "shards": 1,
@@ -56,7 +56,7 @@ def gateway_bot(url: str) -> Json:
 def ready(
     world: World, session_id: str, url: str, shard: tuple[int, int], privileged_intents: int
 ) -> Json:
-    """The first event of a session."""
+    """Return READY, the first event of a session."""
     return {
         "v": 10,
         "user": me(world.bot),
@@ -69,7 +69,7 @@ def ready(
 
 
 def command(world: World, command_id: int, guild_id: int, given: Json) -> Json:
-    """An application command, registered."""
+    """Return an application command as registered."""
     needed = given.get("default_member_permissions")
     body: Json = {
         "id": str(command_id),

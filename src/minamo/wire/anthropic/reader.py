@@ -1,7 +1,7 @@
-"""Anthropic messages: reading the stream.
+"""Reader for Anthropic's Messages API.
 
-Blocks are told apart by their index.  Only text, thinking and `tool_use` are ours; server
-tools, their results, compaction and whatever comes next are neither text nor calls.
+Blocks are identified by their index.  Only text, thinking and `tool_use` are read; server tools,
+their results, compaction and unknown blocks are neither text nor calls.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class _Usage(msgspec.Struct):
 
 _FRAME = msgspec.json.Decoder(_Frame)
 _decode = _FRAME.decode
-# Citations and server tools make some dozens.
+# Replies with citations and server tools have a few dozen.
 _BLOCKS_MAX = 4_096
 
 
 class AnthropicReader:
-    """One reply in this dialect."""
+    """The reader of one reply."""
 
     __slots__ = ("_blocks", "_counts", "_drafts", "_id", "_kept", "_kinds", "_started", "reply")
 
@@ -92,7 +92,7 @@ class AnthropicReader:
         self._counts = _Usage()
 
     def feed(self, event: Event) -> list[Chunk]:
-        """The chunks of one event."""
+        """Return the chunks of one event."""
         frame: _Frame | None
         try:
             frame = _decode(event.data)
@@ -100,7 +100,7 @@ class AnthropicReader:
             frame = decode_lenient(_FRAME, event.data)
         if frame is None:
             return [] if event.name == b"ping" else self.reply.unread(event.data)
-        # The common ones first; what is none of these is skipped, pings included.
+        # The common types first; any other type, such as a ping, is skipped.
         kind = frame.type or event.name.decode("utf-8", "replace")
         if kind == "content_block_delta":
             if frame.delta is None or frame.index is None:
@@ -123,7 +123,7 @@ class AnthropicReader:
         return [] if kind else self.reply.lacks("its type")
 
     def end(self, *, marked: bool = False) -> list[Chunk]:
-        """The end mark, or the end of the bytes."""
+        """Return the last chunks, at the end mark or at the end of the bytes."""
         if not marked and not self.reply.complete:
             return self.reply.cut()
         self._replay()
@@ -134,7 +134,7 @@ class AnthropicReader:
         if message is None:
             return self.reply.fail("model_error", "a message that is not what it should be")
         if self._started:
-            # The same again is an echo; another message inside this one would mix two replies.
+            # The same message again is a repeat; another one would mix two replies.
             if message.id == self._id:
                 return []
             return self.reply.fail("api_error", "a second reply inside the first", retryable=True)
@@ -181,7 +181,7 @@ class AnthropicReader:
         return self.reply.work()
 
     def _grow(self, index: int, delta: _Delta) -> list[Chunk]:
-        # A block that was not opened is taken for what its delta says.
+        # A block that was not opened gets the type of its delta.
         kind = self._kinds.get(index)
         if delta.type == "text_delta" and kind in ("text", None) and delta.text:
             self._keep(index, "text", delta.text)
@@ -199,7 +199,7 @@ class AnthropicReader:
         return self.reply.work()
 
     def _keep(self, index: int, kind: str, text: str = "", signature: str = "") -> None:
-        """Keep a block as it was: the next request must carry what was thought unchanged."""
+        """Keep a block unchanged: the next request must return thinking as it was received."""
         self._kept += len(text) + len(signature)
         if self._kept <= REPLAY_CHARS_MAX:
             texts, signatures = self._blocks.setdefault((index, kind), ([], []))
@@ -207,10 +207,10 @@ class AnthropicReader:
             signatures.append(signature)
 
     def _replay(self) -> None:
-        """Every block of thinking, or none: a part of it, or one unsigned, would be refused.
+        """Store all thinking blocks, or none: Anthropic refuses a part of them, or an unsigned one.
 
-        Thinking may not change its place either: where text stands before or between it, that
-        text goes back with it, as it was.
+        Thinking must also keep its position: text before or between thinking blocks is stored
+        with them, unchanged.
         """
         blocks: list[dict[str, str]] = []
         for (_, kind), (texts, signatures) in self._blocks.items():
@@ -230,7 +230,7 @@ class AnthropicReader:
             self.reply.replay["thinking"] = thinking
 
     def _usage(self, found: Any) -> None:
-        """Counts are cumulative; the last word on each counts."""
+        """Update the token counts; they are cumulative, so the last value of each is used."""
         usage = convert_optional(_Usage, found)
         if usage is None:
             return
@@ -253,7 +253,7 @@ def _signed(block: dict[str, str]) -> bool:
     return bool(block.get("signature") or block.get("data"))
 
 
-# Which block a delta of ours belongs to, and the field that holds what it brings.
+# Block type that each delta belongs to, and the field with its content.
 _DELTAS = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -262,9 +262,9 @@ _DELTAS = {
 
 
 def _missing(delta: _Delta, kind: str | None) -> str:
-    """What a delta lacks in a block of that kind; deltas of blocks that are not ours lack nothing.
+    """Return what a delta lacks in a block of *kind*; "" if nothing, or if the block is not read.
 
-    A delta that stands in another block of ours than its own would be lost there.
+    A delta in a block of another type that is read would be lost, so it lacks its block.
     """
     if not delta.type:
         return "the type of its delta"

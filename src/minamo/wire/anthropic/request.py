@@ -1,4 +1,4 @@
-"""Anthropic messages: building the request."""
+"""Request builder for Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from minamo.wire.conversation import (
 from minamo.wire.frames import Request
 from minamo.wire.options import RequestOptions, encoded, name_in_history
 
-# The API wants a number; this one every model takes.
+# The API requires a number; every model accepts this one.
 MAX_TOKENS = 4_096
 
-# Ids of other providers may have dots and colons in them.
+# Ids from other providers may contain dots and colons, which Anthropic refuses.
 _IDS = re.compile("[A-Za-z0-9_-]+")
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 
@@ -33,7 +33,7 @@ def build(
     messages: Sequence[ChatMessage],
     options: RequestOptions,
 ) -> Request:
-    """The request for one streamed reply."""
+    """Return the request for one streamed reply."""
     turns = match_tool_results(messages, _IDS)
     body: dict[str, Any] = {
         "model": model,
@@ -57,7 +57,7 @@ def build(
         body["tool_choice"] = {"type": "tool", "name": options.tool_choice}
     if options.stop:
         body["stop_sequences"] = list(options.stop)
-    # Newer models refuse these two, so they are sent only if asked for.
+    # Newer models refuse these two, so they are sent only if the caller set them.
     if options.temperature is not None:
         body["temperature"] = options.temperature
     if options.top_p is not None:
@@ -66,16 +66,16 @@ def build(
 
 
 def _used(turns: list[MessageWithIds]) -> list[dict[str, Any]]:
-    """Tools of the history, which must be declared even where none may be called any more."""
+    """Return the tools of the history: they must be declared even if none may be called."""
     names = {name_in_history(call.name): None for turn in turns for call in turn.message.calls}
     return [{"name": name, "input_schema": {"type": "object"}} for name in names]
 
 
 def _messages(turns: list[MessageWithIds]) -> list[dict[str, Any]]:
-    """Answers to calls are the user's here, and all of them must stand in one message."""
+    """Return the messages; tool results are the user's and must all be in one message."""
     out = merge_roles(turns, "assistant", "content", _blocks)
     if out[-1]["role"] == "assistant" and "text" in out[-1]["content"][-1]:
-        # A reply to be continued may not end in whitespace.
+        # A reply to be continued must not end in whitespace.
         last = out[-1]["content"][-1]
         last["text"] = last["text"].rstrip()
     return out
@@ -92,7 +92,7 @@ def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
         if message.text.strip():
             block["content"] = message.text
         if message.failed:
-            # A failure must say something.
+            # A failed result must not be empty.
             block |= {"content": block.get("content", "failed"), "is_error": True}
         return [block]
     blocks = [_image(image) for image in message.images]
@@ -104,7 +104,7 @@ def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
 def _assistant(turn: MessageWithIds) -> list[dict[str, Any]]:
     message = turn.message
     first = message.calls[0].replay if message.calls else message.replay
-    # Thinking stands before what came of it, exactly as it was received, with the text between.
+    # Thinking precedes the text and calls it led to, unchanged, with the text between its blocks.
     kept = first.get("blocks") or first.get("thinking", ())
     blocks: list[dict[str, Any]] = [dict(block) for block in kept]
     if message.text.strip() and "blocks" not in first:

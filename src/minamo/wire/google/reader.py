@@ -1,4 +1,7 @@
-"""Google Gemini, `streamGenerateContent`: reading the stream, Gemini API and Vertex alike."""
+"""Reader for Google Gemini's `streamGenerateContent`, on the Gemini API and Vertex.
+
+It also assembles tool arguments that arrive as single values with a JSON path each.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
 from minamo.wire.sse import Event
 
-# $.name, $['na me'], $["name"], $[0]: what RFC 9535 calls a singular path.
+# $.name, $['na me'], $["name"], $[0]: the steps of a singular path (RFC 9535).
 _STEP = re.compile(
     r"""\.([^\W\d][\w-]*) | \[(\d{1,6})\] | \['((?:[^'\\]|\\.)*)'\] | \["((?:[^"\\]|\\.)*)"\]""",
     re.VERBOSE,
@@ -23,18 +26,18 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 class PartialArg(msgspec.Struct, rename="camel"):
-    """One value, or one more piece of a text."""
+    """One argument value, or a further piece of a string."""
 
     json_path: str = ""
     string_value: str | None = None
     number_value: int | float | None = None
     bool_value: bool | None = None
     null_value: Any = msgspec.UNSET
-    """JSON's own null, or its name."""
+    """JSON's null, or its name as a string."""
 
 
 class _Leaf:
-    """A value; a text in pieces, joined once, so that a long one stays linear."""
+    """A value; strings are kept as pieces and joined once, so that a long one takes linear time."""
 
     __slots__ = ("value",)
 
@@ -51,7 +54,7 @@ class _Leaf:
 
 
 def steps(path: str) -> list[str | int]:
-    """The keys and indices of a path; empty if it is none that we know."""
+    """Return the keys and indices of a path; empty if its form is unknown."""
     found: list[str | int] = []
     at = 1 if path.startswith("$") else len(path) + 1
     while at < len(path):
@@ -70,7 +73,7 @@ def steps(path: str) -> list[str | int]:
 
 
 def place(root: dict[str | int, Any], arg: PartialArg) -> bool:
-    """Put a value where its path says; False if there cannot be such a place."""
+    """Store a value at its path; return False if the path conflicts with earlier values."""
     path = steps(arg.json_path)
     if not path:
         return False
@@ -89,7 +92,7 @@ def place(root: dict[str | int, Any], arg: PartialArg) -> bool:
 
 
 def settled(node: Any) -> Any:
-    """The arguments; ValueError if a list has holes or a place is list and object at once."""
+    """Return the arguments; raise ValueError if a list has gaps or a node is list and object."""
     if isinstance(node, _Leaf):
         return "".join(node.value) if isinstance(node.value, list) else node.value
     indices = [step for step in node if isinstance(step, int)]
@@ -163,19 +166,19 @@ _decode = _FRAME.decode
 
 
 class GoogleReader:
-    """One reply in this dialect."""
+    """The reader of one reply."""
 
     __slots__ = ("_open", "_tree", "_usage", "_why", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:
         self.reply = reply
-        self._open: PartialToolCall | None = None  # a call whose arguments still arrive
+        self._open: PartialToolCall | None = None  # a call whose arguments are still arriving
         self._tree: dict[str | int, Any] = {}
         self._why = ""
-        self._usage: Any = None  # the last one counts, so only the last one is looked into
+        self._usage: Any = None  # the last one counts, so only that one is converted
 
     def feed(self, event: Event) -> list[Chunk]:
-        """The chunks of one event."""
+        """Return the chunks of one event."""
         frame: _Frame | None
         try:
             frame = _decode(event.data)
@@ -211,7 +214,7 @@ class GoogleReader:
         return out
 
     def end(self) -> list[Chunk]:
-        """The end of the bytes: this dialect has no other end mark."""
+        """Return the last chunks at the end of the bytes: the dialect has no other end mark."""
         reply = self.reply
         if not reply.complete:
             return reply.cut()
@@ -219,7 +222,7 @@ class GoogleReader:
             return reply.fail("content_blocked", self._why)
         if reply.finish_reason in _FAILED:
             return reply.fail("model_error", self._why, retryable=True)
-        # The closing frame of a call may be missing, but only where the model stopped by itself.
+        # The closing frame of a call may be missing, but only if the model stopped by itself.
         if self._open is not None and reply.finish_reason != "STOP":
             reply.calls.problem = "cut off inside a tool call"
         self._settle()
@@ -242,7 +245,7 @@ class GoogleReader:
             self._settle()
             self._open = calls.open(told.name, told.id or "")
         if self._open is None:
-            # A blank one is the closing frame of a call that was whole already.
+            # A blank call is the closing frame of one that was complete already.
             if told != _BLANK or not calls.drafts:
                 return self.reply.lacks("the name of its tool call")
             return self.reply.work()

@@ -1,4 +1,4 @@
-"""Google Gemini, `streamGenerateContent`: building the request."""
+"""Request builder for Google Gemini's `streamGenerateContent`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from minamo.wire.conversation import (
 from minamo.wire.frames import Request
 from minamo.wire.options import RequestOptions, encoded, name_in_history
 
-# Before Gemini 3 nobody asked for signatures.
+# Models before Gemini 3 require no signatures.
 _UNSIGNED = re.compile(r"gemini-[12]\b|gemma")
-# What Google wants to see on a call that another model made.
+# The signature that Google accepts on a call made by another model.
 _NOT_OURS = "skip_thought_signature_validator"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
@@ -34,7 +34,7 @@ def build(
     *,
     thoughts: bool = False,
 ) -> Request:
-    """The request for one streamed reply."""
+    """Return the request for one streamed reply."""
     turns = match_tool_results(messages)
     contents = merge_roles(turns, "model", "parts", _parts)
     if not _UNSIGNED.match(model):
@@ -48,7 +48,7 @@ def build(
             {
                 "name": tool.name,
                 "description": tool.description,
-                # `parameters` knows a dialect of OpenAPI only; this takes JSON schema as it is.
+                # `parameters` supports only a subset of OpenAPI; this field takes JSON Schema.
                 "parametersJsonSchema": tool.parameters,
             }
             for tool in options.tools
@@ -103,7 +103,7 @@ def _model(turn: MessageWithIds) -> list[dict[str, Any]]:
 
 
 def _sign(contents: list[dict[str, Any]]) -> None:
-    """See that the first call of each reply is signed: a history where one is not is refused."""
+    """Sign the first call of each reply: Google refuses a history with an unsigned one."""
     for content in contents:
         for part in content["parts"]:
             if "functionCall" in part:

@@ -1,4 +1,7 @@
-"""OpenAI-compatible chat completions: reading the stream, as a dozen servers really send it."""
+"""Reader for OpenAI-compatible chat completions, as a dozen servers actually send them.
+
+It also collects reasoning blocks, which some servers require back in the next request.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from minamo.wire.json import (
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.sse import Event
 
-# What is readable in a block, and arrives in pieces.
+# Fields of a reasoning block that hold readable text and arrive in pieces.
 _GROWING = ("text", "summary")
 
 
@@ -31,17 +34,17 @@ class _Readable(msgspec.Struct):
 
 
 class Details:
-    """All blocks, or none if they grow too long."""
+    """The reasoning blocks of a reply: all of them, or none if they exceed the limit."""
 
     __slots__ = ("_blocks", "_heavy", "_pieces")
 
     def __init__(self) -> None:
         self._blocks: list[dict[str, Any]] = []
-        self._pieces: list[dict[str, list[str]]] = []  # joined at the end: a long text is linear
+        self._pieces: list[dict[str, list[str]]] = []  # joined once at the end: linear time
         self._heavy = 0
 
     def add(self, details: list[dict[str, Any]]) -> str:
-        """Keep some pieces; return what can be read of them."""
+        """Keep some pieces and return their readable text."""
         self._heavy += size_of(details)
         if self._heavy <= REPLAY_CHARS_MAX:
             for piece in details:
@@ -59,12 +62,12 @@ class Details:
         for key, value in piece.items():
             if key in _GROWING and isinstance(value, str):
                 pieces.setdefault(key, []).append(value)
-                block[key] = ""  # its place among the others
+                block[key] = ""  # reserves its position among the keys
             elif value is not None or key not in block:
                 block[key] = value
 
     def blocks(self) -> list[dict[str, Any]]:
-        """The blocks, each whole."""
+        """Return the complete blocks."""
         both = zip(self._blocks, self._pieces, strict=True)
         return [
             block | {key: "".join(text) for key, text in pieces.items()} for block, pieces in both
@@ -72,14 +75,14 @@ class Details:
 
 
 def _continues(block: dict[str, Any], piece: dict[str, Any]) -> bool:
-    """Whether a piece belongs to the block before it, which is closed once it is signed."""
+    """Return whether a piece continues the last block; a signed block is closed."""
     if block.get("signature") or not any(key in piece for key in (*_GROWING, "signature")):
         return False
     return all(block.get(key) == piece.get(key) for key in ("type", "index"))
 
 
 class _Part(msgspec.Struct):
-    """A piece of content or of reasoning, in Mistral's way."""
+    """A part of content or reasoning in Mistral's format."""
 
     type: str = ""
     text: str | None = None
@@ -99,7 +102,7 @@ class _Piece(msgspec.Struct):
 
 
 class _Step(msgspec.Struct):
-    """What Perplexity thinks or searches, in its concise mode."""
+    """A thought or search of Perplexity, in its concise mode."""
 
     thought: str | None = None
 
@@ -115,7 +118,7 @@ class _Delta(msgspec.Struct):
 
 
 class _Whole(msgspec.Struct):
-    """The whole reply, which the last frame of some servers repeats."""
+    """The complete reply, which some servers repeat in their last frame."""
 
     content: str | list[_Part] | None = None
 
@@ -159,7 +162,7 @@ _ANY = msgspec.json.Decoder(Any)
 
 
 class OpenAIReader:
-    """One reply in this dialect."""
+    """The reader of one reply."""
 
     __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
 
@@ -168,13 +171,13 @@ class OpenAIReader:
         self._at: dict[int, PartialToolCall] = {}
         self._thought = BoundedText()
         self._details = Details()
-        self._field = ""  # where the reasoning stands: servers refuse each other's name for it
-        self._usage: Any = None  # the last one counts, so only the last one is looked into
+        self._field = ""  # the reasoning's field name: servers refuse each other's
+        self._usage: Any = None  # the last one counts, so only that one is converted
         self._refusal = BoundedText()
-        self._spoke = False  # some text has come
+        self._spoke = False  # some text has arrived
 
     def feed(self, event: Event) -> list[Chunk]:
-        """The chunks of one event."""
+        """Return the chunks of one event."""
         if event.data[:6] == b"[DONE]":
             return self.end(marked=True)
         if event.name == b"error":
@@ -214,7 +217,7 @@ class OpenAIReader:
         return out
 
     def end(self, *, marked: bool = False) -> list[Chunk]:
-        """The end mark, or the end of the bytes."""
+        """Return the last chunks, at the end mark or at the end of the bytes."""
         reply = self.reply
         if not marked and not reply.complete:
             return reply.cut()
@@ -235,10 +238,10 @@ class OpenAIReader:
         return reply.close()
 
     def _done(self, choice: _Choice) -> list[Chunk]:
-        """Perplexity's last frame, which is its end mark as well.
+        """Return the chunks of Perplexity's last frame, which is also its end mark.
 
-        It repeats the reply, in its message and sometimes in its delta; that is taken only if
-        nothing was said before.
+        It repeats the reply, in its message and sometimes in its delta; the repeat is used only
+        if no text arrived before.
         """
         reply = self.reply
         reply.finish_reason = choice.finish_reason or reply.finish_reason
@@ -288,7 +291,7 @@ class OpenAIReader:
         drafts = calls.drafts
         if piece.index is not None:
             draft = self._at.get(piece.index)
-        elif call_id:  # Mistral counts nothing: an id that is new, or a name, begins a call
+        elif call_id:  # Mistral sends no index: a new id, or a name, begins a call
             draft = next((one for one in drafts if one.id == call_id), None)
         else:
             draft = drafts[-1] if drafts and not name else None
@@ -307,10 +310,10 @@ class OpenAIReader:
 
 
 def _is_another(draft: PartialToolCall, call_id: str) -> bool:
-    """Whether a name under an index that has a call already begins another one.
+    """Return whether a name at an index that already has a call begins another call.
 
-    Gemini's compatible server and others give every call index 0.  The id tells calls apart;
-    where there is none, arguments that came whole in one piece do.
+    Gemini's compatible server and others give every call index 0.  Calls are distinguished by id;
+    without an id, a call whose arguments arrived complete in one piece is finished.
     """
     if call_id and draft.id:
         return call_id != draft.id
@@ -325,7 +328,7 @@ def _is_whole(arguments: str) -> bool:
 
 
 def _parted(parts: list[_Part]) -> tuple[str, str]:
-    """Text and thought of content that came as a list."""
+    """Return the text and the thought of content in list form."""
     text, thought = "", ""
     for part in parts:
         if isinstance(part.thinking, str):
@@ -344,7 +347,7 @@ def _usage(found: Any) -> Usage | None:
     told = usage.completion_tokens_details or _Details()
     asked = usage.prompt_tokens_details or _Details()
     output = usage.completion_tokens
-    # xAI and Gemini's compatible server count what was thought apart; their total tells.
+    # xAI and Gemini's compatible server count reasoning separately; their total shows it.
     whole = total(usage.prompt_tokens, output, told.reasoning_tokens)
     if usage.total_tokens is not None and usage.total_tokens == whole:
         output = total(output, told.reasoning_tokens)

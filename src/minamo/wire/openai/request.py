@@ -1,4 +1,4 @@
-"""OpenAI-compatible chat completions: building the request."""
+"""Request builder for OpenAI-compatible chat completions, and the quirks of known servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minamo.wire.frames import Request
 from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-# Servers that refuse a field they do not know, with the names they do.
+# Servers that refuse unknown fields, with the reasoning fields that they accept.
 _STRICT: dict[str, tuple[str, ...]] = {
     "groq.com": ("reasoning",),
     "cerebras.ai": ("reasoning",),
@@ -25,31 +25,31 @@ _STRICT: dict[str, tuple[str, ...]] = {
 _ANY = re.compile(".+", re.DOTALL)
 _SHORT = re.compile(".{1,40}", re.DOTALL)
 _NINE = re.compile("[A-Za-z0-9]{9}")
-# Mistral, Ministral, Devstral, Codestral, Magistral, Mixtral, Pixtral …, whoever serves them:
-# the rules of their conversations stand in the models' own templates.
+# Mistral, Ministral, Devstral, Codestral, Magistral, Mixtral, Pixtral …, on any server: the rules
+# for their conversations are part of the models' chat templates.
 _MISTRAL = re.compile("[sx]tral")
 
 
 @frozen(slots=True, kw_only=True)
 class ServerQuirks:
-    """What one server, or one model, wants."""
+    """The requirements of one server or one model."""
 
     include_usage: bool = True
-    """Ask for usage at the end of the stream; Mistral answers such a request with 422."""
+    """Request usage at the end of the stream; Mistral answers such a request with 422."""
     max_tokens_field: str = "max_tokens"
-    """OpenAI's own newer models know `max_completion_tokens` only, others only the old name."""
+    """OpenAI's newer models accept only `max_completion_tokens`, others only `max_tokens`."""
     seed_field: str = "seed"
-    """Mistral's own name for it is `random_seed`; the other is a 422."""
+    """Mistral's name is `random_seed`; it answers `seed` with 422."""
     names: bool = False
-    """Send names in their own field, where they fit; otherwise they stand before the text."""
+    """Send names in their own field if they are valid there; otherwise as a prefix of the text."""
     call_ids: re.Pattern[str] = _ANY
-    """What the id of a call may look like; others, from another provider, are replaced."""
+    """Pattern of accepted call ids; others, from another provider, are replaced."""
     reasoning: tuple[str, ...] = REASONING
-    """Which names of reasoning may be sent back."""
+    """The reasoning fields that may be sent back."""
     extra_content: bool = True
-    """Send back what Gemini's compatible server adds to a call."""
+    """Send back the `extra_content` that Gemini's compatible server adds to a call."""
     strict_order: bool = False
-    """System messages stand in front, then two sides take turns, tools being on the user's."""
+    """System messages come first, then user and assistant alternate; tools count as the user."""
 
 
 def ways_for(
@@ -60,7 +60,7 @@ def ways_for(
     max_tokens_field: str | None = None,
     names: bool = False,
 ) -> ServerQuirks:
-    """The ways of a server, as far as its host and the model's name tell them."""
+    """Return the quirks of a server, derived from its host and the model's name."""
     known = next((fields for at, fields in _STRICT.items() if _within(host, at)), None)
     openai = _within(host, "openai.com") or _within(host, "openai.azure.com")
     mistral = _within(host, "mistral.ai")
@@ -93,7 +93,7 @@ def build(
     options: RequestOptions,
     ways: ServerQuirks,
 ) -> Request:
-    """The request for one streamed reply."""
+    """Return the request for one streamed reply."""
     body: dict[str, Any] = {"model": model}
     body["messages"] = _messages(match_tool_results(messages, ways.call_ids), ways)
     body["stream"] = True
@@ -143,7 +143,10 @@ def _messages(turns: list[MessageWithIds], ways: ServerQuirks) -> list[dict[str,
 
 
 def _joined(last: dict[str, Any], message: dict[str, Any]) -> bool:
-    """Add a message to the one before it, if one side spoke twice and nothing is lost by it."""
+    """Merge a message into the previous one of the same role if that loses nothing.
+
+    Returns whether it did.
+    """
     if last["role"] != message["role"] or last["role"] not in ("user", "assistant"):
         return False
     if "name" in last or "name" in message:
@@ -183,8 +186,8 @@ def _message(turn: MessageWithIds, ways: ServerQuirks, *, after_tools: bool) -> 
             _call(call, call_id, ways)
             for call, call_id in zip(message.calls, turn.ids, strict=True)
         ]
-    # Reasoning goes back by the name it came with, and only where tools were used: there it must
-    # (DeepSeek), elsewhere it is ignored at best.
+    # Reasoning is sent back under the name it arrived with, and only where tools were used: there
+    # DeepSeek requires it, elsewhere servers ignore it at best.
     replay = message.calls[0].replay if message.calls else message.replay if after_tools else {}
     out.update((key, replay[key]) for key in ways.reasoning if key in replay)
     return out
