@@ -235,7 +235,7 @@ def _grown(text: str) -> Iterator[Step]:
 def _thought(text: str) -> Iterator[Step]:
     for tell in (spoilers, plainly, log_embeds):
         made = tell(text * 3, _WORDING)
-        for _ in range(MESSAGES_MAX):
+        for _ in range(3 * MESSAGES_MAX):  # a message, and a turn for others after each portion
             yield partial(next, made, None)  # type: ignore[arg-type]
 
 

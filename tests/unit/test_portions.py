@@ -40,6 +40,23 @@ def test_portions_hold_the_whole_text(text: str, room: int | None) -> None:
         assert message.text.count("```") % 2 == 0
 
 
+def test_no_message_is_made_of_closers_alone() -> None:
+    fitted = fit("*" * 3_595, limit=1_844, last=False, ahead="*" * 2_000)
+    for message in fitted.messages:
+        assert any(piece.start is not None for piece in message.pieces), message.text
+
+
+@pytest.mark.parametrize("text", ["*" * 20_000, "\n> " * 6_000, "\n```\n" * 4_000, " " * 20_000])
+def test_a_portion_of_text_that_is_hardly_visible_ends_somewhere(text: str) -> None:
+    made, at = fit("", last=False), 0
+    while at < len(text):
+        mid_line = at > 0 and text[at - 1] != "\n"
+        front, end = fit_front(text[at:], carry=made.carry, mid_line=mid_line)
+        assert end > 0
+        made, at = followed(made, front, at), at + end
+    assert covers(text, [p for message in made.messages for p in message.pieces], made.dropped)
+
+
 @pytest.mark.parametrize("text", [PROSE, CODE])
 def test_an_idle_lane_takes_a_long_segment_whole(text: str) -> None:
     stream = Stream(StreamConfig(degree=0))

@@ -130,6 +130,14 @@ def _as_it_is(text: str) -> Fitted:
     return Fitted((Message((TextSpan(text[start:end], start),)),), dropped)
 
 
+def _portion_end(text: str, least: int) -> int:
+    """Return where a portion of nearly invisible text ends: behind a line, else behind a blank."""
+    if len(text) <= FIT_MAX:
+        return len(text)
+    end = text.rfind("\n", least, FIT_MAX) + 1 or text.rfind(" ", least, FIT_MAX) + 1
+    return end or FIT_MAX
+
+
 def fit_front(
     text: str,
     *,
@@ -144,8 +152,8 @@ def fit_front(
 ) -> tuple[Fitted, int]:
     """Fit *text*, or the beginning of a long one; return also where the rest begins.
 
-    There are at most *room* messages; the other arguments are those of `fit`.  The rest is to be
-    fitted with the carry returned here.
+    There are at most *room* messages, and none if nothing of the beginning is visible; the other
+    arguments are those of `fit`.  The rest is to be fitted with the carry returned here.
     """
 
     def fitted_to(size: int) -> Fitted:
@@ -172,7 +180,9 @@ def fit_front(
         count -= size < len(text)
         if count > 0:
             break
-        size *= 2  # nearly nothing of this is visible
+        if size > step:
+            return fitted, size  # nearly nothing of it is visible: a portion by itself
+        size = _portion_end(text, step)
     count = count if room is None else min(count, room)
     start = offset_after(text, fitted, count)
     after = text[start : start + AHEAD_MAX]

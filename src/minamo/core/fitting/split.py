@@ -179,7 +179,9 @@ class _Assembler:
         low, outer = self._without_enders(start, end)
         high, inner = self._without_openers(low, end)
         pieces = [*self._reopened(low, high, outer), *self._closed(high, inner)]
-        self._messages.append(Message(tuple(_merged(pieces))))
+        # Of closers alone no message is made: there is nothing left that they close.
+        if any(piece.start is not None for piece in pieces):
+            self._messages.append(Message(tuple(_merged(pieces))))
 
     def _without_enders(self, start: int, end: int) -> tuple[int, list[Enclosure]]:
         """Skip closers of enclosures left empty; return the new start and what to reopen."""

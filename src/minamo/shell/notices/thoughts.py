@@ -59,8 +59,9 @@ def log_embeds(text: str, wording: Wording) -> Iterator[Embed]:
     """Yield the embeds that contain *text*, in order, one per message."""
     title = wording.say("thoughts_title")
     for part in _noted(_cut(text, DESCRIPTION_MAX - _NOTE_MAX), len(text), wording):
-        yield Embed(title=title, description=part, colour=GREY)
-        title = ""
+        if part:
+            yield Embed(title=title, description=part, colour=GREY)
+            title = ""
 
 
 def spoilers(text: str, wording: Wording) -> Iterator[str]:
@@ -74,7 +75,7 @@ def spoilers(text: str, wording: Wording) -> Iterator[str]:
         for parts, end in _fitted(_BARS.sub(f"|{_BREAK}", kept), room, narrow=_WIDE)
     )
     for part in _noted(made, len(text), wording):
-        yield _hidden(part)
+        yield _hidden(part) if part else ""
 
 
 def plainly(text: str, wording: Wording) -> Iterator[str]:
@@ -91,10 +92,14 @@ def _hidden(part: str) -> str:
 
 
 def _noted(made: Iterable[tuple[list[str], int]], size: int, wording: Wording) -> Iterator[str]:
-    """Yield the parts; the last one notes how many of the *size* characters were omitted."""
+    """Yield the parts; the last one notes how many of the *size* characters were omitted.
+
+    An empty part comes after each portion, so that the caller can give the event loop a turn.
+    """
     last, done = "", 0
     for parts, end in made:
         done = end
+        yield ""
         for part in parts:
             if last:
                 yield last
@@ -266,10 +271,11 @@ def _whole(text: str) -> str:
 
 
 async def _in_turns(made: Iterable[T]) -> list[T]:
-    """Return the items as a list, with a checkpoint after each."""
+    """Return the items that are not empty as a list, with a checkpoint after each."""
     out: list[T] = []
-    for one in made:
-        out.append(one)
+    for item in made:
+        if item:
+            out.append(item)
         await checkpoint()
     return out
 
