@@ -290,13 +290,16 @@ class _Edge:
         """Add closers at the end; return the scan and the markers open there, outermost first."""
         found = self._read(draft)
         wanted = self._open(draft, found)
-        if wanted and self.front <= wanted[-1][0] == draft.length - len(wanted[-1][1]):
-            # An opener with no text after it: there is nothing to close here.
-            _, marker = wanted.pop()
-            if not self.follows.last:
-                ahead = draft.retract(len(marker), "blank") + self.ahead
-                found, formatting = evolve(self, ahead=ahead).close(draft)
-                return found, (*formatting, marker)
+        # Openers with no text after them: there is nothing to close here.
+        trailing: list[str] = []
+        end = draft.length
+        while wanted and self.front <= wanted[-1][0] == end - len(wanted[-1][1]):
+            end, marker = wanted.pop()
+            trailing.insert(0, marker)
+        if trailing and not self.follows.last:
+            ahead = draft.retract(draft.length - end, "blank") + self.ahead
+            found, formatting = evolve(self, ahead=ahead).close(draft)
+            return found, (*formatting, *trailing)
         closed = self._add_closers(draft, wanted)
         if closed is None:
             wanted = [one for one in wanted if one[1] in _HIDING]
