@@ -105,11 +105,12 @@ TABLE_COLUMNS_MAX = 64
 # A longer header is written once and not in every row: it would inflate a small table.
 TABLE_LABEL_MAX = 80
 
-# More than two messages; even an adversarial text is then fitted in less than 50 ms, also if a
-# portion of it has to be fitted twice.  A longer text is fitted in portions, each FIT_STEP percent
-# of a message: nearly two messages, of which the second waits for the text after it.
-FIT_MAX = 4_500
-FIT_STEP = 195
+# More than one message and a half.  Even an adversarial text is then fitted in half of 50 ms, so
+# that also a slower computer, or a portion that has to be fitted twice, stays below it.  A longer
+# text is fitted in portions of FIT_STEP percent of a message, of which the second message waits for
+# the text after it.
+FIT_MAX = 3_200
+FIT_STEP = 155
 # How far past a portion closers of its formatting are searched: the length of one message.
 AHEAD_MAX = 2_000
 
