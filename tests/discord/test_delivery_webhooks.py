@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
@@ -23,6 +24,7 @@ from minamo.shell.options import Persona
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import EXECUTE, Twin
 from minamo.twin.world import Webhook, new_token
+from system_parts import report_missing
 
 pytestmark = pytest.mark.anyio
 
@@ -92,6 +94,8 @@ async def test_webhooks_go_through_the_bots_proxy() -> None:
 
 def _certificate(folder: Path) -> tuple[Path, Path]:
     """A key and a certificate for this machine."""
+    if shutil.which("openssl") is None:
+        report_missing("openssl")
     key, known = folder / "key.pem", folder / "cert.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
