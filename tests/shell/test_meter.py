@@ -103,7 +103,7 @@ def test_edits_bytes_and_other_calls_are_counted() -> None:
     told = meter.figures()
     assert (told["bytes"], told["messages"], told["edits"], told["calls"]) == (200, 1, 2, 9)
     assert told["time_to_first_visible_ms"] == 1000
-    assert str(meter) == "<Meter: 2 chunks, 1 messages>"
+    assert str(meter) == "<StreamMetrics: 2 chunks, 1 messages>"
 
 
 def test_the_streams_of_a_turn_are_added_up_but_the_first_sight_is_the_first_one_s() -> None:

@@ -89,8 +89,8 @@ class Lines:
 @pytest.mark.parametrize(
     ("chunks", "message"),
     [
-        ([], "must end in Done or Error, not in nothing"),
-        ([TextChunk("a")], "must end in Done or Error, not in Text"),
+        ([], "must end in DoneChunk or ErrorChunk, not in nothing"),
+        ([TextChunk("a")], "must end in DoneChunk or ErrorChunk, not in Text"),
         ([ErrorChunk("timeout"), DoneChunk()], "chunk 0 is an error, but Done"),
         ([FunctionCall((Call("a"),)), TextChunk("b"), DoneChunk()], "chunk 1 is text after"),
         (

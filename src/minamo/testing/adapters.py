@@ -97,7 +97,7 @@ def _check_laws(chunks: list[Chunk]) -> None:
             raise AssertionError(f"chunk {number} breaks the contract of chunks: {problem}")
     if not chunks or not isinstance(chunks[-1], DoneChunk | ErrorChunk):
         last = type(chunks[-1]).__name__ if chunks else "nothing"
-        raise AssertionError(f"the stream must end in Done or Error, not in {last}")
+        raise AssertionError(f"the stream must end in DoneChunk or ErrorChunk, not in {last}")
     called = False
     for number, chunk in enumerate(chunks):
         if isinstance(chunk, ErrorChunk) and number + 1 < len(chunks):

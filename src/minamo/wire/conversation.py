@@ -178,7 +178,7 @@ def match_tool_results(
     for number, message in enumerate(messages):
         if not isinstance(message, ChatMessage):
             raise BadRequest(
-                f"message {number} is a {type(message).__name__}, not a Message; "
+                f"message {number} is a {type(message).__name__}, not a ChatMessage; "
                 "minamo.user(…), assistant(…), system(…) and tool_result(…) make them"
             )
     taken: set[str] = set()

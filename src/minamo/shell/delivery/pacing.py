@@ -153,7 +153,9 @@ class Pacer:
             raise BadSetting(f"a pacer needs a pace for {', '.join(missing)}; begin with PACES")
         for route, meant in (*paces.items(), ("process", (process,))):
             if not all(isinstance(one, RateLimit) for one in meant):
-                raise BadSetting(f"the paces of {route} must be a tuple of Pace(…), not {meant!r}")
+                raise BadSetting(
+                    f"the paces of {route} must be a tuple of RateLimit(…), not {meant!r}"
+                )
         self._paces = dict(paces)
         self._process = TokenBucket(process)
         self._meters: dict[tuple[str, int], tuple[TokenBucket, ...]] = {}

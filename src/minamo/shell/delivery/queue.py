@@ -101,7 +101,9 @@ class StreamQueue:
         self._waiting = Condition()
 
     def __repr__(self) -> str:
-        return f"<Dispatch to {self.channel_id}, {self.held} held, {len(self.receipts)} receipts>"
+        return (
+            f"<StreamQueue to {self.channel_id}, {self.held} held, {len(self.receipts)} receipts>"
+        )
 
     # For the driver.
 

@@ -40,7 +40,7 @@ class StreamMetrics:
         self._full_at: float | None = None
 
     def __repr__(self) -> str:
-        return f"<Meter: {self._chunks} chunks, {self._messages} messages>"
+        return f"<StreamMetrics: {self._chunks} chunks, {self._messages} messages>"
 
     def chunk(self, at: float, characters: int = 0, size: int = 0) -> None:
         """Count a chunk with its number of text characters and of bytes."""

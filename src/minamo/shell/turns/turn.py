@@ -137,7 +137,7 @@ def _check_messages(messages: object) -> None:
         raise BadRequest(f"the messages of a turn are a list, not a {type(messages).__name__}")
     for number, message in enumerate(messages):
         if not isinstance(message, ChatMessage):
-            raise BadRequest(f"message {number} is a {type(message).__name__}, not a Message")
+            raise BadRequest(f"message {number} is a {type(message).__name__}, not a ChatMessage")
 
 
 class _Turn:
