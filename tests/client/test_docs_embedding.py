@@ -17,8 +17,9 @@ from aiohttp import web
 from attrs import fields
 
 import minamo
+from minamo.core.config import ENVIRONMENT
 from minamo.core.result import Status
-from minamo.shell.options import NAMES, ResolvedOptions, StreamOptions
+from minamo.shell.options import ResolvedOptions, StreamOptions
 from minamo.twin import Twin
 from provider_server import Server, serving, streamed
 from rigging import served, until
@@ -140,12 +141,12 @@ def test_every_number_is_explained_with_its_default() -> None:
     )
     told = {name: row for row in rows for name in re.findall(r"\w+", row[0])}
     assert {one.name for one in fields(minamo.StreamConfig)} <= set(told)
-    assert {told[setting][2]: setting for setting in NAMES.values()} == dict(NAMES)
+    assert {told[setting][2]: setting for setting in ENVIRONMENT.values()} == dict(ENVIRONMENT)
     for one in fields(minamo.StreamConfig):
         if (
             isinstance(one.default, int)
             and not isinstance(one.default, bool)
-            and one.name in NAMES.values()
+            and one.name in ENVIRONMENT.values()
         ):
             assert told[one.name][1] == str(int(one.default)), one.name
 
@@ -155,5 +156,12 @@ def test_every_status_is_explained() -> None:
 
 
 def test_every_name_is_public() -> None:
-    for name in ("Client", "Persona", "Overflow", "Thoughts", "Ping", "StreamConfig"):
+    for name in (
+        "Client",
+        "Persona",
+        "Overflow",
+        "ThoughtDisplay",
+        "AllowedMentions",
+        "StreamConfig",
+    ):
         assert name in minamo.__all__

@@ -105,12 +105,12 @@ TABLE_COLUMNS_MAX = 64
 # A longer header is written once and not in every row: it would inflate a small table.
 TABLE_LABEL_MAX = 80
 
-# More than one message and a half.  Even an adversarial text is then fitted in half of 50 ms, so
-# that also a slower computer, or a portion that has to be fitted twice, stays below it.  A longer
-# text is fitted in portions of FIT_STEP percent of a message, of which the second message waits for
-# the text after it.
-FIT_MAX = 3_200
-FIT_STEP = 155
+# A little more than two messages.  A text that is longer is fitted in portions of FIT_STEP percent
+# of a message: nearly two, so that a code span or token that begins in the first is seen whole; the
+# second waits for the text after it.  A larger portion would take an adversarial text close to
+# 50 ms on a slow computer.
+FIT_MAX = 4_100
+FIT_STEP = 195
 # How far past a portion closers of its formatting are searched: the length of one message.
 AHEAD_MAX = 2_000
 
