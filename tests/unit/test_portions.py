@@ -40,10 +40,18 @@ def test_portions_hold_the_whole_text(text: str, room: int | None) -> None:
         assert message.text.count("```") % 2 == 0
 
 
-def test_no_message_is_made_of_closers_alone() -> None:
-    fitted = fit("*" * 3_595, limit=1_844, last=False, ahead="*" * 2_000)
+@pytest.mark.parametrize("text", ["\n" * 5 + "*" * 75, "*" * 3_595])
+def test_no_message_is_made_of_closers_alone(text: str) -> None:
+    fitted = fit(text, limit=100, last=False, ahead="*" * 50)
     for message in fitted.messages:
         assert any(piece.start is not None for piece in message.pieces), message.text
+
+
+def test_a_text_that_is_hardly_visible_and_not_long_is_one_portion() -> None:
+    text = "\n> " * 1_300
+    front, end = fit_front(text, room=1)
+    assert FIT_MAX > len(text) == end
+    assert front.messages == ()
 
 
 @pytest.mark.parametrize("text", ["*" * 20_000, "\n> " * 6_000, "\n```\n" * 4_000, " " * 20_000])
