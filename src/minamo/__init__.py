@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from minamo.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minamo.core.chunks import Call as Call
     from minamo.core.chunks import DoneChunk as DoneChunk
     from minamo.core.chunks import ErrorChunk as ErrorChunk
@@ -221,7 +223,7 @@ __all__ = [
     "user",
 ]
 
-__getattr__ = lazy_exports(__name__, _HOMES)
+__getattr__: Callable[[str], object] = lazy_exports(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

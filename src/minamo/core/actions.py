@@ -55,24 +55,24 @@ class StreamActions:
 
     def __init__(self, config: StreamConfig) -> None:
         self.config = config
-        self.ledger = Ledger()
-        self.lexer = Lexer()
-        self.front = InputFilters(config, self.ledger)
+        self.ledger: Ledger = Ledger()
+        self.lexer: Lexer = Lexer()
+        self.front: InputFilters = InputFilters(config, self.ledger)
         self.silence: Silence | None = None  # set by the caller if there is a marker
-        self.captures = Captures(self.ledger)
-        self.outbox = Outbox(config, self.ledger)
-        self.buffer = self._new_buffer()
+        self.captures: Captures = Captures(self.ledger)
+        self.outbox: Outbox = Outbox(config, self.ledger)
+        self.buffer: Buffer = self._new_buffer()
         self.effects: list[Effect] = []
         self.model_parts: list[dict[str, str]] = []
         self.machine: Machine | None = None
         self.idle_lane: Callable[[], object] | None = None  # idle lane: takes each segment at once
-        self.handed = 0  # segments that have left the buffer
+        self.handed: int = 0  # segments that have left the buffer
         self.shown = 0  # messages visible on Discord
-        self.ending = EndEvent()
-        self.done = DoneChunk()
-        self.recall = EndEvent()  # the event that last withdrew text
+        self.ending: EndEvent = EndEvent()
+        self.done: DoneChunk = DoneChunk()
+        self.recall: EndEvent = EndEvent()  # the event that last withdrew text
         self.ending_already = False  # an ending event has occurred; remaining text is still read
-        self.withdrawn = ""  # suppression reason of the last withdrawal
+        self.withdrawn: str = ""  # suppression reason of the last withdrawal
 
     def _new_buffer(self) -> Buffer:
         config = self.config

@@ -34,12 +34,12 @@ class Stream:
 
     def __init__(self, config: StreamConfig | None = None) -> None:
         config = config or StreamConfig()
-        self.actions = StreamActions(config)
-        self.machine = Machine(TABLE, self.actions, path=[], path_max=STATES_MAX)
+        self.actions: StreamActions = StreamActions(config)
+        self.machine: Machine = Machine(TABLE, self.actions, path=[], path_max=STATES_MAX)
         self.actions.machine = self.machine
         self._intake = Intake(self.actions.ledger, line_ends=RULE not in config.clean_off)
-        self.chunks = 0
-        self.characters = 0
+        self.chunks: int = 0
+        self.characters: int = 0
 
     @property
     def state(self) -> str:

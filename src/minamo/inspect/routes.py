@@ -37,8 +37,8 @@ class Site:
         self.hub = hub
         self.doors = doors
         self.actions = actions
-        self.closing = asyncio.Event()
-        self.files = page_files()
+        self.closing: asyncio.Event = asyncio.Event()
+        self.files: dict[str, PageFile] = page_files()
 
     def application(self) -> web.Application:
         """Return the application: all routes, behind the access checks."""

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from minamo.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minamo.machine.compiler import Table as Table
     from minamo.machine.compiler import compile as compile
     from minamo.machine.export import to_markdown as to_markdown
@@ -78,4 +80,4 @@ __all__ = [
     "verify",
 ]
 
-__getattr__ = lazy_exports(__name__, _HOMES)
+__getattr__: Callable[[str], object] = lazy_exports(__name__, _HOMES)

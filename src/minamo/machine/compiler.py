@@ -214,10 +214,10 @@ class CompiledTransition:
         after: tuple[Action, ...],
         row: Row,
     ) -> None:
-        self.guard = guard
-        self.before = before
-        self.after = after
-        self.row = row
+        self.guard: guards.Guard | None = guard
+        self.before: tuple[Action, ...] = before
+        self.after: tuple[Action, ...] = after
+        self.row: Row = row
         self.target: Node | None = None
 
 
@@ -227,9 +227,9 @@ class Node:
     __slots__ = ("at_once", "done", "final", "id", "on")
 
     def __init__(self, leaf: Leaf) -> None:
-        self.id = leaf.id
-        self.final = leaf.final
-        self.done = leaf.done
+        self.id: str = leaf.id
+        self.final: bool = leaf.final
+        self.done: str = leaf.done
         self.on: dict[str, tuple[CompiledTransition, ...]] = {}
         self.at_once: tuple[CompiledTransition, ...] = ()
 

@@ -58,9 +58,9 @@ class Machine:
         path: list[str] | None = None,
         path_max: int = STEPS_MAX,
     ) -> None:
-        self.table = table
-        self.actions = actions
-        self.path = path
+        self.table: Table = table
+        self.actions: Any = actions
+        self.path: list[str] | None = path
         """The leaves entered so far, in order; None unless the caller passed a list."""
         self._path_max = path_max
         self._node = table.initial

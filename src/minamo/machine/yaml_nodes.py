@@ -39,6 +39,7 @@ class Nodes:
     def mapping(
         self, node: yaml.Node, known: tuple[str, ...], what: str, *, state: str = ""
     ) -> dict[str, yaml.Node]:
+        """Return the entries of a mapping; only the keys in *known* are accepted."""
         parts = dict(self.entries(node, what, state=state))
         for key in parts:
             if key in self.refused:
@@ -54,6 +55,7 @@ class Nodes:
     def entries(
         self, node: yaml.Node, what: str = "this", *, state: str = ""
     ) -> list[tuple[str, yaml.Node]]:
+        """Return the entries of a mapping in order; a key written twice is refused."""
         if not isinstance(node, yaml.MappingNode):
             raise self.error(node, f"{what} must be a mapping of keys to values", state=state)
         seen: dict[str, yaml.Node] = {}
@@ -71,6 +73,7 @@ class Nodes:
         return {self.scalar(key): line(key) for key, _ in node.value}
 
     def items(self, node: yaml.Node | None, state: str) -> list[yaml.Node]:
+        """Return the rows of a list; none if *node* is None."""
         if node is None:
             return []
         if not isinstance(node, yaml.SequenceNode):
@@ -85,14 +88,17 @@ class Nodes:
         return tuple(self.scalar(item, state=state) for item in nodes)
 
     def scalar(self, node: yaml.Node, *, state: str = "") -> str:
+        """Return the text of a scalar."""
         if not isinstance(node, yaml.ScalarNode):
             raise self.error(node, "a single word or text belongs here", state=state)
         return str(node.value)
 
     def prose(self, parts: Mapping[str, yaml.Node], key: str) -> str:
+        """Return the text under *key* on one line; empty if there is none."""
         return " ".join(self.scalar(parts[key]).split()) if key in parts else ""
 
     def flag(self, parts: Mapping[str, yaml.Node], key: str, state: str) -> bool:
+        """Return the true or false under *key*; False if there is none."""
         if key not in parts:
             return False
         value = self.scalar(parts[key], state=state)
@@ -118,6 +124,7 @@ class Nodes:
         return found
 
     def name(self, node: yaml.Node, name: str, what: str, *, state: str = "") -> None:
+        """Refuse a *name* that an identifier could not be."""
         if not _NAME.match(name):
             raise self.error(
                 node,
@@ -128,4 +135,5 @@ class Nodes:
     def error(
         self, node: yaml.Node, message: str, *, state: str = "", event: str = ""
     ) -> ChartError:
+        """Return an error at the line of *node*."""
         return ChartError(message, file=self.file, line=line(node), state=state, event=event)

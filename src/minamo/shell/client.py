@@ -106,7 +106,7 @@ class Client:
         redact_hikari_logs()  # hikari's own logs show webhook tokens
         self._bot = bot
         self._places = Places(bot)
-        self.config = config or StreamConfig.from_env()
+        self.config: StreamConfig = config or StreamConfig.from_env()
         self.stops: Stops = stops or MemoryStops()
         self._telemetry = TelemetryFanOut(StreamLog(), *telemetry)
         self._inspector = inspector(inspect)

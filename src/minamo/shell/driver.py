@@ -131,7 +131,7 @@ class Driver:
         self.settling: Callable[[], object] | None = None
         """Called after the last message, before the stream is flushed; also for edited replies."""
         self.stream = stream
-        self.wishes = wishes or StopSignal()
+        self.wishes: StopSignal = wishes or StopSignal()
         self.clocks: Clocks | None = None
         self._config = stream.actions.config
         self._overlap = ChunkOverlap() if self._config.overlap_removal else None

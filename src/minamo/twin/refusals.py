@@ -85,8 +85,9 @@ class Refused(Exception):
     def __init__(
         self, code: int, *, errors: dict[str, Any] | None = None, status: int | None = None
     ) -> None:
-        usual, self.message = _CODES[code]
-        self.status = status or usual
+        usual, message = _CODES[code]
+        self.message: str = message
+        self.status: int = status or usual
         super().__init__(f"{code} {self.message}")
         self.code = code
         self.errors = errors
@@ -131,7 +132,7 @@ class SlowedDown(Exception):
         self.retry_after_s = retry_after_s
         self.code = code
         self.scope = scope
-        self.message = _CODES[code][1] if code else "You are being rate limited."
+        self.message: str = _CODES[code][1] if code else "You are being rate limited."
 
 
 def locked(*, archived: bool) -> Refused:

@@ -17,12 +17,22 @@ from minamo.twin import choices as choosing
 from minamo.twin import setup as founding
 from minamo.twin.endpoint import Endpoint, EndpointFailure
 from minamo.twin.faults import Faults
+from minamo.twin.journal import Journal
 from minamo.twin.permissions import Permission, combined, overwrite
 from minamo.twin.routes import reactions as reacting
 from minamo.twin.routes.interactions import answer
 from minamo.twin.rules import Rules
 from minamo.twin.shapes import objects as shapes
-from minamo.twin.world import PINNED, PUBLIC_THREAD, Channel, Guild, Interaction, Message, User
+from minamo.twin.world import (
+    PINNED,
+    PUBLIC_THREAD,
+    Channel,
+    Guild,
+    Interaction,
+    Message,
+    User,
+    World,
+)
 
 
 class TwinFailure(AssertionError):
@@ -49,11 +59,11 @@ class Twin:
         self._discord = founding.found(rules or Rules(), faults or Faults(), clock, secret)
         self._host, self._port = host, port
         self._runner: web.AppRunner | None = None
-        self.rules = self._discord.rules
-        self.faults = self._discord.faults
-        self.journal = self._discord.journal
-        self.world = self._discord.world
-        self.bot = self.world.bot
+        self.rules: Rules = self._discord.rules
+        self.faults: Faults = self._discord.faults
+        self.journal: Journal = self._discord.journal
+        self.world: World = self._discord.world
+        self.bot: User = self.world.bot
         self.journal.known = server.NAMES
         self.faults.belong_to(server.NAMES)
 

@@ -87,8 +87,8 @@ class PartialToolCall:
     __slots__ = ("arguments", "id", "name", "pieces", "replay")
 
     def __init__(self, name: str = "", call_id: str = "") -> None:
-        self.name = name
-        self.id = call_id
+        self.name: str = name
+        self.id: str = call_id
         self.pieces: list[str] = []
         self.arguments: Mapping[str, Any] = {}
         """Arguments received as an object; pieces of JSON, if any, replace them."""
@@ -104,7 +104,7 @@ class ToolCallAssembler:
         self._limits = limits
         self._chars = 0
         self.drafts: list[PartialToolCall] = []
-        self.problem = ""
+        self.problem: str = ""
         """A short reason why the calls cannot be used; empty if they can."""
 
     def open(self, name: str = "", call_id: str = "") -> PartialToolCall:
@@ -186,14 +186,14 @@ class ReplyAssembler:
         self._joiner = Joiner()
         self._thoughts = Joiner()
         self._overlap = OverlapRemoval() if overlap_removal else None
-        self.calls = ToolCallAssembler(limits)
-        self.ended = False
-        self.complete = False
+        self.calls: ToolCallAssembler = ToolCallAssembler(limits)
+        self.ended: bool = False
+        self.complete: bool = False
         """Whether a finish reason arrived: the reply is complete even without an end mark."""
-        self.finish_reason = ""
+        self.finish_reason: str = ""
         self.usage: Usage | None = None
-        self.model = ""
-        self.provider = ""
+        self.model: str = ""
+        self.provider: str = ""
         self.replay: dict[str, Any] = {}
 
     def say(self, text: str, thought: str = "") -> list[Chunk]:

@@ -48,8 +48,8 @@ class Decoder:
         self._name = b""
         self._held = 0  # the cost of the complete lines since the last event
         self._total = 0
-        self.frames = 0
-        self.over = False
+        self.frames: int = 0
+        self.over: bool = False
         """Whether a limit was broken: further input is discarded."""
 
     def feed(self, data: bytes) -> list[Event | TooLong]:

@@ -29,7 +29,7 @@ class Joiner:
     __slots__ = ("half",)
 
     def __init__(self) -> None:
-        self.half = ""
+        self.half: str = ""
         """The pending high half, or an empty string."""
 
     def add(self, text: str) -> str:

@@ -1,0 +1,1 @@
+"""The demo: a local Discord, a scripted model and the bot between them."""

@@ -1,0 +1,1 @@
+"""Where every character went: spans, the ledger, and text that waits for its receipt."""

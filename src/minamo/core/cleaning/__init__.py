@@ -1,0 +1,1 @@
+"""What is removed from one segment or rewritten in it, rule by rule."""

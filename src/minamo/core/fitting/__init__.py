@@ -1,0 +1,1 @@
+"""Text into messages that fit Discord and render there."""

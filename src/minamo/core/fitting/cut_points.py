@@ -100,7 +100,7 @@ class Layout:
 
 
 # How strongly a position resists a cut.
-AVOID, _, SPAN, _, ATOM, LINE, CLUSTER, FIRM, MARKER, GAP = range(1, 11)
+AVOID, SPAN, ATOM, LINE, CLUSTER, FIRM, MARKER, GAP = 1, 3, 5, 6, 7, 8, 9, 10
 assert AVOID < EDGE < SPAN < WORD < ATOM
 
 _MARKERS = re.compile(r"[*_~|`\\]+")

@@ -1,0 +1,1 @@
+"""Characters into segments: filters, markers, boundaries."""

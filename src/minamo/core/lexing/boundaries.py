@@ -36,8 +36,8 @@ class OpenConstructs:
         self._run = ""  # the run of one character being read...
         self._size = 0
         self._before = ""  # ...and the character before it
-        self.pipes = 0  # single pipes on this line: it may be a table row
-        self.row = False  # the line that just ended had some
+        self.pipes: int = 0  # single pipes on this line: it may be a table row
+        self.row: bool = False  # the line that just ended had some
 
     @property
     def open(self) -> bool:
@@ -192,8 +192,8 @@ class Boundaries:
                  "at", "holds")  # fmt: skip
 
     def __init__(self, degree: int) -> None:
-        self.at = 0
-        self.holds = OpenConstructs()
+        self.at: int = 0
+        self.holds: OpenConstructs = OpenConstructs()
         self._degree = degree
         self._candidate = 0
         self._real = False  # text worth a message has come since the last boundary

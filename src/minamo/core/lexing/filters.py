@@ -114,7 +114,7 @@ class InputFilters:
             else None
         )
         self._guarded = SpanQueue() if guarded else _NEVER_USED
-        self.idle = self._prefill is None and self._guard is None
+        self.idle: bool = self._prefill is None and self._guard is None
         """Whether text may bypass the filters: there is neither a prefill nor a guard."""
 
     @property

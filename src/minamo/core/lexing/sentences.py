@@ -42,7 +42,7 @@ class Node(dict[str, "Node"]):
 
     def __init__(self, stop: int = END) -> None:
         super().__init__()
-        self.stop = stop
+        self.stop: int = stop
 
 
 def _add(root: Node, word: str, stop: int) -> None:

@@ -20,8 +20,8 @@ class Silence:
     __slots__ = ("_held", "_parts", "_spoken", "marker", "silent")
 
     def __init__(self, marker: str) -> None:
-        self.marker = marker
-        self.silent = False
+        self.marker: str = marker
+        self.silent: bool = False
         self.begin()
 
     def begin(self) -> None:

@@ -81,7 +81,7 @@ class ListLines:
 
     def __init__(self) -> None:
         self._lead: str | None = ""
-        self.room = OUTSIDE
+        self.room: int = OUTSIDE
         """The largest indent of a fence."""
 
     def add(self, text: str) -> None:

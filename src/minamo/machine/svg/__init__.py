@@ -1,0 +1,1 @@
+"""A chart's picture: layout, routing and the SVG text."""

@@ -1,0 +1,1 @@
+"""Messages on their way: lanes, pacing, receipts, edit in place. Knows no Discord client."""

@@ -123,13 +123,13 @@ class Delivery:
         at: float = 0.0,
         watch: Observer | None = None,
     ) -> None:
-        self.post = post
-        self.index = index
+        self.post: OutgoingMessage = post
+        self.index: int = index
         self.kind = kind
-        self.target = target
+        self.target: int = target
         """The message to edit or delete; 0 for a new one."""
-        self.accepted_at = at
-        self.note = ""
+        self.accepted_at: float = at
+        self.note: str = ""
         """Copied to the receipt's `note`."""
         self.on_end: Callable[[], object] | None = None
         self._settled = settled

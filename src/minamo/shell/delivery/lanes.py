@@ -37,7 +37,7 @@ class Lanes:
         self._watch = None if watch is None else Guarded("watch", watch, _LOG)
         self._lanes: dict[int, Lane] = {}
         self._closed = False
-        self.pacer = pacer or Pacer()
+        self.pacer: Pacer = pacer or Pacer()
 
     def __repr__(self) -> str:
         return f"<Lanes: {len(self._lanes)} busy>"

@@ -50,7 +50,7 @@ class Typing:
         self._renew = False  # a message has cleared the indicator
         self._changed = anyio.Event()
         self._scope = anyio.CancelScope(shield=True)
-        self.errors = 0
+        self.errors: int = 0
         """Number of refused calls; a missing indicator is not an error."""
 
     def __repr__(self) -> str:

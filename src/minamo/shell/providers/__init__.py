@@ -1,0 +1,1 @@
+"""Adapters, HTTP, retries, and providers without a network."""

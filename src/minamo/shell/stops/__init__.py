@@ -1,0 +1,1 @@
+"""Stop requests: in memory, and over Redis."""

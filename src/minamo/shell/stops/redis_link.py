@@ -55,7 +55,7 @@ class Link:
         *,
         connected: Callable[[], object] = lambda: None,
     ) -> None:
-        self.place = shown(url)
+        self.place: str = shown(url)
         self._channels = tuple(channels)
         self._hear = hear
         self._on_connected = connected

@@ -150,14 +150,14 @@ class RedisBroadcast:
     def __init__(
         self, url: str, prefix: str, board: StreamRegistry, connected: Callable[[], object]
     ) -> None:
-        self.me = secrets.token_hex(8)
-        self.rubbish = 0
+        self.me: str = secrets.token_hex(8)
+        self.rubbish: int = 0
         self._prefix = prefix
         self._board = board
         self._everybody = f"{prefix}:ask"
         self._mailbox = f"{prefix}:answer:{self.me}"
         channels = (self._everybody, self._mailbox)
-        self.link = Link(url, channels, self._hear, connected=connected)
+        self.link: Link = Link(url, channels, self._hear, connected=connected)
         self._asked: dict[str, PendingQuery] = {}
         self._done: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
 

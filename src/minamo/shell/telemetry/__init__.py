@@ -1,0 +1,1 @@
+"""Logs, figures and observers of streams."""

@@ -61,7 +61,7 @@ class HarmlessLooker:
 
     def __init__(self, looker: StreamInspector) -> None:
         self._looker = looker
-        self.feed = _HarmlessFeed(looker)
+        self.feed: _HarmlessFeed = _HarmlessFeed(looker)
 
     @property
     def watched(self) -> bool:
@@ -97,7 +97,9 @@ class _HarmlessFeed:
     __slots__ = ("gateway",)
 
     def __init__(self, looker: StreamInspector) -> None:
-        self.gateway = harmless(lambda name, data: looker.feed.gateway(name, data))
+        self.gateway: Callable[..., object] = harmless(
+            lambda name, data: looker.feed.gateway(name, data)
+        )
 
 
 def _nothing(_: object) -> None:

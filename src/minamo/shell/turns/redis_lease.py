@@ -89,7 +89,7 @@ class RedisLease:
             raise BadSetting("ttl_ms must be 1000 to 300000")
         if when_unreachable not in ("refuse", "grant"):
             raise BadSetting("when_unreachable must be 'refuse' or 'grant'")
-        self.healthy = True
+        self.healthy: bool = True
         """Whether Redis answered the last command."""
         self._place = shown(url)
         self._prefix = checked_prefix(prefix)

@@ -40,7 +40,7 @@ class Hearing:
     __slots__ = ("_chunks", "replay", "silence")
 
     def __init__(self, source: AsyncIterable[str | Chunk], marker: str = "") -> None:
-        self.silence = Silence(marker) if marker else None
+        self.silence: Silence | None = Silence(marker) if marker else None
         """Detector of the silence marker; the stream that reads this withholds the marker."""
         self._chunks = self._through(source)
         self.replay: Mapping[str, Any] = {}

@@ -82,7 +82,7 @@ class AnthropicReader:
     __slots__ = ("_blocks", "_counts", "_drafts", "_id", "_kept", "_kinds", "_started", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:
-        self.reply = reply
+        self.reply: ReplyAssembler = reply
         self._started = False
         self._id: str | None = None
         self._kinds: dict[int, str] = {}

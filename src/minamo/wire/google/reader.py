@@ -171,7 +171,7 @@ class GoogleReader:
     __slots__ = ("_open", "_tree", "_usage", "_why", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:
-        self.reply = reply
+        self.reply: ReplyAssembler = reply
         self._open: PartialToolCall | None = None  # a call whose arguments are still arriving
         self._tree: dict[str | int, Any] = {}
         self._why = ""

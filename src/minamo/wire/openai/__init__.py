@@ -1,0 +1,1 @@
+"""The dialect of OpenAI-compatible chat completions."""

@@ -167,7 +167,7 @@ class OpenAIReader:
     __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:
-        self.reply = reply
+        self.reply: ReplyAssembler = reply
         self._at: dict[int, PartialToolCall] = {}
         self._thought = BoundedText()
         self._details = Details()
