@@ -10,12 +10,11 @@ from attrs import define, field
 
 from driving import Provider, plain, traced
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Kind, OutgoingMessage
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.interfaces import (
     Accepted,
     Deleted,
-    Kind,
-    OutgoingMessage,
     Rejected,
     RetryLater,
     SendOutcome,

@@ -10,13 +10,13 @@ from typing import Any
 import hikari
 from attrs import define
 
+from minamo.core.messages import Receipt
 from minamo.machine.machine import Observer
 from minamo.shell.delivery.interfaces import SendOptions, TextQueue
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.delivery.persona import PersonaSender
 from minamo.shell.delivery.queue import StreamQueue
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.webhook import BotWebhooks, WebhookSender, webhook_client
 from minamo.shell.telemetry.logs import redact_hikari_logs

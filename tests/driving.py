@@ -12,18 +12,12 @@ from attrs import define, evolve, field
 from minamo.core.chunks import Chunk
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Kind, OutgoingMessage, Receipt
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
-from minamo.shell.delivery.interfaces import (
-    Accepted,
-    Kind,
-    OutgoingMessage,
-    SendOptions,
-    SendOutcome,
-)
+from minamo.shell.delivery.interfaces import Accepted, SendOptions, SendOutcome
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.driver import Driver
 from minamo.shell.stops.requests import StopRequest, StopSignal
 from senders import run_with_virtual_clock

@@ -22,7 +22,8 @@ from driving import (
     tracers,
 )
 from minamo.core.chunks import Call, ErrorChunk, FunctionCall
-from minamo.shell.delivery.interfaces import OutgoingMessage, Rejected, SendOutcome
+from minamo.core.messages import OutgoingMessage
+from minamo.shell.delivery.interfaces import Rejected, SendOutcome
 from minamo.shell.stops.requests import StopRequest
 
 STEPS = 50

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from minamo.shell.delivery.interfaces import OutgoingMessage, SendOutcome, TextQueue
+from minamo.core.messages import OutgoingMessage, Receipt
+from minamo.shell.delivery.interfaces import SendOutcome, TextQueue
 from minamo.shell.delivery.lanes import Lanes, open_lanes
-from minamo.shell.delivery.receipts import Receipt
 from senders import FakeSender, run_with_virtual_clock
 
 

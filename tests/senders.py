@@ -12,7 +12,8 @@ from minamo.core.accounting.outbox import Outbox
 from minamo.core.accounting.spans import Ledger
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.segmenter import Run, Segment
-from minamo.shell.delivery.interfaces import Accepted, Kind, OutgoingMessage, SendOutcome
+from minamo.core.messages import Kind, OutgoingMessage
+from minamo.shell.delivery.interfaces import Accepted, SendOutcome
 from minamo.testing import run_with_virtual_clock as run_with_virtual_clock
 
 Script = Callable[[int, OutgoingMessage], SendOutcome | None]

@@ -27,11 +27,11 @@ from minamo.core.fitting.fences import Fence
 from minamo.core.fitting.fit import fit
 from minamo.core.lexing.segmenter import Run, Segment
 from minamo.core.limits import AHEAD_MAX, FIT_MAX, FIT_STEP, MESSAGE_LENGTH
+from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.inspect.explain import AuditSnapshot, fates
 from minamo.inspect.tracks import Tracks
 from minamo.shell.delivery.edit_in_place import EditInPlace, PageSet
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Languages
 from minamo.shell.notices.notices import quotable
 from minamo.shell.notices.thoughts import MESSAGES_MAX, log_embeds, plainly, spoilers

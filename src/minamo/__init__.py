@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from minamo.core.chunks import Usage as Usage
     from minamo.core.config import HumanizerDegree as HumanizerDegree
     from minamo.core.config import StreamConfig as StreamConfig
+    from minamo.core.messages import AllowedMentions as AllowedMentions
+    from minamo.core.messages import Button as Button
+    from minamo.core.messages import Embed as Embed
+    from minamo.core.messages import Receipt as Receipt
     from minamo.core.result import StreamResult as StreamResult
     from minamo.core.trace import read_trace as read_trace
     from minamo.errors import BadRequest as BadRequest
@@ -27,13 +31,9 @@ if TYPE_CHECKING:
     from minamo.errors import MinamoError as MinamoError
     from minamo.inspect.replay import replay as replay
     from minamo.shell.client import Client as Client
-    from minamo.shell.delivery.interfaces import AllowedMentions as AllowedMentions
-    from minamo.shell.delivery.interfaces import Button as Button
-    from minamo.shell.delivery.interfaces import Embed as Embed
     from minamo.shell.delivery.interfaces import Sender as Sender
     from minamo.shell.delivery.interfaces import SendOptions as SendOptions
     from minamo.shell.delivery.overflow import Overflow as Overflow
-    from minamo.shell.delivery.receipts import Receipt as Receipt
     from minamo.shell.discord.bot import BotSender as BotSender
     from minamo.shell.discord.history import HistoryLimits as HistoryLimits
     from minamo.shell.notices.localization import Languages as Languages
@@ -86,14 +86,14 @@ _HOMES = {
     "BadSetting": "minamo.errors",
     "BadTrace": "minamo.errors",
     "BotSender": "minamo.shell.discord.bot",
-    "Button": "minamo.shell.delivery.interfaces",
+    "Button": "minamo.core.messages",
     "Call": "minamo.core.chunks",
     "ChartError": "minamo.errors",
     "Client": "minamo.shell.client",
     "ClientClosed": "minamo.errors",
     "Timeouts": "minamo.shell.providers.http",
     "DoneChunk": "minamo.core.chunks",
-    "Embed": "minamo.shell.delivery.interfaces",
+    "Embed": "minamo.core.messages",
     "ErrorChunk": "minamo.core.chunks",
     "Frame": "minamo.wire.frames",
     "FunctionCall": "minamo.core.chunks",
@@ -112,10 +112,10 @@ _HOMES = {
     "OpenTelemetry": "minamo.shell.telemetry.otel",
     "Overflow": "minamo.shell.delivery.overflow",
     "Persona": "minamo.shell.options",
-    "AllowedMentions": "minamo.shell.delivery.interfaces",
+    "AllowedMentions": "minamo.core.messages",
     "ChatStream": "minamo.shell.providers.endpoint",
     "RequestOutcome": "minamo.shell.stops.registry",
-    "Receipt": "minamo.shell.delivery.receipts",
+    "Receipt": "minamo.core.messages",
     "RedisLease": "minamo.shell.turns.redis_lease",
     "RedisStops": "minamo.shell.stops.redis_registry",
     "ScriptedProvider": "minamo.shell.providers.scripted",

@@ -9,10 +9,10 @@ from attrs import define
 
 from delivering import Post, posting, reasons, unpaced
 from minamo.core.chunks import ErrorChunk
+from minamo.core.messages import Receipt
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.error_codes import reason_for
 from minamo.shell.delivery.interfaces import Accepted, Rejected
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.notices.localization import Languages, Wording
 from minamo.shell.notices.notices import notice_for, send_notice

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from delivering import posting, reasons, unpaced
-from minamo.shell.delivery.receipts import Receipt
+from minamo.core.messages import Receipt
 from minamo.twin import CREATE, Rules, Twin
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,9 @@ import pytest
 
 from delivering import persona, posting, reasons, unpaced
 from interacting import Clock, asked
+from minamo.core.messages import Button
 from minamo.shell.delivery.edit_in_place import PageSet
-from minamo.shell.delivery.interfaces import Button, SendOptions
+from minamo.shell.delivery.interfaces import SendOptions
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.twin import EDIT, Rules, Twin
 from minamo.twin.world import Message

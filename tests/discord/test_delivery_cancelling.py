@@ -12,9 +12,10 @@ from attrs import evolve
 from awaits import cancelled_at
 from delivering import Post, persona, posting
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Embed
+from minamo.core.messages import OutgoingMessage as Message
 from minamo.core.result import StreamResult
-from minamo.shell.delivery.interfaces import Embed, TextQueue
-from minamo.shell.delivery.interfaces import OutgoingMessage as Message
+from minamo.shell.delivery.interfaces import TextQueue
 from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.notices.localization import Wording

@@ -13,8 +13,8 @@ import pytest
 from attrs import define, field
 
 from delivering import Post, persona, posting, reasons
+from minamo.core.messages import Receipt
 from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.runtime import hear_echoes
 from minamo.twin import CREATE, TYPING, Twin
 

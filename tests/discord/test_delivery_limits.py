@@ -14,11 +14,11 @@ from delivering import Post, posting, unpaced
 from minamo.core.actions import Effect
 from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
+from minamo.core.messages import OutgoingMessage as Message
+from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import CLOSED, Unknown
-from minamo.shell.delivery.interfaces import OutgoingMessage as Message
 from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.bot import BotSender
 from minamo.twin import CREATE, Limit, Rules, Twin
 

@@ -15,8 +15,8 @@ import pytest
 from attrs import evolve
 
 from delivering import Post, SendOptions, persona, posting
-from minamo.shell.delivery.interfaces import Embed, TextQueue
-from minamo.shell.delivery.receipts import Receipt
+from minamo.core.messages import Embed, Receipt
+from minamo.shell.delivery.interfaces import TextQueue
 from minamo.shell.discord.bot import BotSender
 from minamo.twin import CREATE, Channel, Permission, Rules, Twin
 

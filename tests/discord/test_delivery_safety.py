@@ -10,8 +10,9 @@ import pytest
 
 from delivering import SendOptions, persona, posting, reasons, unpaced
 from dice import FIRST, dice, seeds
-from minamo.shell.delivery.interfaces import SUPPRESS_EMBEDS, Accepted, AllowedMentions, Embed
-from minamo.shell.delivery.interfaces import OutgoingMessage as Message
+from minamo.core.messages import SUPPRESS_EMBEDS, AllowedMentions, Embed
+from minamo.core.messages import OutgoingMessage as Message
+from minamo.shell.delivery.interfaces import Accepted
 from minamo.twin import CREATE, EDIT, EXECUTE, Permission, Rules, Twin
 
 pytestmark = pytest.mark.anyio

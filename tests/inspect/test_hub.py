@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from minamo.core.chunks import TextChunk
+from minamo.core.messages import Embed, Kind, Outcome, OutgoingMessage, Receipt
 from minamo.core.stream import Stream
 from minamo.inspect import hub as hubs
 from minamo.inspect.feed import CHANNELS_MAX, MESSAGES_MAX, Author, Feed, Message
@@ -133,39 +132,31 @@ def test_a_feed_keeps_the_newest():
     }
 
 
-@frozen
-class Post:
-    channel_id: int = 3
-    text: str = "hello"
-    reply_to: int | None = 8
-    embed: object = None
+def post(text: str = "hello", embed: Embed | None = None) -> OutgoingMessage:
+    return OutgoingMessage(channel_id=3, text=text, reply_to=8, embed=embed)
 
 
-@frozen
-class Receipt:
-    outcome: str = "delivered"
-    message_id: int | None = 12
-    kind: str = "create"
-
-
-@frozen
-class Embed:
-    title: str = "Sorry"
-    description: str = "It failed"
-    colour: int | None = 0xFF0000
+def receipt(outcome: Outcome = "delivered", kind: Kind = "create", number: int | None = 12):
+    return Receipt(
+        outcome=outcome, channel_id=3, index=0, characters=5, message_id=number, kind=kind
+    )
 
 
 def test_a_real_bot_feeds_what_it_sent():
     feed = Feed()
-    feed.sent(Post(), Receipt(outcome="refused"))
-    feed.sent(Post(), Receipt(message_id=None))
+    feed.sent(post(), receipt(outcome="refused"))
+    feed.sent(post(), receipt(number=None))
     assert feed.snapshot() == []
-    feed.sent(Post(embed=Embed()), Receipt(), at="2026-01-01T00:00:00Z")
-    feed.sent(Post(text="hello again"), Receipt(kind="edit"))
+    feed.sent(
+        post(embed=Embed(title="Sorry", description="It failed", colour=0xFF0000)),
+        receipt(),
+        at="2026-01-01T00:00:00Z",
+    )
+    feed.sent(post(text="hello again"), receipt(kind="edit"))
     (one,) = feed.snapshot()
     assert (one["text"], one["edited"], one["reply_to"]) == ("hello again", True, "8")
     assert one["at"] == "2026-01-01T00:00:00Z"
-    feed.sent(Post(), Receipt(kind="delete"))
+    feed.sent(post(), receipt(kind="delete"))
     assert feed.snapshot() == []
 
 

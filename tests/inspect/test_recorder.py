@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, TextChunk
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Kind, Receipt
 from minamo.core.stream import Stream
 from minamo.core.trace import read_trace
 from minamo.inspect import recorder as recording
@@ -21,17 +22,18 @@ from minamo.inspect.replay import replay
 from minamo.testing.strategies import texts
 
 
-@frozen
-class Receipt:
-    outcome: str = "delivered"
-    index: int = 0
-    characters: int = 2
-    message_id: int | None = 77
-    reason: str = ""
-    attempts: int = 1
-    accepted_at: float = 1.0
-    settled_at: float = 1.25
-    kind: str = "create"
+def receipt(index: int = 0, kind: Kind = "create") -> Receipt:
+    return Receipt(
+        outcome="delivered",
+        channel_id=5,
+        index=index,
+        characters=2,
+        message_id=77,
+        kind=kind,
+        attempts=1,
+        accepted_at=1.0,
+        settled_at=1.25,
+    )
 
 
 @frozen
@@ -125,7 +127,7 @@ def test_the_lane_is_what_has_no_receipt():
     told.stream.actions.outbox.take(1)
     told.happen("chunk", TextChunk(""))
     assert told.recorder.lane == {"held": 10, "waiting": 6}
-    told.happen("receipt", Receipt(index=0))
+    told.happen("receipt", receipt(index=0))
     assert told.recorder.lane == {"held": 6, "waiting": 6}
     assert told.recorder.receipts[0]["message"] == "77"
     assert told.recorder.receipts[0]["took"] == 0.25
@@ -191,7 +193,7 @@ def test_the_end_is_told_once():
 
 def test_a_change_of_a_message_is_told_as_one():
     told = Told()
-    told.happen("receipt", Receipt())
-    told.happen("receipt", Receipt(index=1, kind="edit"))
+    told.happen("receipt", receipt())
+    told.happen("receipt", receipt(index=1, kind="edit"))
     assert [one["call"] for one in told.recorder.receipts] == ["create", "edit"]
     assert [one["kind"] for one in told.events if "call" in one] == ["receipt", "receipt"]

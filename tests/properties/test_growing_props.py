@@ -14,9 +14,9 @@ from minamo.core.accounting.spans import ADDED, cut
 from minamo.core.chunks import TextChunk
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.edit_in_place import EditInPlace, PageEdit, PageSet
-from minamo.shell.delivery.receipts import Receipt
 from minamo.testing.strategies import markdown_texts, texts
 
 SETTINGS: list[dict[str, object]] = [

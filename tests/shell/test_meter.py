@@ -9,8 +9,8 @@ import pytest
 
 from driving import END, KILL, USER, Discord, Drive, Provider, one, plain, unpaced
 from minamo.core.chunks import TextChunk
+from minamo.core.messages import Receipt
 from minamo.shell.delivery.interfaces import Rejected
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.telemetry.metrics import StreamMetrics, together
 
 

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from minamo.core.chunks import ErrorChunk, Usage
+from minamo.core.messages import Receipt
 from minamo.core.result import StreamResult
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.telemetry.logs import StreamLog
 from minamo.shell.telemetry.telemetry import NoTelemetry, StreamInfo, TelemetryFanOut, provider_name
 

@@ -28,7 +28,8 @@ from driving import (
     tracers,
 )  # fmt: skip
 from minamo.core.chunks import Chunk, TextChunk
-from minamo.shell.delivery.interfaces import OutgoingMessage, RetryLater, SendOutcome
+from minamo.core.messages import OutgoingMessage
+from minamo.shell.delivery.interfaces import RetryLater, SendOutcome
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.delivery.queue import HELD_MAX
 from minamo.shell.providers.endpoint import ChatStream

@@ -29,11 +29,11 @@ from driving import (
     unpaced,
 )  # fmt: skip
 from minamo.core.chunks import TextChunk
+from minamo.core.messages import OutgoingMessage
 from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import (
     Accepted,
     Deleted,
-    OutgoingMessage,
     Rejected,
     RetryLater,
     SendOutcome,

@@ -26,7 +26,8 @@ from driving import (
     unpaced,
 )  # fmt: skip
 from endings import BY_NAME, CALL, ENDS, ERROR
-from minamo.shell.delivery.interfaces import OutgoingMessage, Rejected, SendOutcome
+from minamo.core.messages import OutgoingMessage
+from minamo.shell.delivery.interfaces import Rejected, SendOutcome
 
 # When the first of the two happens; the text came long before.
 T = 10.0

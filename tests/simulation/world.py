@@ -15,12 +15,11 @@ from driving import END, Provider, traced, tracers
 from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Kind, OutgoingMessage, Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import (
     Accepted,
     Deleted,
-    Kind,
-    OutgoingMessage,
     Rejected,
     RetryLater,
     SendOptions,
@@ -28,7 +27,6 @@ from minamo.shell.delivery.interfaces import (
     Unknown,
 )
 from minamo.shell.delivery.lanes import Lanes, open_lanes
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.driver import Driver
 from minamo.shell.stops.requests import StopRequest, StopSignal
 

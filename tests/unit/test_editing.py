@@ -8,16 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minamo.core.fitting.fit import fit
+from minamo.core.messages import OutgoingMessage, Receipt
 from minamo.shell.delivery.edit_in_place import PageSet
-from minamo.shell.delivery.interfaces import (
-    Deleted,
-    OutgoingMessage,
-    Rejected,
-    SendOutcome,
-    Unknown,
-)
+from minamo.shell.delivery.interfaces import Deleted, Rejected, SendOutcome, Unknown
 from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.delivery.receipts import Receipt
 from senders import FakeSender, Script, run_with_virtual_clock
 
 

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from laning import answers, send, with_lanes
+from minamo.core.messages import Receipt
 from minamo.shell.delivery.delivery import ATTEMPTS_MAX
 from minamo.shell.delivery.interfaces import (
     CLOSED,
@@ -17,7 +18,7 @@ from minamo.shell.delivery.interfaces import (
     Unknown,
 )
 from minamo.shell.delivery.lanes import Lanes
-from minamo.shell.delivery.receipts import NONCE_MAX, Receipt, nonce_for
+from minamo.shell.delivery.outgoing import NONCE_MAX, nonce_for
 from senders import FakeSender
 
 

@@ -6,11 +6,11 @@ import anyio
 import pytest
 
 from laning import send, with_lanes
-from minamo.shell.delivery.interfaces import Accepted, OutgoingMessage, SendOutcome, TextQueue
+from minamo.core.messages import OutgoingMessage, Receipt
+from minamo.shell.delivery.interfaces import Accepted, SendOutcome, TextQueue
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.pacing import Pacer
 from minamo.shell.delivery.queue import StreamQueue
-from minamo.shell.delivery.receipts import Receipt
 from senders import FakeSender, run_with_virtual_clock
 
 

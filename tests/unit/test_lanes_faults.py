@@ -7,12 +7,12 @@ from typing import Any
 import anyio
 import pytest
 
+from minamo.core.messages import Receipt
 from minamo.shell.delivery.interfaces import TextQueue
 from minamo.shell.delivery.lane import Lane
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.pacing import Pacer
 from minamo.shell.delivery.queue import StreamQueue
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.delivery.typing import Typing
 from senders import FakeSender, run_with_virtual_clock
 

@@ -8,11 +8,11 @@ import anyio
 import pytest
 
 from minamo.core.chunks import ErrorChunk, ErrorKind
+from minamo.core.messages import NOBODY, Embed, Receipt
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.shell.delivery.error_codes import BY_CODE
-from minamo.shell.delivery.interfaces import NOBODY, Embed, Rejected, RetryLater, TextQueue, Unknown
+from minamo.shell.delivery.interfaces import Rejected, RetryLater, TextQueue, Unknown
 from minamo.shell.delivery.lanes import Lanes, open_lanes
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Languages, Wording
 from minamo.shell.notices.notices import NOTICE_S, NoticeSettings, notice_for, quotable, send_notice
 from minamo.shell.notices.phrases import PHRASES

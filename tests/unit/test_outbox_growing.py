@@ -8,10 +8,9 @@ from minamo.core.accounting.pending import RenderedPrefix, Snapshot
 from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import fit
+from minamo.core.messages import Kind, Outcome, Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.edit_in_place import EditInPlace, PageEdit, PageSet
-from minamo.shell.delivery.interfaces import Kind
-from minamo.shell.delivery.receipts import Outcome, Receipt
 
 LINK = "See [good](https://e.example/x) now.\n\nMore to come"
 SEEN = "Sure: See good (<https://e.example/x>) now.\n\nMore to come"

@@ -9,9 +9,9 @@ from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import NOTHING, fit, fit_front, followed
 from minamo.core.limits import FIT_MAX
+from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.edit_in_place import PageSet
-from minamo.shell.delivery.receipts import Receipt
 
 PROSE = "".join(f"Sentence number {number} has **bold** words.\n\n" for number in range(900))
 CODE = "```py\n" + "".join(f"line_{number} = {number}\n" for number in range(2_000)) + "```\nEnd."

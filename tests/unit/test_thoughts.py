@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minamo.core.messages import NOBODY, Receipt
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.delivery.interfaces import NOBODY, Rejected
+from minamo.shell.delivery.interfaces import Rejected
 from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Wording
 from minamo.shell.notices.thoughts import (
     DESCRIPTION_MAX,

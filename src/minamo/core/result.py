@@ -8,6 +8,7 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from minamo.core.chunks import Call, Usage, as_count, as_length
+from minamo.core.messages import Receipt
 
 Status = Literal[
     "completed",
@@ -50,7 +51,7 @@ class StreamResult:
     function_calls: tuple[Call, ...] = field(default=(), repr=as_count)
     finish_reason: str = ""
     usage: Usage | None = None
-    receipts: tuple[Any, ...] = field(default=(), repr=as_count)
+    receipts: tuple[Receipt, ...] = field(default=(), repr=as_count)
     suppressed: Mapping[str, int] = field(factory=dict)
     """Number of characters not shown, by reason."""
     additions: Mapping[str, int] = field(factory=dict)

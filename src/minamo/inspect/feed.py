@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from minamo.inspect.tracks import Embed, Post, Receipt
+from minamo.core.messages import Embed, OutgoingMessage, Receipt
 
 Json = dict[str, Any]
 
@@ -176,7 +176,7 @@ class Feed:
         self.tell({"kind": "typing", "channel": channel, "author": told, "for_s": TYPING_S})
 
     def sent(
-        self, post: Post, receipt: Receipt, *, author: Author | None = None, at: str = ""
+        self, post: OutgoingMessage, receipt: Receipt, *, author: Author | None = None, at: str = ""
     ) -> None:
         """Apply a create, edit or delete by the bot; only delivered ones are shown."""
         if receipt.outcome != "delivered" or receipt.message_id is None:
@@ -185,7 +185,6 @@ class Feed:
         if receipt.kind == "delete":
             self.drop(channel, number)
             return
-        embed: Embed | None = post.embed
         before = self._shelf(channel).get(number)
         self.put(
             Message(
@@ -196,7 +195,7 @@ class Feed:
                 at=before.at if before is not None else at,
                 edited=receipt.kind == "edit",
                 reply_to=str(post.reply_to) if post.reply_to is not None else None,
-                embeds=[] if embed is None else [_notice(embed)],
+                embeds=[] if post.embed is None else [_notice(post.embed)],
             )
         )
 

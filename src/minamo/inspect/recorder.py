@@ -15,10 +15,11 @@ from attrs import define, field, fields
 
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.core.trace import SETTINGS, chunk_record
 from minamo.inspect.replay import MOVES_MAX
-from minamo.inspect.tracks import Receipt, Tracks, receipt_record
+from minamo.inspect.tracks import Tracks, receipt_record
 from minamo.inspect.views import excerpt
 
 
@@ -180,6 +181,7 @@ class Recorder:
     def _happened(self, at: float, event: str, payload: object) -> None:
         self._now = max(at - self.began_at, self._now)
         if event == "receipt":
+            assert isinstance(payload, Receipt)
             self._receipt(payload)
             self._look_at_lane()
             return
@@ -290,8 +292,7 @@ class Recorder:
             if self.heard_at is not None:
                 self.heard_at += waited
 
-    def _receipt(self, payload: Any) -> None:
-        receipt: Receipt = payload
+    def _receipt(self, receipt: Receipt) -> None:
         told = receipt_record(receipt)
         if receipt.kind == "create":
             self.tracks.given.pop(receipt.index, None)

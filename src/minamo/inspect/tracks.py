@@ -1,13 +1,12 @@
 """Records of a running stream that are needed to explain later where each character went.
 
 The core's own ledger has the final place of each character.  It lacks the chunk that brought it
-and the state in which it was read; both are recorded here, from outside.  Also the protocols
-through which this package reads messages and receipts without importing the shell.
+and the state in which it was read; both are recorded here, from outside.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import define, field, frozen
 
@@ -16,55 +15,9 @@ from minamo.core.accounting.spans import Ledger
 from minamo.core.chunks import Chunk, TextChunk
 from minamo.core.lexing.intake import RULE, Intake
 from minamo.core.lexing.lexer import Token
+from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.machine import TransitionRecord
-
-
-class Embed(Protocol):
-    """A notice."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def colour(self) -> int | None: ...
-
-
-class Post(Protocol):
-    """An outgoing message."""
-
-    @property
-    def channel_id(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def reply_to(self) -> int | None: ...
-    @property
-    def embed(self) -> Any: ...
-
-
-class Receipt(Protocol):
-    """The outcome of one message."""
-
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def characters(self) -> int: ...
-    @property
-    def message_id(self) -> int | None: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def accepted_at(self) -> float: ...
-    @property
-    def settled_at(self) -> float: ...
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:

@@ -15,11 +15,11 @@ import anyio
 import hikari
 
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Receipt
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, ClientClosed
 from minamo.shell.delivery.lanes import DRAIN_S
 from minamo.shell.delivery.pacing import Pacer
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.history import HistoryLimits, ReplyChain
 from minamo.shell.discord.reply import ReplyContext
 from minamo.shell.discord.runtime import RuntimeHost, bot_of, check_running, listeners

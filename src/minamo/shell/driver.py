@@ -20,12 +20,12 @@ from anyio.lowlevel import checkpoint
 from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, ErrorChunk
 from minamo.core.lexing.silence import Silence
+from minamo.core.messages import Receipt
 from minamo.core.result import StopReason
 from minamo.core.stream import Stream
 from minamo.shell.callbacks import Guarded
 from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.delivery.queue import HELD_MAX
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.providers.endpoint import closing
 from minamo.shell.providers.scripted import as_chunks
 from minamo.shell.stops.requests import StopRequest, StopSignal

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 from attrs import Attribute, field, fields, frozen
 
 from minamo.core.config import StreamConfig
+from minamo.core.messages import NOBODY, AllowedMentions
 from minamo.errors import BadSetting
 from minamo.shell.callbacks import plain_function
-from minamo.shell.delivery.interfaces import NOBODY, AllowedMentions, Sender, SendOptions
+from minamo.shell.delivery.interfaces import Sender, SendOptions
 from minamo.shell.delivery.overflow import Overflow
 from minamo.shell.notices.localization import Languages, Wording
 from minamo.shell.notices.thoughts import ThoughtDisplay

@@ -15,6 +15,7 @@ from attrs import evolve, field, frozen
 
 from minamo.core.chunks import MESSAGE_CHARS_MAX, ErrorChunk
 from minamo.core.config import HumanizerDegree, StreamConfig
+from minamo.core.messages import Receipt
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
@@ -22,7 +23,6 @@ from minamo.errors import BadRequest
 from minamo.shell.callbacks import call, place_of
 from minamo.shell.delivery.edit_in_place import EditInPlace, PageSet
 from minamo.shell.delivery.lanes import Lanes
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.delivery.typing import pause_for
 from minamo.shell.driver import ChunkSource, Driver, NullSink, Watcher
 from minamo.shell.notices.notices import NoticeSettings, notice_for, send_notice

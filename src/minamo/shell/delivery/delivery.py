@@ -11,19 +11,17 @@ from typing import assert_never
 
 from attrs import define, frozen
 
+from minamo.core.messages import Kind, Outcome, OutgoingMessage, Receipt
 from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
 from minamo.shell.delivery.interfaces import (
     Accepted,
     Deleted,
-    Kind,
-    OutgoingMessage,
     Rejected,
     RetryLater,
     SendOutcome,
     Unknown,
 )
-from minamo.shell.delivery.receipts import Outcome, Receipt
 
 # With a third of all answers lost, one message in fifteen thousand fails this many times.
 ATTEMPTS_MAX = 8

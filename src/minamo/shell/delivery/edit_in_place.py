@@ -18,9 +18,8 @@ from attrs import define, evolve, field, frozen
 from minamo.core.accounting.pending import RenderedPrefix, Snapshot
 from minamo.core.fitting.fit import Fitted, Message, fit_front, followed, truncate
 from minamo.core.limits import MESSAGE_LENGTH
+from minamo.core.messages import Kind, Receipt
 from minamo.core.stream import Stream
-from minamo.shell.delivery.interfaces import Kind
-from minamo.shell.delivery.receipts import Receipt
 
 
 @frozen(slots=True)

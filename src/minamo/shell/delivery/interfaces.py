@@ -1,4 +1,4 @@
-"""Types between the lanes and their surroundings: messages, send outcomes, senders and sources.
+"""Types between the lanes and their surroundings: send outcomes, senders, sources and options.
 
 Lanes know only these protocols, so their rules are tested with a fake sender in virtual time and
 used with hikari in real time.  Nothing in this file imports hikari.
@@ -8,102 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
-from attrs import Attribute, define, field, frozen
+from attrs import define, field, frozen
 
-from minamo.errors import BadSetting
+from minamo.core.messages import (
+    NOBODY,
+    SUPPRESS_EMBEDS,
+    AllowedMentions,
+    Button,
+    Embed,
+    Kind,
+    OutgoingMessage,
+)
 from minamo.shell.delivery.overflow import Overflow
-
-# Discord's own flag values, so that callers need not import hikari for them.
-SUPPRESS_EMBEDS = 1 << 2
-EPHEMERAL = 1 << 6
-SUPPRESS_NOTIFICATIONS = 1 << 12
-
-
-def _listed(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list | set | frozenset) else value
-
-
-def _ids(_: object, attribute: Attribute[Any], value: object) -> None:
-    # True would notify every user or role that the text mentions.
-    fine = isinstance(value, tuple) and all(
-        isinstance(one, int) and not isinstance(one, bool) for one in value
-    )
-    if not fine:
-        raise BadSetting(f"ping: {attribute.name} must be a list of ids; it is {value!r}")
-
-
-def _flag(_: object, attribute: Attribute[Any], value: object) -> None:
-    if not isinstance(value, bool):
-        raise BadSetting(f"ping: {attribute.name} must be True or False; it is {value!r}")
-
-
-@frozen(slots=True)
-class AllowedMentions:
-    """Users and roles a message may notify.  None by default, regardless of its text."""
-
-    users: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
-    roles: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
-    everyone: bool = field(default=False, validator=_flag)
-    reply: bool = field(default=False, validator=_flag)
-    """Whether to notify the author of the message replied to."""
-
-
-NOBODY = AllowedMentions()
-
-
-@frozen(slots=True, kw_only=True)
-class Embed:
-    """An embed next to, or instead of, the text."""
-
-    title: str = ""
-    description: str = field(default="", repr=False)
-    colour: int | None = None
-
-
-@frozen(slots=True)
-class Button:
-    """A button that stops the reply; the interaction handler receives its `custom_id`."""
-
-    custom_id: str
-    label: str = "Stop"
-
-
-@frozen(slots=True)
-class File:
-    """A text attached to a message as a file."""
-
-    name: str
-    text: str = field(repr=False)
-
-    @property
-    def data(self) -> bytes:
-        """The bytes to upload."""
-        return self.text.encode("utf-8", "replace")
-
-
-@frozen(slots=True, kw_only=True)
-class OutgoingMessage:
-    """One message as passed to a sender."""
-
-    channel_id: int
-    text: str = field(repr=False)
-    nonce: str | None = None
-    """Lets Discord recognise a repeated create; omitted on routes without nonces."""
-    reply_to: int | None = None
-    ping: AllowedMentions = NOBODY
-    flags: int = 0
-    embed: Embed | None = None
-    button: Button | None = None
-    file: File | None = None
-    bare: bool = False
-    """Whether this is an edit that removes the button."""
-
-    @property
-    def characters(self) -> int:
-        """Length of the text and the attached file, in characters."""
-        return len(self.text) + (len(self.file.text) if self.file is not None else 0)
 
 
 @frozen(slots=True)
@@ -142,7 +60,6 @@ class Unknown:
     """A repeat could show the message twice."""
 
 
-Kind = Literal["create", "edit", "delete"]
 SendOutcome = Accepted | Deleted | Rejected | RetryLater | Unknown
 
 CLOSED = RetryLater("closed", math.inf)

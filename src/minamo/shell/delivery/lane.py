@@ -16,11 +16,11 @@ from typing import assert_never
 import anyio
 from attrs import define, field
 
+from minamo.core.messages import OutgoingMessage
 from minamo.shell.callbacks import place_of
 from minamo.shell.delivery.delivery import Delivery
 from minamo.shell.delivery.interfaces import (
     Accepted,
-    OutgoingMessage,
     Rejected,
     RetryLater,
     Sender,

@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.abc import TaskGroup
 
+from minamo.core.messages import Receipt
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded, place_of
 from minamo.shell.delivery.interfaces import MessageSource, Sender, SendOptions
 from minamo.shell.delivery.lane import Lane
 from minamo.shell.delivery.pacing import Pacer
 from minamo.shell.delivery.queue import StreamQueue
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.delivery.typing import Typing
 
 _LOG = logging.getLogger("minamo.discord")

@@ -6,28 +6,48 @@ thread.  It makes no calls.
 
 from __future__ import annotations
 
+from base64 import b32encode
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from hashlib import blake2s
 from typing import cast
 
 from attrs import define, evolve, field
 
+from minamo.core.messages import SUPPRESS_EMBEDS, File, Kind, OutgoingMessage, Receipt
 from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.delivery.delivery import Delivery
 from minamo.shell.delivery.interfaces import (
-    SUPPRESS_EMBEDS,
-    File,
     HasText,
-    Kind,
     MessageSource,
-    OutgoingMessage,
     Sender,
     SendOptions,
     SplittableSource,
 )
 from minamo.shell.delivery.overflow import OverflowState
-from minamo.shell.delivery.receipts import Receipt, nonce_for
+
+# Discord refuses a longer nonce.
+NONCE_MAX = 25
+# 80 bits: two streams of one bot share a digest once in 10^12 replies.
+_DIGEST_BYTES = 10
+
+
+def nonce_for(stream_id: str, index: int) -> str:
+    """Return the nonce of a message: the same for each attempt, different for each message.
+
+    Discord remembers it for only a few minutes; a stream's id must not be reused within them.
+    """
+    nonce = f"{_digest(stream_id)}-{index}"
+    assert len(nonce) <= NONCE_MAX, f"message {index} of one stream"
+    return nonce
+
+
+@lru_cache(maxsize=256)  # concurrent streams
+def _digest(stream_id: str) -> str:
+    named = stream_id.encode("utf-8", "surrogatepass")
+    return b32encode(blake2s(named, digest_size=_DIGEST_BYTES).digest()).decode().lower()
 
 
 @define(eq=False)

@@ -11,13 +11,10 @@ from typing import Protocol
 
 from attrs import define, field, frozen
 
+from minamo.core.messages import SUPPRESS_EMBEDS, SUPPRESS_NOTIFICATIONS, Kind, OutgoingMessage
 from minamo.errors import BadSetting
 from minamo.shell.delivery.interfaces import (
-    SUPPRESS_EMBEDS,
-    SUPPRESS_NOTIFICATIONS,
     Accepted,
-    Kind,
-    OutgoingMessage,
     Rejected,
     RetryLater,
     Sender,

@@ -13,12 +13,12 @@ from typing import Self
 
 import anyio
 
+from minamo.core.messages import Receipt
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import place_of
 from minamo.shell.delivery.delivery import Delivery
 from minamo.shell.delivery.interfaces import MessageSource, Sender, SendOptions
 from minamo.shell.delivery.outgoing import Composer, Fitting
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.delivery.typing import Typing
 
 

@@ -11,13 +11,8 @@ from typing import Any
 import hikari
 from attrs import define, field
 
-from minamo.shell.delivery.interfaces import (
-    SUPPRESS_EMBEDS,
-    Button,
-    Kind,
-    OutgoingMessage,
-    SendOutcome,
-)
+from minamo.core.messages import SUPPRESS_EMBEDS, Button, Kind, OutgoingMessage
+from minamo.shell.delivery.interfaces import SendOutcome
 from minamo.shell.discord.calls import CallRunner, answer_of, treat_missing_as_deleted
 
 

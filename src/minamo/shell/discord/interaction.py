@@ -19,16 +19,8 @@ import anyio
 import hikari
 from attrs import define, field
 
-from minamo.shell.delivery.interfaces import (
-    EPHEMERAL,
-    Accepted,
-    Kind,
-    OutgoingMessage,
-    Rejected,
-    RetryLater,
-    SendOutcome,
-    Unknown,
-)
+from minamo.core.messages import EPHEMERAL, Kind, OutgoingMessage
+from minamo.shell.delivery.interfaces import Accepted, Rejected, RetryLater, SendOutcome, Unknown
 from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, or_undefined
 from minamo.shell.discord.calls import CallRunner, mark_unrepeatable, treat_missing_as_deleted
 from minamo.shell.discord.webhook import flagged

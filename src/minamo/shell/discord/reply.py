@@ -13,15 +13,9 @@ import hikari
 from attrs import define, field
 
 from minamo.core.config import StreamConfig
+from minamo.core.messages import SUPPRESS_EMBEDS, Button
 from minamo.core.result import StreamResult
-from minamo.shell.delivery.interfaces import (
-    SUPPRESS_EMBEDS,
-    Accepted,
-    Button,
-    Sender,
-    SendOptions,
-    SendOutcome,
-)
+from minamo.shell.delivery.interfaces import Accepted, Sender, SendOptions, SendOutcome
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.calls import respond_ephemeral

@@ -15,10 +15,10 @@ from typing import Any, cast
 import hikari
 from attrs import define, field, frozen
 
+from minamo.core.messages import Receipt
 from minamo.errors import BadSetting, ClientClosed
 from minamo.shell.delivery.lanes import DRAIN_S, Lanes, open_lanes
 from minamo.shell.delivery.pacing import Pacer
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.discord.calls import CallRunner
 from minamo.shell.discord.webhook import BotWebhooks, webhook_client
 from minamo.shell.telemetry.observer import StreamInspector

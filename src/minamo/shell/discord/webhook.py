@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import hikari
 from attrs import define, evolve, field, frozen
 
-from minamo.shell.delivery.interfaces import Kind, OutgoingMessage, Rejected, SendOutcome
+from minamo.core.messages import Kind, OutgoingMessage
+from minamo.shell.delivery.interfaces import Rejected, SendOutcome
 from minamo.shell.delivery.persona import PersonaSender, ReplyNotice
 from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, or_undefined
 from minamo.shell.discord.calls import CallRunner, mark_unrepeatable, treat_missing_as_deleted

@@ -18,13 +18,13 @@ from attrs import frozen
 from minamo.core.chunks import ErrorChunk, ErrorKind
 from minamo.core.cleaning.clean import clean
 from minamo.core.config import StreamConfig
+from minamo.core.messages import Embed, Receipt
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.error_codes import BY_CODE
-from minamo.shell.delivery.interfaces import Embed, Sender, SendOptions, TextQueue
+from minamo.shell.delivery.interfaces import Sender, SendOptions, TextQueue
 from minamo.shell.delivery.lanes import Lanes
 from minamo.shell.delivery.queue import StreamQueue
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Wording
 
 _LOG = logging.getLogger("minamo.beside")
@@ -207,7 +207,7 @@ def _again(wait_s: float | None, wording: Wording) -> str:
 
 
 def _about_delivery(result: StreamResult, wording: Wording) -> Embed | None:
-    lost = [one.reason for one in result.receipts if isinstance(one, Receipt) and one.lost]
+    lost = [receipt.reason for receipt in result.receipts if receipt.lost]
     if not lost or not _PLACE.isdisjoint(lost):
         return None
     # The first loss is the cause; later messages were given up because of it.

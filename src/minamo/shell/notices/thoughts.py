@@ -23,11 +23,11 @@ from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import NOTHING, fit_front
 from minamo.core.lexing.intake import SurrogateJoiner
 from minamo.core.limits import MESSAGE_LENGTH, UTF16_MAX
+from minamo.core.messages import Embed, Receipt
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.delivery.interfaces import Embed, Sender, SendOptions
+from minamo.shell.delivery.interfaces import Sender, SendOptions
 from minamo.shell.delivery.lanes import Lanes
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.notices.localization import Wording
 from minamo.shell.notices.notices import clean_beside, not_sent, send_beside
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from minamo.core.chunks import TextChunk
-from minamo.shell.delivery.receipts import Receipt
+from minamo.core.messages import Receipt
 
 # For several streams in a row, the time to the first output is that of the first stream.
 _OF_THE_FIRST = ("time_to_first_chunk_ms", "time_to_first_visible_ms")

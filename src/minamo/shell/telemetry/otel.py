@@ -24,10 +24,10 @@ from attrs import define, field, frozen
 
 from minamo import __version__
 from minamo.core.chunks import ErrorChunk
+from minamo.core.messages import Receipt
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.delivery.receipts import Receipt
 from minamo.shell.telemetry.telemetry import StreamInfo
 
 if TYPE_CHECKING:

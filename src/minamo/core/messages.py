@@ -1,0 +1,143 @@
+"""Messages on their way to Discord, and receipts: the data that core, shell and page share.
+
+Receipts hold short codes and no exception text.  Nothing here imports hikari.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from attrs import Attribute, field, frozen
+
+from minamo.errors import BadSetting
+
+Kind = Literal["create", "edit", "delete"]
+"""The kinds of calls to Discord."""
+Outcome = Literal["delivered", "refused", "not_sent", "unknown"]
+
+# Discord's own flag values, so that callers need not import hikari for them.
+SUPPRESS_EMBEDS = 1 << 2
+EPHEMERAL = 1 << 6
+SUPPRESS_NOTIFICATIONS = 1 << 12
+
+
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list | set | frozenset) else value
+
+
+def _ids(_: object, attribute: Attribute[Any], value: object) -> None:
+    # True would notify every user or role that the text mentions.
+    fine = isinstance(value, tuple) and all(
+        isinstance(number, int) and not isinstance(number, bool) for number in value
+    )
+    if not fine:
+        raise BadSetting(f"ping: {attribute.name} must be a list of ids; it is {value!r}")
+
+
+def _flag(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, bool):
+        raise BadSetting(f"ping: {attribute.name} must be True or False; it is {value!r}")
+
+
+@frozen(slots=True)
+class AllowedMentions:
+    """Users and roles a message may notify.  None by default, regardless of its text."""
+
+    users: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
+    roles: tuple[int, ...] = field(default=(), converter=_listed, validator=_ids)
+    everyone: bool = field(default=False, validator=_flag)
+    reply: bool = field(default=False, validator=_flag)
+    """Whether to notify the author of the message replied to."""
+
+
+NOBODY = AllowedMentions()
+
+
+@frozen(slots=True, kw_only=True)
+class Embed:
+    """An embed next to, or instead of, the text."""
+
+    title: str = ""
+    description: str = field(default="", repr=False)
+    colour: int | None = None
+
+
+@frozen(slots=True)
+class Button:
+    """A button that stops the reply; the interaction handler receives its `custom_id`."""
+
+    custom_id: str
+    label: str = "Stop"
+
+
+@frozen(slots=True)
+class File:
+    """A text attached to a message as a file."""
+
+    name: str
+    text: str = field(repr=False)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes to upload."""
+        return self.text.encode("utf-8", "replace")
+
+
+@frozen(slots=True, kw_only=True)
+class OutgoingMessage:
+    """One message as passed to a sender."""
+
+    channel_id: int
+    text: str = field(repr=False)
+    nonce: str | None = None
+    """Lets Discord recognise a repeated create; omitted on routes without nonces."""
+    reply_to: int | None = None
+    ping: AllowedMentions = NOBODY
+    flags: int = 0
+    embed: Embed | None = None
+    button: Button | None = None
+    file: File | None = None
+    bare: bool = False
+    """Whether this is an edit that removes the button."""
+
+    @property
+    def characters(self) -> int:
+        """Length of the text and the attached file, in characters."""
+        return len(self.text) + (len(self.file.text) if self.file is not None else 0)
+
+
+@frozen(slots=True, kw_only=True)
+class Receipt:
+    """The outcome of one message.  It holds no text: that is for the reader, not for logs."""
+
+    outcome: Outcome
+    channel_id: int
+    index: int
+    """Zero-based index of this message within its stream."""
+    characters: int
+    message_id: int | None = None
+    """None if it was not delivered, or was deleted before its id was known."""
+    reason: str = ""
+    """Why it was not delivered, as a short code."""
+    note: str = ""
+    """How delivery differs from the options, such as ``no_thread:no_permission``."""
+    kind: Kind = "create"
+    """The kind of call; only a create adds a message."""
+    nonce: str | None = None
+    attempts: int = 0
+    """Number of calls made; hikari may have repeated each."""
+    accepted_at: float = 0.0
+    """In event loop time, like the next two."""
+    sent_at: float | None = None
+    """When the first call was made."""
+    settled_at: float = 0.0
+
+    @property
+    def delivered(self) -> bool:
+        """Whether Discord accepted it."""
+        return self.outcome == "delivered"
+
+    @property
+    def lost(self) -> bool:
+        """Whether its text is, or may be, missing from the channel."""
+        return not self.delivered and self.kind != "delete"

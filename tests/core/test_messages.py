@@ -1,0 +1,43 @@
+"""Messages and receipts as data: validation, sizes, and what counts as lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from minamo.core.messages import AllowedMentions, File, OutgoingMessage, Receipt
+from minamo.errors import BadSetting
+
+
+def test_allowed_mentions_accept_any_collection_of_ids() -> None:
+    mentions = AllowedMentions(users=[1, 2], roles=frozenset({3}))
+    assert mentions == AllowedMentions(users=(1, 2), roles=(3,))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"users": True}, {"users": (True,)}, {"roles": ("3",)}, {"everyone": 1}]
+)
+def test_allowed_mentions_refuse_what_would_notify_everyone(wrong: dict[str, object]) -> None:
+    with pytest.raises(BadSetting, match=next(iter(wrong))):
+        AllowedMentions(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_message_counts_its_text_and_its_file() -> None:
+    message = OutgoingMessage(channel_id=1, text="ab")
+    assert message.characters == 2
+    file = File("rest.md", "é\ud800")
+    assert OutgoingMessage(channel_id=1, text="ab", file=file).characters == 4
+    assert file.data == "é?".encode()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "lost"),
+    [
+        ("delivered", "create", False),
+        ("unknown", "create", True),
+        ("refused", "edit", True),
+        ("not_sent", "delete", False),
+    ],
+)
+def test_a_receipt_is_lost_if_text_may_be_missing(outcome: str, kind: str, lost: bool) -> None:
+    receipt = Receipt(outcome=outcome, kind=kind, channel_id=1, index=0, characters=3)  # type: ignore[arg-type]
+    assert receipt.lost is lost
