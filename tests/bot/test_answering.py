@@ -267,7 +267,7 @@ async def test_a_refusal_is_said_in_the_language_of_the_person(twin: Twin, runni
         await one.turn()
         await twin.slash("ask", asked, channel="here", user="bob")
         await one.until(lambda: len([m for m in twin.messages("here") if m.is_ephemeral]) == 2)
-        assert twin.texts("elsewhere") == ["Hier antworte ich nicht."]
+        assert twin.texts("elsewhere", ephemeral=True) == ["Hier antworte ich nicht."]
         answers, refused = (m.content for m in twin.messages("here") if m.is_ephemeral)
         assert answers == "Nereid が下で回答します。"
         assert "1分間の質問が多すぎます" in refused

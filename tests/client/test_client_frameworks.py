@@ -113,7 +113,7 @@ async def test_an_interaction_of_hikari_itself(twin: Twin) -> None:
     async with running(bot):
         await twin.slash("ask")
         await until(lambda: bool(results))
-    assert twin.texts() == ["yes"]
+    assert twin.texts(ephemeral=True) == ["yes"]
     assert twin.messages()[-1].flags & hikari.MessageFlag.EPHEMERAL
 
 

@@ -111,7 +111,7 @@ async def test_the_thoughts_behind_what_one_person_sees_only_they_see(twin: Twin
         on_command(rig, answer)
         await twin.slash("ask")
         await rig.until(lambda: bool(rig.results))
-    assert rig.said() == ["Hello.", "||a secret||"]
+    assert twin.texts(ephemeral=True) == ["Hello.", "||a secret||"]
     assert all(one.is_ephemeral for one in twin.messages())
 
 

@@ -106,7 +106,7 @@ async def test_the_button_works_without_a_listener_of_ones_own(twin: Twin) -> No
         custom_id = shown.components[0]["components"][0]["custom_id"]
         await twin.click(shown, custom_id)
         await until(lambda: bool(rig.results))
-        await until(lambda: "Stopped." in twin.texts())
+        await until(lambda: "Stopped." in twin.texts(ephemeral=True))
     assert (rig.results[0].status, rig.results[0].stop_reason) == (
         "stopped_by_user",
         "user_request",
@@ -134,7 +134,7 @@ async def test_a_listener_of_ones_own_passes_on_what_is_not_its_own(twin: Twin) 
         await until(lambda: twin.texts() == ["First."])
         asked = await twin.slash("stop")
         await until(lambda: bool(rig.results))
-        await until(lambda: "Stopped." in twin.texts())
+        await until(lambda: "Stopped." in twin.texts(ephemeral=True))
         twin.world.commands.clear()
         await twin.slash("else")
         await until(lambda: others == ["else"])

@@ -137,6 +137,12 @@ def test_a_chart_is_found_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "lamp.yaml"
     path.write_text(GOOD)
     assert load(path).name == "lamp"
+    assert load(str(path)).name == "lamp"
+
+
+def test_a_path_without_its_suffix_is_taken_for_a_name() -> None:
+    with pytest.raises(ChartError, match=r"no chart 'mine/lamp'.*\(a path ends in \.yaml\)"):
+        load("mine/lamp")
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ async def _serve(port: int, text: str | None) -> None:
         watching.cancel()
     finally:
         # Unknown routes are printed while the twin runs, and are no reason to fail here.
+        twin.disconnect(1001)  # going away: a bot reconnects when the twin is started again
         with suppress(AssertionError):
             await twin.__aexit__(None, None, None)
     print("ended")

@@ -284,17 +284,17 @@ def chart_names(folder: Path | None = None) -> list[str]:
 
 
 def load(source: str | Path) -> Chart:
-    """Read a chart: one of minamo's by its name, or any file by its path.
+    """Read a chart: one of minamo's by its name, or any YAML file by its path.
 
     Raises:
         ChartError: naming the file, the line and what to do.
     """
-    if isinstance(source, str):
+    path = Path(source)
+    if isinstance(source, str) and path.suffix not in (".yaml", ".yml"):
         path = home() / f"{source}.yaml"
         if not path.is_file():
-            raise ChartError(f"there is no chart {source!r}{hint(source, chart_names())}")
-    else:
-        path = source
+            known = hint(source, chart_names())
+            raise ChartError(f"there is no chart {source!r}{known} (a path ends in .yaml)")
     try:
         return read(path.read_text(encoding="utf-8"), path.name)
     except UnicodeDecodeError:

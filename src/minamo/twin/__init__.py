@@ -8,12 +8,13 @@ It needs no Discord token, no network and no test server; `docs/twin.md` has the
 
 from __future__ import annotations
 
+from minamo.twin.bots import TwinFailure
 from minamo.twin.faults import CALLBACK, CREATE, DELETE, EDIT, EXECUTE, TYPING, Fault, Faults
 from minamo.twin.journal import Journal
 from minamo.twin.permissions import Permission
 from minamo.twin.refusals import Refused, SlowedDown
 from minamo.twin.rules import Limit, Rules, Style, faster
-from minamo.twin.twin import Twin, TwinFailure
+from minamo.twin.twin import Twin
 from minamo.twin.world import Channel, Interaction, Message, User, Webhook
 
 __all__ = [

@@ -141,28 +141,49 @@ def _option(name: str, value: object) -> dict[str, Any]:
     raise TypeError(f"option {name!r}: a command takes text, numbers, booleans and users")
 
 
-def click(discord: Discord, message: Message, custom_id: str, user: User) -> Interaction:
+def click(discord: Discord, message: Message, name: str, user: User) -> Interaction:
     """Press a button that exists on the message and is not disabled."""
     now = discord.world.find_message(message.channel_id, message.id)
     if now is None:
         raise LookupError("the message is gone, and its buttons with it")
-    button = find_part(now.components, custom_id, (_BUTTON,), "button")
-    data = {"custom_id": custom_id, "component_type": button["type"]}
+    button = find_part(now.components, name, (_BUTTON,), "button")
+    data = {"custom_id": button["custom_id"], "component_type": button["type"]}
     channel = discord.world.channels[now.channel_id]
     return begin(discord, _COMPONENT, channel, user, data, message_id=now.id)
 
 
 def find_part(
-    components: list[dict[str, Any]], custom_id: str, types: Sequence[int], name: str
+    components: list[dict[str, Any]], name: str, types: Sequence[int], kind: str
 ) -> dict[str, Any]:
-    """Return a component that exists and is not disabled."""
-    parts = {one["custom_id"]: one for one in parts_of(components) if one["type"] in types}
-    if custom_id not in parts:
-        shown = ", ".join(map(repr, parts)) or "none"
-        raise LookupError(f"no {name} {custom_id!r} on this message; it has {shown}")
-    if parts[custom_id].get("disabled"):
-        raise LookupError(f"the {name} {custom_id!r} is disabled")
-    return parts[custom_id]
+    """Return the component called *name*, if there is exactly one and it is not disabled.
+
+    Its name is its custom id, or its label (a menu's placeholder), or a part of its custom id
+    between colons, in this order.
+    """
+    parts = [part for part in parts_of(components) if part["type"] in types]
+    for names in (_ids, _labels, _id_parts):
+        found = [part for part in parts if name in names(part)]
+        if len(found) == 1 and found[0].get("disabled"):
+            raise LookupError(f"the {kind} {name!r} is disabled")
+        if len(found) == 1:
+            return found[0]
+        if found:
+            shown = ", ".join(repr(part["custom_id"]) for part in found)
+            raise LookupError(f"more than one {kind} is called {name!r}: {shown}")
+    shown = ", ".join(repr(part["custom_id"]) for part in parts) or "none"
+    raise LookupError(f"no {kind} {name!r} on this message; it has {shown}")
+
+
+def _ids(part: Mapping[str, Any]) -> tuple[str, ...]:
+    return (part["custom_id"],)
+
+
+def _labels(part: Mapping[str, Any]) -> tuple[str | None, ...]:
+    return (part.get("label"), part.get("placeholder"))
+
+
+def _id_parts(part: Mapping[str, Any]) -> list[str]:
+    return str(part["custom_id"]).split(":")
 
 
 def parts_of(components: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 def select(
     discord: Discord,
     message: Message,
-    custom_id: str,
+    name: str,
     chosen: Sequence[str | User | Channel],
     user: User,
 ) -> Interaction:
@@ -31,11 +31,11 @@ def select(
     now = discord.world.find_message(message.channel_id, message.id)
     if now is None:
         raise LookupError("the message is gone, and its menus with it")
-    menu = find_part(now.components, custom_id, (_STRINGS, _USERS, _CHANNELS), "menu")
+    menu = find_part(now.components, name, (_STRINGS, _USERS, _CHANNELS), "menu")
     _check_choice(menu, chosen)
     channel = discord.world.channels[now.channel_id]
     data: Json = {
-        "custom_id": custom_id,
+        "custom_id": menu["custom_id"],
         "component_type": menu["type"],
         "values": [one if isinstance(one, str) else str(one.id) for one in chosen],
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from aiohttp import web
 from minamo.twin import actors, server
 from minamo.twin import choices as choosing
 from minamo.twin import setup as founding
+from minamo.twin.bots import Bot, TwinFailure, running
 from minamo.twin.endpoint import Endpoint, EndpointFailure
 from minamo.twin.faults import Faults
 from minamo.twin.journal import Journal
@@ -34,9 +36,7 @@ from minamo.twin.world import (
     World,
 )
 
-
-class TwinFailure(AssertionError):
-    """A failure of the bot under test: an unsupported route, or enough invalid calls for a ban."""
+_GONE = 4004  # "authentication failed": no client reconnects after it
 
 
 class Twin:
@@ -92,7 +92,9 @@ class Twin:
         trace: TracebackType | None,
     ) -> None:
         self._discord.closing.set()
-        self._discord.gateway.close()
+        # A client that is still connected must not reconnect to a server that is gone, for ever:
+        # clients end at this code.
+        self._discord.gateway.close(_GONE)
         if self._discord.endpoint is not None:
             await self._discord.endpoint.close()
         if self._runner is not None:
@@ -109,12 +111,26 @@ class Twin:
             count = self._discord.buckets.invalid
             raise TwinFailure(f"{count} invalid requests: Discord would have shut the bot out")
 
+    def running(self, bot: Bot, **options: object) -> AbstractAsyncContextManager[None]:
+        """Start *bot*, and close it at the end of the block: ``async with t.running(bot): …``.
+
+        It is closed after an exception too, so that a failed assertion ends the test instead
+        of leaving a client that reconnects for ever. *options* are arguments of `bot.start`.
+        Works with hikari's bots, discord.py's, and any object with `start` and `close`.
+        """
+        return running(self._discord, bot, **options)
+
     # Addresses and state.
 
     @property
     def token(self) -> str:
         """The bot token to connect with."""
         return self._discord.token
+
+    @property
+    def mention(self) -> str:
+        """The mention of the bot, for the text of a message."""
+        return f"<@{self.bot.id}>"
 
     @property
     def url(self) -> str:
@@ -179,13 +195,27 @@ class Twin:
         return made
 
     def messages(self, channel: Channel | str = "general") -> list[Message]:
-        """Return the current messages of the channel, oldest first."""
+        """Return the current messages of the channel, oldest first, ephemeral ones too."""
         return list(self.world.messages.get(self._channel(channel).id, {}).values())
 
-    def texts(self, channel: Channel | str = "general", *, bot: bool = True) -> list[str]:
-        """Return the texts of the bot's messages there, or of all messages with `bot=False`."""
-        every = [one for one in self.messages(channel) if one.type != PINNED]
-        return [one.content for one in every if not bot or one.author.is_bot]
+    def texts(
+        self,
+        channel: Channel | str = "general",
+        *,
+        bot: bool = True,
+        ephemeral: bool = False,
+    ) -> list[str]:
+        """Return the texts of the bot's messages there, or of all messages with `bot=False`.
+
+        Ephemeral messages are not in the channel; `ephemeral=True` returns them instead.
+        """
+        return [
+            message.content
+            for message in self.messages(channel)
+            if message.is_ephemeral == ephemeral
+            and message.type != PINNED
+            and (message.author.is_bot or not bot)
+        ]
 
     def is_typing(self, channel: Channel | str = "general") -> bool:
         """Return whether the channel currently shows the bot as typing."""
@@ -209,11 +239,13 @@ class Twin:
         *,
         channel: Channel | str = "general",
         user: User | str = "ann",
+        mention: bool = False,
         files: Sequence[tuple[str, bytes]] = (),
     ) -> Message:
-        """Send a message as *user*; the gateway dispatches it to the bot."""
+        """Send a message as *user*, with *mention* one that begins with a mention of the bot."""
+        words = f"{self.mention} {text}" if mention else text
         return actors.say(
-            self._discord, text, self._channel(channel), self._user(user), files=files
+            self._discord, words, self._channel(channel), self._user(user), files=files
         )
 
     async def reply(self, to: Message, text: str, *, user: User | str = "ann") -> Message:
@@ -257,20 +289,26 @@ class Twin:
         )
 
     async def click(
-        self, message: Message, custom_id: str, *, user: User | str = "ann"
+        self, message: Message, button: str, *, user: User | str = "ann"
     ) -> Interaction:
-        """Press a button as *user*."""
-        return actors.click(self._discord, message, custom_id, self._user(user))
+        """Press a button as *user*: its custom id, its label, or one part of a custom id.
+
+        The parts are those between colons: `"stop"` finds `minamo:stop:8741`.
+        """
+        return actors.click(self._discord, message, button, self._user(user))
 
     async def select(
         self,
         message: Message,
-        custom_id: str,
+        menu: str,
         *chosen: str | User | Channel,
         user: User | str = "ann",
     ) -> Interaction:
-        """Choose from a select menu as *user*: its values, or users or channels."""
-        return choosing.select(self._discord, message, custom_id, chosen, self._user(user))
+        """Choose from a select menu as *user*: its values, or users or channels.
+
+        The menu is named as a button is for `click`; its placeholder is its label.
+        """
+        return choosing.select(self._discord, message, menu, chosen, self._user(user))
 
     async def submit(self, opened: Interaction, texts: Mapping[str, str]) -> Interaction:
         """Submit the modal that the bot answered *opened* with, as the user of *opened*."""
