@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from minamo.shell.delivery.overflow import Overflow as Overflow
     from minamo.shell.discord.bot import BotSender as BotSender
     from minamo.shell.discord.history import HistoryLimits as HistoryLimits
+    from minamo.shell.discord.hooks import ReplyInfo as ReplyInfo
+    from minamo.shell.discord.hooks import StreamEnded as StreamEnded
+    from minamo.shell.discord.hooks import StreamStarted as StreamStarted
     from minamo.shell.notices.localization import Languages as Languages
     from minamo.shell.notices.localization import Wording as Wording
     from minamo.shell.notices.notices import NoticeSettings as NoticeSettings
@@ -116,6 +119,9 @@ _HOMES = {
     "ChatStream": "minamo.shell.providers.endpoint",
     "RequestOutcome": "minamo.shell.stops.registry",
     "Receipt": "minamo.core.messages",
+    "ReplyInfo": "minamo.shell.discord.hooks",
+    "StreamEnded": "minamo.shell.discord.hooks",
+    "StreamStarted": "minamo.shell.discord.hooks",
     "RedisLease": "minamo.shell.turns.redis_lease",
     "RedisStops": "minamo.shell.stops.redis_registry",
     "ScriptedProvider": "minamo.shell.providers.scripted",
@@ -186,6 +192,7 @@ __all__ = [
     "Receipt",
     "RedisLease",
     "RedisStops",
+    "ReplyInfo",
     "RequestOutcome",
     "ScriptedProvider",
     "SendOptions",
@@ -195,8 +202,10 @@ __all__ = [
     "Stops",
     "StreamConfig",
     "StreamContext",
+    "StreamEnded",
     "StreamOrchestrator",
     "StreamResult",
+    "StreamStarted",
     "Telemetry",
     "TextChunk",
     "ThoughtDisplay",

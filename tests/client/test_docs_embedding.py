@@ -104,7 +104,11 @@ async def test_the_programs_of_the_page_run(
             assert twin.texts("news") == ["Hello there."]
             result = await names["in_full"](int(twin.channel("full").id), "and in full?")
             assert (result.status, twin.texts("full")) == ("completed", ["Hello there."])
-    assert "completed 12" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "completed 12" in said
+    assert "a reply begins for" in said
+    assert re.search(r"a reply ended: \w+ completed", said)
+    assert names["counts"] == {"completed": 1}  # the bot's own client; other programs have others
     assert b"and you?" in provider.requests[-3]["body"]
 
 

@@ -112,6 +112,8 @@ class ErrorChunk:
     status: int | None = None
     """The HTTP status, if there was one."""
     thoughts: tuple[str, ...] = field(default=(), repr=as_count)
+    cause: BaseException | None = field(default=None, eq=False, repr=False, kw_only=True)
+    """What the source of the reply raised, if it did; it may quote anything."""
     type: ClassVar[Literal["error"]] = "error"
 
 

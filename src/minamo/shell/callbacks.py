@@ -10,18 +10,35 @@ import inspect
 import logging
 import traceback
 from collections.abc import Callable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from attrs import Attribute
 
+from minamo.core.redact import redact
 from minamo.errors import BadSetting
+
+# The folder of this package; a user's frames are outside it.
+_OWN = Path(__file__).resolve().parents[1]
+# The innermost frames; a recursion has a thousand of them.
+_FRAMES_MAX = 12
 
 
 def place_of(error: BaseException) -> str:
     """Return the file and line that raised *error*, for the author of the callback."""
     *_, frame = traceback.extract_tb(error.__traceback__)
     return f"{PurePath(frame.filename).name}:{frame.lineno}"
+
+
+def user_frames(error: BaseException) -> str:
+    """Return the frames of *error* outside minamo, redacted, each on lines of its own.
+
+    Empty if there are none.  Frames show code, not values.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN)]
+    lines = "".join(traceback.format_list(theirs[-_FRAMES_MAX:])).rstrip()
+    return f"\n{redact(lines)}" if lines else ""
 
 
 def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:

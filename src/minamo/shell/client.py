@@ -21,6 +21,7 @@ from minamo.errors import BadRequest, ClientClosed
 from minamo.shell.delivery.lanes import DRAIN_S
 from minamo.shell.delivery.pacing import Pacer
 from minamo.shell.discord.history import HistoryLimits, ReplyChain
+from minamo.shell.discord.hooks import F, Hooks
 from minamo.shell.discord.reply import ReplyContext
 from minamo.shell.discord.runtime import RuntimeHost, bot_of, check_running, listeners
 from minamo.shell.discord.stop_controls import StopControls
@@ -125,8 +126,15 @@ class Client:
             page=self._inspector.page,
             services=(self.stops, lease),
         )
+        self._hooks = Hooks(bot)
         self._replies = Replies(
-            self._channels, self.stops, policy, lease is not None, self._looker, self._telemetry
+            self._channels,
+            self.stops,
+            policy,
+            lease is not None,
+            self._looker,
+            self._telemetry,
+            self._hooks,
         )
         self._drain_s = drain_s
         self._closed = False
@@ -160,7 +168,9 @@ class Client:
         """
         check_source(source)
         reply = await self._begin(target, how)
-        return await self._replies.stream(reply, source)
+        result = await self._replies.stream(reply, source)
+        self._hooks.returned(reply.info, result)
+        return result
 
     async def turn(
         self,
@@ -175,9 +185,11 @@ class Client:
     ) -> TurnResult:
         """Answer *messages* with tools: stream, run the requested tools, stream again."""
         reply = await self._begin(target, how)
-        return await self._replies.turn(
+        result = await self._replies.turn(
             reply, llm, messages, tools=tools, fallbacks=fallbacks, settings=settings
         )
+        self._hooks.returned(reply.info, result)
+        return result
 
     async def conversation(
         self,
@@ -195,6 +207,20 @@ class Client:
         me = await self._me()
         chain = ReplyChain(self._bot.rest, me, memory or HistoryLimits())
         return await chain.read(await chain.walk(last))
+
+    # Hooks.
+
+    def on_result(self, callback: F) -> F:
+        """Call *callback* with a `ReplyInfo` and the result of every reply; also a decorator.
+
+        It runs just before `stream` or `turn` returns.  It is a plain function; an exception in it
+        is logged and changes nothing.
+        """
+        return self._hooks.add_result(callback)
+
+    def on_error(self, callback: F) -> F:
+        """Call *callback* as `on_result` does, for results with the status error or timeout."""
+        return self._hooks.add_error(callback)
 
     # Stops.
 

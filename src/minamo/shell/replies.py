@@ -16,6 +16,7 @@ from attrs import define
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import call
+from minamo.shell.discord.hooks import AnyResult, Hooks
 from minamo.shell.discord.reply import ReplyContext
 from minamo.shell.driver import ChunkSource
 from minamo.shell.stops.registry import Stops
@@ -65,6 +66,7 @@ class Replies:
     """Whether the streams of a channel may run in another process."""
     _looker: StreamInspector | None
     _telemetry: Telemetry
+    _hooks: Hooks
 
     async def stream(self, reply: ReplyContext, source: ChunkSource) -> StreamResult:
         """Send the text of one source as a reply."""
@@ -76,7 +78,7 @@ class Replies:
             await reply.tell_thoughts(settled[0])
             return settled[0]
 
-        outcome = await self._in_turn(reply, job)
+        outcome = await self._in_turn(reply, job, settled)
         if isinstance(outcome, TurnRefused) and settled:
             outcome = settled[0]  # only the display of its thoughts was cut off
         result = await _refused(reply, outcome) if isinstance(outcome, TurnRefused) else outcome
@@ -144,7 +146,7 @@ class Replies:
             await reply.tell_thoughts(whole)
             return result
 
-        outcome = await self._in_turn(reply, job)
+        outcome = await self._in_turn(reply, job, settled)
         if isinstance(outcome, TurnRefused) and settled:
             outcome = settled[0]  # only its error notice or thoughts were cut off
         if isinstance(outcome, TurnRefused):
@@ -161,14 +163,30 @@ class Replies:
         await _release(reply, outcome.status if last is None else last.status)
         return outcome
 
-    async def _in_turn(self, reply: ReplyContext, job: Job[T]) -> T | TurnRefused:
+    async def _in_turn(
+        self, reply: ReplyContext, job: Job[T], settled: Sequence[AnyResult]
+    ) -> T | TurnRefused:
+        """Run *job* when the channel allows it; *settled* holds its result once there is one."""
         policy = reply.options.policy or self._policy
+        job = self._announced(reply, job, settled)
         if not self._is_shared:
             return await self._channels.run(reply.channel_id, job, policy)
         if policy == "interrupt":
             await self._stops.request_follow_up(channel_id=reply.channel_id)
         known = partial(self._known, reply)
         return await self._channels.run(reply.channel_id, job, policy, known=known)
+
+    def _announced(self, reply: ReplyContext, job: Job[T], settled: Sequence[AnyResult]) -> Job[T]:
+        """Return *job* with the events of its start and its end."""
+
+        async def announced(ticket: QueuedTurn) -> T:
+            self._hooks.started(reply.info)
+            try:
+                return await job(ticket)
+            finally:
+                self._hooks.ended(reply.info, settled[0] if settled else None)
+
+        return announced
 
     def _known(self, reply: ReplyContext, wishes: StopSignal) -> AbstractContextManager[None]:
         """Register *reply* for stops until the block exits."""

@@ -19,6 +19,7 @@ from minamo.shell.delivery.interfaces import Accepted, Sender, SendOptions, Send
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.calls import respond_ephemeral
+from minamo.shell.discord.hooks import ReplyInfo
 from minamo.shell.discord.interaction import InteractionSender
 from minamo.shell.discord.runtime import Runtime
 from minamo.shell.discord.stop_controls import BUTTON
@@ -68,6 +69,11 @@ class ReplyContext:
     def requester(self) -> str | None:
         """Id of the user who asked, as a string; None if unknown."""
         return None if self.target.author_id is None else str(self.target.author_id)
+
+    @property
+    def info(self) -> ReplyInfo:
+        """The description of this reply for hooks."""
+        return ReplyInfo.of(self.stream_id, self.target)
 
     async def prepare(self) -> None:
         """Defer an interaction at once: Discord waits three seconds for a response."""

@@ -26,7 +26,7 @@ from minamo.core.contract import as_chunk, find_problem
 from minamo.core.redact import shorten
 from minamo.core.trace import read_trace
 from minamo.errors import BadRequest
-from minamo.shell.callbacks import place_of
+from minamo.shell.callbacks import place_of, user_frames
 from minamo.shell.providers.endpoint import closing
 from minamo.wire.assembler import ChunkOverlap
 
@@ -135,9 +135,10 @@ async def as_chunks(
         _LOG.warning("the source of a reply is wrong: %s", words)
         failure = ErrorChunk("api_error", f"the provider failed: {words}")
     except Exception as error:  # noqa: BLE001 - user code; its failure ends the stream
-        # Only the type and the location: messages can hold secrets.
+        # Not the exception's message, which can hold secrets; `on_error` gets the exception.
         kind = type(error).__name__
-        _LOG.warning("the source of a reply raised %s at %s", kind, place_of(error))
-        failure = ErrorChunk("api_error", f"the provider failed ({kind})")
+        frames = user_frames(error)
+        _LOG.warning("the source of a reply raised %s at %s%s", kind, place_of(error), frames)
+        failure = ErrorChunk("api_error", f"the provider failed ({kind})", cause=error)
     if failure is not None:
         yield failure
