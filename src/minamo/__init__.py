@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from minamo.shell.providers.adapters import Anthropic as Anthropic
     from minamo.shell.providers.adapters import Gemini as Gemini
     from minamo.shell.providers.adapters import OpenAICompatible as OpenAICompatible
-    from minamo.shell.providers.endpoint import ChatStream as ChatStream
+    from minamo.shell.providers.base import Adapter as Adapter
+    from minamo.shell.providers.base import ChatRequest as ChatRequest
+    from minamo.shell.providers.base import ChatStream as ChatStream
     from minamo.shell.providers.http import Timeouts as Timeouts
     from minamo.shell.providers.retry import fallback as fallback
     from minamo.shell.providers.retry import retry as retry
@@ -84,6 +86,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Adapter": "minamo.shell.providers.base",
+    "ChatRequest": "minamo.shell.providers.base",
     "Anthropic": "minamo.shell.providers.adapters",
     "BadRequest": "minamo.errors",
     "BadSetting": "minamo.errors",
@@ -116,7 +120,7 @@ _HOMES = {
     "Overflow": "minamo.shell.delivery.overflow",
     "Persona": "minamo.shell.options",
     "AllowedMentions": "minamo.core.messages",
-    "ChatStream": "minamo.shell.providers.endpoint",
+    "ChatStream": "minamo.shell.providers.base",
     "RequestOutcome": "minamo.shell.stops.registry",
     "Receipt": "minamo.core.messages",
     "ReplyInfo": "minamo.shell.discord.hooks",
@@ -158,6 +162,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Adapter",
     "AllowedMentions",
     "Anthropic",
     "BadRequest",
@@ -168,6 +173,7 @@ __all__ = [
     "Call",
     "ChartError",
     "ChatMessage",
+    "ChatRequest",
     "ChatStream",
     "Client",
     "ClientClosed",

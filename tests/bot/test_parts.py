@@ -225,7 +225,7 @@ async def test_providers_of_every_kind() -> None:
     )
     assert [type(one).__name__ for one in made] == ["Gemini", "OpenAICompatible", "Anthropic"]
     for one in made:
-        await one.aclose()
+        await one.close()
 
 
 async def said(source: object) -> list[Chunk]:

@@ -64,7 +64,7 @@ async def started(names: dict[str, Any]) -> AsyncIterator[None]:
         yield
     finally:
         await names["bot"].close()
-        await names["llm"].aclose()
+        await names["llm"].close()
 
 
 async def test_the_bot_of_the_readme_runs(
@@ -121,7 +121,7 @@ async def test_the_program_without_a_gateway_runs(
         async with served(twin, names["bot"]):
             await twin.slash("ask", {"prompt": "how are you?"})
             await until(lambda: twin.texts() == ["Hello there."])
-        await names["llm"].aclose()
+        await names["llm"].close()
     assert not names["replies"]
     assert b"how are you?" in provider.requests[-1]["body"]
 

@@ -20,6 +20,7 @@ from minamo.core.chunks import Call, ErrorChunk, FunctionCall, TextChunk
 from minamo.errors import BadSetting
 from minamo.inspect.hub import Hub
 from minamo.shell.discord.bot import BotSender
+from minamo.shell.providers.base import Adapter
 from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX
 from minamo.shell.stops.requests import StopRequest
 from minamo.twin import CREATE, Twin
@@ -269,7 +270,7 @@ async def test_a_source_that_breaks_the_contract_is_an_error_with_an_embed(
     assert told == ["error", "completed"]
 
 
-class Sulking:
+class Sulking(Adapter):
     """An adapter of other people, of which everything that can raise does."""
 
     async def start_stream(self, _: Any) -> Any:

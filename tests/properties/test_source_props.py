@@ -14,7 +14,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk, find_problem
 from minamo.shell.notices.localization import Languages
 from minamo.shell.notices.notices import notice_for
-from minamo.shell.providers.endpoint import ChatStream
+from minamo.shell.providers.base import Adapter, ChatStream
 from minamo.shell.providers.retry import fallback, retry
 from minamo.testing import listen, run_with_virtual_clock
 from minamo.wire.frames import Frame
@@ -80,7 +80,7 @@ class Source:
                 raise RuntimeError("canary")
 
 
-class Adapter:
+class Foreign(Adapter):
     """The same as an adapter of other people, whose hooks raise."""
 
     def __init__(self, said: list[Any]) -> None:
@@ -119,7 +119,7 @@ def test_a_stream_of_anything_never_raises_and_shows_what_came_before(
     chunks = [as_chunk(each)[0] for each in said]
     wrong = next((chunk for chunk in chunks if type(chunk) is ErrorChunk), None)
     called = next((chunk for chunk in chunks if type(chunk) is FunctionCall), None)
-    for source in (Source(said, rude=rude), ChatStream(Adapter(said), None)):
+    for source in (Source(said, rude=rude), ChatStream(Foreign(said), None)):
         heard = run_with_virtual_clock(lambda source=source: listen(source, WHOLE))  # type: ignore[misc]
         result = heard.result
         assert "".join(heard.messages).startswith("before")
@@ -154,7 +154,7 @@ class Silent:
 
 @given(st.lists(YIELDED, min_size=1, max_size=4))
 def test_an_adapter_is_told_of_the_one_error(said: list[Any]) -> None:
-    adapter = Adapter(said)
+    adapter = Foreign(said)
 
     async def read() -> list[Any]:
         return [chunk async for chunk in ChatStream(adapter, None)]

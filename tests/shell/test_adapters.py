@@ -10,7 +10,7 @@ import pytest
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
-from minamo.shell.providers.endpoint import Adapter, ChatStream
+from minamo.shell.providers.base import Adapter, ChatStream
 from minamo.wire.frames import Frame
 from provider_server import saying, serving
 from recordings import KEY, gathered, recording
@@ -135,7 +135,7 @@ async def test_a_conversation_asks_anew_each_time() -> None:
     assert isinstance(llm, Adapter)
 
 
-class Own:
+class Own(Adapter):
     """An adapter of somebody's own, with the two hooks."""
 
     def __init__(self, *frames: Any) -> None:

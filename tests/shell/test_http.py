@@ -355,10 +355,10 @@ async def test_a_stream_read_to_its_end_gives_its_connection_back() -> None:
 async def test_a_closed_adapter_opens_again_when_used() -> None:
     async with serving(saying(HELLO["openai"])) as server:
         llm = adapter("openai", server.url)
-        await llm.aclose()
+        await llm.close()
         for _ in range(2):
             assert gathered([c async for c in llm.ask("Hi")]).text == "Hello there."
-            await llm.aclose()
+            await llm.close()
     assert len(server.peers) == 2
 
 
@@ -366,7 +366,7 @@ def test_an_adapter_survives_its_event_loop() -> None:
     async def once(llm: Any) -> str:
         async with serving(saying(HELLO["openai"])):
             found = gathered([c async for c in llm.ask("Hi")])
-            await llm.aclose()
+            await llm.close()
             return type(found.last).__name__
 
     async def main() -> str:

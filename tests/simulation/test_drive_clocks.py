@@ -32,7 +32,7 @@ from minamo.core.messages import OutgoingMessage
 from minamo.shell.delivery.interfaces import RetryLater, SendOutcome
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.delivery.queue import HELD_MAX
-from minamo.shell.providers.endpoint import ChatStream
+from minamo.shell.providers.base import ChatStream
 from minamo.shell.stops.requests import StopRequest
 from senders import run_with_virtual_clock
 

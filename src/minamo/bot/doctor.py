@@ -143,7 +143,7 @@ def _provider(one: ProviderSettings, number: int) -> Check:
             adapter = make_provider(one, number)
         except BadSetting as error:
             return [problem("provider", str(error))]
-        await adapter.aclose()
+        await adapter.close()
         found = await probe(one)
         level = {"fine": ok, "unclear": warning}.get(found.verdict, problem)
         return [level("provider", found.words)]

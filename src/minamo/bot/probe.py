@@ -45,7 +45,7 @@ async def probe(one: ProviderSettings, within_s: float = PROBE_S) -> Probed:
         with anyio.move_on_after(within_s):
             answer = await _read(http, _request(one, base))
     finally:
-        await http.aclose()
+        await http.close()
     if isinstance(answer, ErrorChunk):
         return _failed(answer, name)
     models = _models(answer)

@@ -153,7 +153,7 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
     async with AsyncExitStack() as stack:
         providers = make_providers(settings.provider)
         for one in providers:
-            stack.push_async_callback(one.aclose)
+            stack.push_async_callback(one.close)
         file = settings.bot.tools_file
         tools = toolbox(settings.bot.tools, folder / file if file else None)
         try:

@@ -8,7 +8,7 @@ chunk that the rest of minamo can rely on, or an `ErrorChunk` that names the pro
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from minamo.core.checks import is_number, is_whole, shown
@@ -26,6 +26,8 @@ from minamo.core.chunks import (
 )
 from minamo.core.redact import shorten
 
+# Longer texts are split, so that processing one does not block the event loop.
+TEXT_MAX = 2_000
 _KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 _NONE: tuple[str, ...] = ()  # the empty-tuple singleton
 _TEXTS = {str}
@@ -56,6 +58,15 @@ def as_chunk(said: object) -> tuple[Chunk, str]:
     except Exception as error:  # noqa: BLE001 - an attribute of a foreign class may raise
         problem = f"a {_name(said)} whose fields raise {_name(error)}"
     return ErrorChunk("api_error", f"the provider failed: {problem}"), problem
+
+
+def split_text(chunk: Chunk) -> Sequence[Chunk]:
+    """Return *chunk*, its text split into chunks of at most `TEXT_MAX` characters."""
+    if not isinstance(chunk, TextChunk) or len(chunk.content) <= TEXT_MAX:
+        return (chunk,)
+    starts = range(TEXT_MAX, len(chunk.content), TEXT_MAX)
+    first = TextChunk(chunk.content[:TEXT_MAX], chunk.thoughts, overlap=chunk.overlap)
+    return [first, *(TextChunk(chunk.content[at : at + TEXT_MAX]) for at in starts)]
 
 
 def find_problem(said: Any) -> str:

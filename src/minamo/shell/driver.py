@@ -26,7 +26,7 @@ from minamo.core.stream import Stream
 from minamo.shell.callbacks import Guarded
 from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.delivery.queue import HELD_MAX
-from minamo.shell.providers.endpoint import closing
+from minamo.shell.providers.base import closing
 from minamo.shell.providers.scripted import as_chunks
 from minamo.shell.stops.requests import StopRequest, StopSignal
 from minamo.wire.assembler import ChunkOverlap

@@ -23,6 +23,7 @@ from minamo.core.chunks import (
     Usage,
     is_cut_off,
 )
+from minamo.core.contract import TEXT_MAX, split_text
 from minamo.core.redact import shorten
 from minamo.wire.json import loads_strict, measure
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
@@ -202,10 +203,10 @@ class ReplyAssembler:
             text = self._joiner.add(text)
         if text and self._overlap is not None:
             fresh = self._overlap.add(text)
-            return [TextChunk(fresh, self._thought(thought), overlap=len(text) - len(fresh))]
-        if not thought:
-            return [TextChunk(text)]
-        return [TextChunk(text, self._thought(thought))]
+            removed = len(text) - len(fresh)
+            return list(split_text(TextChunk(fresh, self._thought(thought), overlap=removed)))
+        chunk = TextChunk(text, self._thought(thought)) if thought else TextChunk(text)
+        return [chunk] if len(text) <= TEXT_MAX else list(split_text(chunk))
 
     def _thought(self, piece: str) -> tuple[str, ...]:
         thought = self._thoughts.add(piece) if piece else ""

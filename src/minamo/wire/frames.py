@@ -99,6 +99,15 @@ class ResponseDecoder:
         """Return the item that marks the end of the bytes."""
         return [Ended()]
 
+    def read(self, data: bytes | ErrorChunk | None) -> list[Chunk]:
+        """Return the chunks that bytes complete; also of an error, or of the end, which is None."""
+        out: list[Chunk] = []
+        if data is None:
+            return self.take(Ended())
+        for item in [data] if isinstance(data, ErrorChunk) else self.feed(data):
+            out += self.take(item)
+        return out
+
     def take(self, item: Item) -> list[Chunk]:
         """Return the chunks of one item."""
         if self._reply.ended:

@@ -1,21 +1,17 @@
-"""The three adapters: OpenAI-compatible servers, Google Gemini, Anthropic.
+"""The adapters: OpenAI-compatible servers, Google Gemini, Anthropic.
 
-Each owns a pool of connections: use it as an async context manager, or call `aclose`.
-They differ in their constructors only; their methods are the functions below, assigned as `Final`
-so that every type checker uses the signatures as written.
+Each is a constructor that knows the provider's address and headers; `HttpAdapter` does the rest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar, Unpack
 from urllib.parse import quote, urlsplit
 
-from minamo.core.chunks import Chunk
 from minamo.errors import BadRequest
-from minamo.shell.providers.endpoint import ChatStream, FrameDecoder, ProviderEndpoint
+from minamo.shell.providers.base import HttpAdapter
 from minamo.shell.providers.http import Timeouts
 from minamo.shell.validation import (
     checked_headers,
@@ -27,95 +23,17 @@ from minamo.shell.validation import (
 )
 from minamo.wire.anthropic import request as anthropic
 from minamo.wire.anthropic.reader import AnthropicReader
-from minamo.wire.conversation import ChatMessage, user
-from minamo.wire.frames import Frame, Request
 from minamo.wire.google import request as google
 from minamo.wire.google.reader import GoogleReader
 from minamo.wire.limits import WireLimits
 from minamo.wire.openai import request as openai
 from minamo.wire.openai.reader import OpenAIReader
 from minamo.wire.openai.request import ways_for
-from minamo.wire.options import ReplyOptions, checked
-
-T = TypeVar("T")
-
-
-class Talks(Protocol):
-    """A provider with `chat`, as `ask` needs it."""
-
-    def chat(self, messages: Sequence[ChatMessage], **options: Unpack[ReplyOptions]) -> ChatStream:
-        """Return a conversation that is sent when it is iterated."""
-
-
-class Asks(Protocol):
-    """An adapter over an endpoint, which holds the dialect and the connections."""
-
-    _endpoint: ProviderEndpoint
-    model: str
-    host: str
-
-    def start_stream(self, request: Any) -> AsyncIterator[Frame]:
-        """Send a request and yield its frames as they arrive."""
-
-    def process_chunk(self, frame: Frame) -> list[Chunk]:
-        """Return the chunks of one frame."""
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-
-
-def ask(self: Talks, text: str, **options: Unpack[ReplyOptions]) -> ChatStream:
-    """Return a conversation of one user message, sent when it is iterated."""
-    return self.chat([user(text)], **options)
-
-
-def chat(
-    self: Asks, messages: Sequence[ChatMessage], **options: Unpack[ReplyOptions]
-) -> ChatStream:
-    """Return a conversation that is sent when it is iterated."""
-    return ChatStream(self, self._endpoint.build(messages, checked(options)))
-
-
-def start_stream(self: Asks, request: Request) -> AsyncIterator[Frame]:
-    """Send a request and yield its frames as they arrive."""
-    return self._endpoint.start_stream(request)
-
-
-def process_chunk(_: Asks, frame: Frame) -> list[Chunk]:
-    """Return the chunks of one frame."""
-    chunks: list[Chunk] = frame.stream.take(frame.data)
-    return chunks
-
-
-def decoder(self: Asks) -> FrameDecoder:
-    """Return a decoder from bytes to frames, for `minamo.testing.check_adapter`."""
-    return self._endpoint.decoder()
-
-
-async def aclose(self: Asks) -> None:
-    """Close the connections."""
-    await self._endpoint.aclose()
-
-
-async def entered(self: T) -> T:
-    """Return the adapter itself, for a block that closes the connections on exit."""
-    return self
-
-
-async def left(self: Asks, *_: object) -> None:
-    """Close the connections."""
-    await self.aclose()
-
-
-def shown(self: Asks) -> str:
-    """Return a repr with host and model, and nothing of the key."""
-    return f"{type(self).__name__}({self.host!r}, model={self.model!r})"
-
 
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
 
 
-class OpenAICompatible:
+class OpenAICompatible(HttpAdapter):
     """Adapter for OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, DeepSeek, Groq, Mistral, others."""
 
     def __init__(
@@ -145,7 +63,7 @@ class OpenAICompatible:
             names=names,
         )
         own = checked_headers(headers or {})
-        self._endpoint = ProviderEndpoint(
+        super().__init__(
             "openai",
             name,
             f"{base}/chat/completions",
@@ -156,21 +74,9 @@ class OpenAICompatible:
             limits=limits,
             timeouts=timeouts,
         )
-        self.model: str = self._endpoint.model
-        self.host: str = self._endpoint.host
-
-    ask: Final = ask
-    chat: Final = chat
-    start_stream: Final = start_stream
-    process_chunk: Final = process_chunk
-    decoder: Final = decoder
-    aclose: Final = aclose
-    __aenter__: Final = entered
-    __aexit__: Final = left
-    __repr__: Final = shown
 
 
-class Gemini:
+class Gemini(HttpAdapter):
     """Adapter for the Gemini API; for Vertex give its `base_url` and headers."""
 
     def __init__(
@@ -192,7 +98,7 @@ class Gemini:
         if "/" in name or ".." in name:
             raise BadRequest("model is not a name of Gemini's")
         own = checked_headers(headers or {})
-        self._endpoint = ProviderEndpoint(
+        super().__init__(
             "google",
             name,
             f"{base}/models/{quote(name)}:streamGenerateContent?alt=sse",
@@ -205,21 +111,9 @@ class Gemini:
             timeouts=timeouts,
             overlap_removal=overlap_removal,
         )
-        self.model: str = self._endpoint.model
-        self.host: str = self._endpoint.host
-
-    ask: Final = ask
-    chat: Final = chat
-    start_stream: Final = start_stream
-    process_chunk: Final = process_chunk
-    decoder: Final = decoder
-    aclose: Final = aclose
-    __aenter__: Final = entered
-    __aexit__: Final = left
-    __repr__: Final = shown
 
 
-class Anthropic:
+class Anthropic(HttpAdapter):
     """Adapter for Anthropic's Messages API."""
 
     def __init__(
@@ -236,7 +130,7 @@ class Anthropic:
         base = _versioned(checked_url(base_url, allow_http=allow_http), "v1")
         key = checked_key(api_key)
         own = checked_headers(headers or {})
-        self._endpoint = ProviderEndpoint(
+        super().__init__(
             "anthropic",
             checked_model(model),
             f"{base}/messages",
@@ -247,18 +141,6 @@ class Anthropic:
             limits=limits,
             timeouts=timeouts,
         )
-        self.model: str = self._endpoint.model
-        self.host: str = self._endpoint.host
-
-    ask: Final = ask
-    chat: Final = chat
-    start_stream: Final = start_stream
-    process_chunk: Final = process_chunk
-    decoder: Final = decoder
-    aclose: Final = aclose
-    __aenter__: Final = entered
-    __aexit__: Final = left
-    __repr__: Final = shown
 
 
 def _versioned(base: str, version: str) -> str:

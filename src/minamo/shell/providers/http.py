@@ -48,7 +48,7 @@ class Http:
         self._session: aiohttp.ClientSession | None = None
         self._session_loop: asyncio.AbstractEventLoop | None = None
 
-    async def aclose(self) -> None:
+    async def close(self) -> None:
         """Close the pool; a later request opens a new one."""
         session, self._session = self._session, None
         if session is not None:

@@ -13,7 +13,7 @@ from attrs import field, frozen
 from minamo.core.checks import SECONDS_MAX, is_seconds, is_whole, shown
 from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.errors import BadRequest
-from minamo.shell.providers.endpoint import closing
+from minamo.shell.providers.base import CheckedSource, closing
 from minamo.shell.providers.scripted import as_chunks
 
 Conversation = AsyncIterable[str | Chunk]
@@ -25,7 +25,7 @@ _DOUBLINGS_MAX = 32
 
 
 @frozen(slots=True)
-class Retrying:
+class Retrying(CheckedSource):
     """A conversation that is restarted if it fails before its first visible output."""
 
     conversation: Conversation
@@ -62,7 +62,7 @@ class Retrying:
 
 
 @frozen(slots=True)
-class Fallback:
+class Fallback(CheckedSource):
     """Alternative conversations; the first that does not fail before visible output is used."""
 
     conversations: tuple[Conversation, ...] = field(repr=False)

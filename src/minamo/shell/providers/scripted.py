@@ -7,7 +7,7 @@ into an error chunk.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Any
 
 import anyio
@@ -22,18 +22,15 @@ from minamo.core.chunks import (
     FunctionCall,
     TextChunk,
 )
-from minamo.core.contract import as_chunk, find_problem
+from minamo.core.contract import as_chunk, find_problem, split_text
 from minamo.core.redact import shorten
 from minamo.core.trace import read_trace
 from minamo.errors import BadRequest
 from minamo.shell.callbacks import place_of, user_frames
-from minamo.shell.providers.endpoint import closing
+from minamo.shell.providers.base import CheckedSource, closing
 from minamo.wire.assembler import ChunkOverlap
 
 _LOG = logging.getLogger("minamo.stream")
-
-# Longer texts are split, so that processing one does not block the event loop.
-TEXT_MAX = 2_000
 
 Line = str | Chunk | tuple[float, str | Chunk]
 """A text or chunk, immediate or after a delay in seconds."""
@@ -45,16 +42,6 @@ def _chunk(said: object) -> Chunk:
     if isinstance(said, TextChunk | FunctionCall | ErrorChunk | DoneChunk):
         return said
     raise BadRequest(find_problem(said))
-
-
-def _parts(chunk: Chunk) -> Iterator[Chunk]:
-    """Yield *chunk*, split into chunks of at most `TEXT_MAX` characters."""
-    if not isinstance(chunk, TextChunk) or len(chunk.content) <= TEXT_MAX:
-        yield chunk
-        return
-    for at in range(0, len(chunk.content), TEXT_MAX):
-        part = chunk.content[at : at + TEXT_MAX]
-        yield TextChunk(part) if at else TextChunk(part, chunk.thoughts, overlap=chunk.overlap)
 
 
 def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
@@ -109,7 +96,7 @@ class ScriptedProvider:
         return cls(script, hangs=not ended)
 
 
-async def as_chunks(
+def as_chunks(
     source: AsyncIterable[str | Chunk], *, overlap: ChunkOverlap | None = None
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the items of any iterable of text or chunks as valid chunks.
@@ -117,6 +104,14 @@ async def as_chunks(
     An exception, or an item that is neither text nor a valid chunk, becomes a final error chunk.
     With *overlap*, text that repeats the end of the previous chunk is removed.
     """
+    if overlap is None and isinstance(source, CheckedSource):
+        return source.__aiter__()
+    return _checked(source, overlap)
+
+
+async def _checked(
+    source: AsyncIterable[str | Chunk], overlap: ChunkOverlap | None
+) -> AsyncGenerator[Chunk, None]:
     failure: ErrorChunk | None = None
     try:
         if not isinstance(source, AsyncIterable):
@@ -126,7 +121,7 @@ async def as_chunks(
                 chunk, problem = as_chunk(item)
                 if problem:
                     _LOG.warning("the source of a reply is wrong: %s", problem)
-                for part in _parts(chunk if overlap is None else overlap.take(chunk)):
+                for part in split_text(chunk if overlap is None else overlap.take(chunk)):
                     yield part
                 if chunk.__class__ is ErrorChunk:
                     return

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    AsyncIterator,
     Callable,
     Mapping,
     Sequence,
@@ -22,7 +21,7 @@ from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk
 from minamo.core.lexing.silence import Silence
 from minamo.core.result import StopReason, StreamResult
 from minamo.machine import compile, load
-from minamo.shell.providers.endpoint import closing
+from minamo.shell.providers.base import CheckedSource, closing
 from minamo.shell.providers.scripted import as_chunks
 from minamo.shell.stops.requests import StopRequest
 from minamo.shell.turns.tool_runner import Problem, ToolResult, failure
@@ -31,7 +30,7 @@ from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import ChatMessage, assistant, tool_result
 
 
-class Hearing:
+class Hearing(CheckedSource):
     """One reply on its way to a pass; records replay data and silence.
 
     A source that raises ends in an error chunk.
@@ -51,7 +50,7 @@ class Hearing:
         """Whether the reply was exactly the silence marker."""
         return self.silence is not None and self.silence.silent
 
-    def __aiter__(self) -> AsyncIterator[Chunk]:
+    def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         return self._chunks
 
     async def aclose(self) -> None:

@@ -1,0 +1,360 @@
+"""`Adapter`, the base class of all adapters; a prepared conversation; and adapters over HTTP.
+
+`async for chunk in conversation` sends the request; iterating twice sends it twice.  An adapter
+over HTTP holds the key and the connections, and reads the chunks straight from the bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, asynccontextmanager
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack, runtime_checkable
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+from minamo.core.chunks import Chunk, ErrorChunk
+from minamo.core.config import StreamConfig
+from minamo.core.contract import as_chunk, split_text
+from minamo.core.result import StreamResult
+from minamo.errors import BadRequest
+from minamo.shell.callbacks import Guarded, place_of, refuse_async
+from minamo.shell.providers.http import Http, Timeouts
+from minamo.wire.assembler import ReplyAssembler
+from minamo.wire.conversation import ChatMessage, user
+from minamo.wire.frames import Frame, Reader, Request, ResponseDecoder
+from minamo.wire.limits import WireLimits
+from minamo.wire.options import ReplyOptions, RequestOptions, checked
+
+if TYPE_CHECKING:
+    from minamo.shell.options import StreamContext
+
+
+T = TypeVar("T")
+_LOG = logging.getLogger("minamo.stream")
+
+
+@runtime_checkable
+class FrameSource(Protocol):
+    """The least an adapter can be: two methods.  `Adapter` adds the rest."""
+
+    def start_stream(self, request: Any) -> AsyncIterator[Frame]:
+        """Send the request and yield its frames as they arrive; failures are frames too."""
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        """Return the chunks of one frame: none, one or several."""
+
+
+class CheckedSource:
+    """An async iterable that yields valid chunks only, and never raises; ours alone."""
+
+    __slots__ = ()
+
+    def __aiter__(self) -> AsyncGenerator[Chunk, None]:
+        """Return the chunks, each of the types that `minamo.core.contract` requires."""
+        raise NotImplementedError
+
+
+@frozen(slots=True)
+class ChatRequest:
+    """A conversation and its options: what `start_stream` receives if `build` is not overridden."""
+
+    messages: tuple[ChatMessage, ...]
+    options: RequestOptions = field(factory=RequestOptions, repr=False)
+
+
+class Adapter(ABC):
+    """The code for one provider dialect: subclass it and write the two abstract methods.
+
+    One adapter serves many streams at a time: keep the state of a stream in its frames.
+    """
+
+    model: str = ""
+
+    @abstractmethod
+    def start_stream(self, request: Any) -> AsyncIterator[Frame]:
+        """Send the request and yield its frames as they arrive; failures are frames too."""
+
+    @abstractmethod
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        """Return the chunks of one frame: none, one or several."""
+
+    def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> Any:
+        """Return the request that `start_stream` will send."""
+        return ChatRequest(tuple(messages), options)
+
+    def ask(self, text: str, **options: Unpack[ReplyOptions]) -> ChatStream:
+        """Return a conversation of one user message, sent when it is iterated."""
+        return self.chat([user(text)], **options)
+
+    def chat(self, messages: Sequence[ChatMessage], **options: Unpack[ReplyOptions]) -> ChatStream:
+        """Return a conversation that is sent when it is iterated."""
+        return ChatStream(self, self.build(messages, checked(options)))
+
+    def stream(self, request: Any) -> AsyncGenerator[Chunk, None]:
+        """Send the request and yield chunks; a failure is an error chunk, never an exception."""
+        return _read_frames(self, request, self.on_raw_chunk, self.on_provider_error)
+
+    def on_raw_chunk(self, frame: Frame) -> object:  # noqa: B027 - a hook
+        """Receive every frame, before `process_chunk`; does nothing unless overridden."""
+
+    def on_provider_error(self, error: ErrorChunk) -> object:  # noqa: B027 - a hook
+        """Receive the error that ends a stream; does nothing unless overridden."""
+
+    async def close(self) -> None:  # noqa: B027 - not every adapter has connections
+        """Close the connections, if the adapter has any."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.model!r})"
+
+
+@frozen(slots=True)
+class ChatStream(CheckedSource):
+    """An adapter and the request it will send."""
+
+    adapter: Adapter | FrameSource
+    request: Any = field(repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if isinstance(self.adapter, Adapter):
+            name = type(self.adapter).__name__
+            refuse_async(f"{name}.on_raw_chunk", self.adapter.on_raw_chunk)
+            refuse_async(f"{name}.on_provider_error", self.adapter.on_provider_error)
+        elif not isinstance(self.adapter, FrameSource):
+            kind = type(self.adapter).__name__
+            raise BadRequest(f"an adapter has start_stream and process_chunk; a {kind} has not")
+
+    async def stream_to_discord(
+        self, context: StreamContext, config: StreamConfig | None = None
+    ) -> StreamResult:
+        """Send the reply to the channel of *context*, through its orchestrator."""
+        how = config or StreamConfig.from_env()
+        return await context.orchestrator.stream_to_discord(self, how, context)
+
+    def __aiter__(self) -> AsyncGenerator[Chunk, None]:
+        """Send the request and yield chunks; a failure is an error chunk, never an exception."""
+        if isinstance(self.adapter, Adapter):
+            return self.adapter.stream(self.request)
+        return _read_frames(self.adapter, self.request)
+
+
+async def _read_frames(
+    adapter: FrameSource,
+    request: Any,
+    on_raw_chunk: Callable[[Frame], object] | None = None,
+    on_provider_error: Callable[[ErrorChunk], object] | None = None,
+) -> AsyncGenerator[Chunk, None]:
+    """Yield the chunks of an adapter's frames, checked; end after the first error."""
+    seen = on_raw_chunk and Guarded("on_raw_chunk", on_raw_chunk, _LOG)
+    failure: ErrorChunk | None = None
+    try:
+        async with closing(adapter.start_stream(request)) as frames:
+            async for frame in frames:
+                if seen is not None:
+                    seen(frame)
+                for said in adapter.process_chunk(frame):
+                    chunk, problem = as_chunk(said)
+                    if problem:
+                        _LOG.warning("a chunk of an adapter is wrong: %s", problem)
+                    if isinstance(chunk, ErrorChunk):
+                        failure = chunk
+                        break
+                    for part in split_text(chunk):
+                        yield part
+                if failure is not None:
+                    break
+    except Exception as error:  # noqa: BLE001 - a broken adapter fails the stream only
+        failure = _broken(error)
+    if failure is not None:
+        _report(on_provider_error, failure)
+        yield failure
+
+
+def _broken(error: Exception) -> ErrorChunk:
+    # Only the type and the location: messages can hold secrets.
+    _LOG.warning("an adapter raised %s at %s", type(error).__name__, place_of(error))
+    return ErrorChunk("api_error", f"the adapter failed ({type(error).__name__})")
+
+
+def _report(hook: Callable[[ErrorChunk], object] | None, error: ErrorChunk) -> None:
+    if hook is not None:
+        Guarded("on_provider_error", hook, _LOG)(error)
+
+
+@asynccontextmanager
+async def closing(source: AsyncIterable[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """Yield an iterator over *source*, and close it on exit if it can be closed."""
+    items = source.__aiter__()
+    try:
+        yield items
+    finally:
+        aclose = getattr(items, "aclose", None)
+        if aclose is not None:
+            try:
+                await aclose()
+            except Exception as error:  # noqa: BLE001 - user code; all chunks were read
+                kind = type(error).__name__
+                _LOG.warning("closing a source raised %s at %s", kind, place_of(error))
+
+
+_JSON = {"Content-Type": "application/json", "Accept": "text/event-stream",
+         "User-Agent": "minamo"}  # fmt: skip
+
+Build = Callable[[str, Mapping[str, str], str, Sequence[ChatMessage], RequestOptions], Request]
+"""Request builder of a dialect: URL, headers, model, messages, options."""
+
+
+class HttpAdapter(Adapter):
+    """An adapter with the URL, headers and connections of one provider.
+
+    It owns a pool of connections: use it as an async context manager, or call `close`.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        url: str,
+        reader: Callable[[ReplyAssembler], Reader],
+        build: Build,
+        *,
+        headers: Mapping[str, str],
+        secrets: tuple[str, ...] = (),
+        limits: WireLimits | None = None,
+        timeouts: Timeouts | None = None,
+        overlap_removal: bool = False,
+    ) -> None:
+        self.provider: str = provider
+        self.model: str = model
+        self.host: str = urlsplit(url).hostname or ""
+        self._url = url
+        self._reader = reader
+        self._build = build
+        self._headers = _JSON | dict(headers)
+        self._secrets = secrets
+        self._limits = limits or WireLimits()
+        self._overlap_removal = overlap_removal
+        self._http = Http(url, timeouts)
+
+    def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> Request:
+        """Return the request for one streamed reply."""
+        return self._build(self._url, self._headers, self.model, messages, options)
+
+    def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """Send the request and yield chunks; a failure is an error chunk, never an exception."""
+        # Frames are made only for a subclass, or a hook, that reads them.
+        ours: tuple[Callable[..., object], ...] = (
+            HttpAdapter.start_stream,
+            HttpAdapter.process_chunk,
+            Adapter.on_raw_chunk,
+        )
+        own = (self.start_stream, self.process_chunk, self.on_raw_chunk)
+        if any(MethodType(method, self) != mine for method, mine in zip(ours, own, strict=True)):
+            return super().stream(request)
+        return self._read(request)
+
+    async def _read(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        response = self._response()
+        try:
+            async with aclosing(self._http.send(request)) as answer:
+                async for data in answer:
+                    for chunk in self._reported(response.read(data)):
+                        yield chunk
+                    if response.ended:
+                        return
+            for chunk in self._reported(response.read(None)):
+                yield chunk
+        except Exception as error:  # noqa: BLE001 - a bug of ours fails the stream only
+            failure = _broken(error)
+            _report(self.on_provider_error, failure)
+            yield failure
+
+    def _reported(self, chunks: list[Chunk]) -> list[Chunk]:
+        """Return *chunks*; pass the error that ends them, if there is one, to the hook."""
+        if chunks and isinstance(chunks[-1], ErrorChunk):
+            _report(self.on_provider_error, chunks[-1])
+        return chunks
+
+    async def start_stream(self, request: Request) -> AsyncGenerator[Frame, None]:
+        """Send the request and yield frames as they arrive; the last one marks the end."""
+        decoder = self.decoder()
+        async with aclosing(self._http.send(request)) as answer:
+            async for data in answer:
+                for frame in decoder.feed(data):
+                    yield frame
+                # The consumer found the end of the reply in the frames.
+                if decoder.ended:
+                    return
+        for frame in decoder.end():
+            yield frame
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        """Return the chunks of one frame."""
+        chunks: list[Chunk] = frame.stream.take(frame.data)
+        return chunks
+
+    def decoder(self) -> FrameDecoder:
+        """Return a decoder from bytes to frames, for `minamo.testing.check_adapter`."""
+        return FrameDecoder(self._response(), self.provider, self.model)
+
+    def _response(self) -> ResponseDecoder:
+        reply = ReplyAssembler(
+            self._limits, secrets=self._secrets, overlap_removal=self._overlap_removal
+        )
+        return ResponseDecoder(self._reader(reply), self._limits)
+
+    async def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        await self._http.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.host!r}, model={self.model!r})"
+
+
+class FrameDecoder:
+    """Decoder that stamps one stream's items as frames.  A test needs only `feed` and `end`."""
+
+    __slots__ = ("_model", "_provider", "_stream")
+
+    def __init__(self, stream: ResponseDecoder, provider: str, model: str) -> None:
+        self._stream = stream
+        self._provider = provider
+        self._model = model
+
+    @property
+    def ended(self) -> bool:
+        """Whether the frames so far include the end of the reply."""
+        return self._stream.ended
+
+    def feed(self, data: bytes | ErrorChunk) -> list[Frame]:
+        """Return the frames completed by *data*; a connection error becomes its own frame."""
+        return self._stamped([data] if isinstance(data, ErrorChunk) else self._stream.feed(data))
+
+    def end(self) -> list[Frame]:
+        """Return the frame that marks the end of the bytes."""
+        return self._stamped(self._stream.end())
+
+    def _stamped(self, items: Sequence[object]) -> list[Frame]:
+        if not items:
+            return []
+        # All items of one read arrived at the same moment and share one stamp.
+        stamp = {"timestamp": time.time_ns() // 1_000_000, "model": self._model}
+        provider, stream = self._provider, self._stream
+        return [Frame(item, provider, stamp, stream) for item in items]

@@ -1,0 +1,149 @@
+"""The base class of adapters: what a subclass inherits, and the short way of the built-in ones."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
+from minamo.errors import BadRequest, BadSetting
+from minamo.shell.providers.adapters import OpenAICompatible
+from minamo.shell.providers.base import Adapter, ChatRequest, ChatStream
+from minamo.shell.providers.scripted import as_chunks
+from minamo.wire.conversation import user
+from minamo.wire.frames import Frame
+from provider_server import refusing, saying, serving
+from recordings import adapter, gathered, recording
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Echo(Adapter):
+    """The least subclass: it repeats the last message."""
+
+    model = "echo-1"
+
+    async def start_stream(self, request: ChatRequest) -> AsyncIterator[Frame]:
+        yield Frame(request.messages[-1].text)
+        yield Frame(request.options.max_tokens)
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        return [TextChunk(str(frame.data))]
+
+
+async def test_two_methods_make_an_adapter() -> None:
+    async with Echo() as llm:
+        said = [chunk async for chunk in llm.ask("Hi", max_tokens=7)]
+        assert said == [TextChunk("Hi"), TextChunk("7")]
+        assert llm.chat([user("Hi")]).request == ChatRequest((user("Hi"),))
+        assert repr(llm) == "Echo(model='echo-1')"
+
+
+async def test_options_are_checked_for_every_adapter() -> None:
+    with pytest.raises(BadRequest, match="temperature must be a number"):
+        Echo().ask("Hi", temperature=9)
+
+
+def test_an_adapter_without_the_two_methods_is_refused() -> None:
+    with pytest.raises(BadRequest, match="start_stream and process_chunk; a object has not"):
+        ChatStream(object(), None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["on_raw_chunk", "on_provider_error"])
+def test_a_hook_must_be_a_plain_function(name: str) -> None:
+    async def hook(self: Any, told: Any) -> None: ...
+
+    with pytest.raises(BadSetting, match=f"Odd.{name} is an `async def`"):
+        type("Odd", (Echo,), {name: hook})().ask("Hi")
+
+
+class Curious(OpenAICompatible):
+    """A built-in adapter whose frames are looked at."""
+
+    seen: list[Frame]
+
+    def on_raw_chunk(self, frame: Frame) -> None:
+        self.seen.append(frame)
+
+
+class Loud(OpenAICompatible):
+    """A built-in adapter whose chunks are changed."""
+
+    def process_chunk(self, frame: Frame) -> list[Chunk]:
+        chunks = super().process_chunk(frame)
+        return [TextChunk(c.content.upper()) if isinstance(c, TextChunk) else c for c in chunks]
+
+
+async def test_frames_are_made_for_a_subclass_that_reads_them() -> None:
+    async with serving(saying(recording("openai-text"))) as server:
+        async with OpenAICompatible(f"{server.url}/v1", model="m") as llm:
+            plain = [chunk async for chunk in llm.ask("Hi")]
+        async with Curious(f"{server.url}/v1", model="m") as curious:
+            curious.seen = []
+            assert [chunk async for chunk in curious.ask("Hi")] == plain
+        async with Loud(f"{server.url}/v1", model="m") as loud:
+            assert gathered([chunk async for chunk in loud.ask("Hi")]).text == "HELLO THERE."
+    assert {(f.provider, f.metadata["model"]) for f in curious.seen} == {("openai", "m")}
+    assert isinstance(plain[-1], DoneChunk)
+
+
+async def test_a_hook_may_be_an_attribute_of_one_adapter() -> None:
+    seen: list[Frame] = []
+    async with (
+        serving(saying(recording("anthropic-text"))) as server,
+        adapter("anthropic", server.url) as llm,
+    ):
+        llm.on_raw_chunk = seen.append
+        assert gathered([chunk async for chunk in llm.ask("Hi")]).text == "Hello there."
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [(refusing(429), "rate_limit"), (saying(recording("openai-cut")), "api_error")],
+)
+async def test_the_error_hook_of_a_built_in_adapter(answer: Any, kind: str) -> None:
+    errors: list[ErrorChunk] = []
+    async with serving(answer) as server, adapter("openai", server.url) as llm:
+        llm.on_provider_error = errors.append
+        *_, last = [chunk async for chunk in llm.ask("Hi")]
+    assert errors == [last]
+    assert last.kind == kind
+
+
+async def test_a_bug_of_ours_is_an_error_chunk_too() -> None:
+    errors: list[ErrorChunk] = []
+    async with adapter("openai") as llm, adapter("openai", "http://127.0.0.1:8") as other:
+        llm.on_provider_error = errors.append
+        # A request for another host than the adapter's is refused before it is sent.
+        (last,) = [chunk async for chunk in ChatStream(llm, other.ask("Hi").request)]
+    assert last == ErrorChunk("api_error", "the adapter failed (BadRequest)")
+    assert errors == [last]
+
+
+async def test_a_conversation_is_read_without_a_second_generator() -> None:
+    chunks = as_chunks(Echo().ask("Hi"))
+    assert chunks.__name__ == "_read_frames"
+    assert [chunk async for chunk in chunks] == [TextChunk("Hi"), TextChunk("None")]
+
+
+@pytest.mark.parametrize("length", [1_999, 2_000, 2_001, 5_000])
+async def test_a_long_text_arrives_in_pieces(length: int) -> None:
+    text = "a" * length
+    data = b'data: {"choices":[{"delta":{"content":"%b"},"finish_reason":"stop"}]}\n\n'
+    async with (
+        serving(saying(data % text.encode())) as server,
+        adapter("openai", server.url) as llm,
+    ):
+        for options in ({}, {"on_raw_chunk": lambda frame: None}):
+            vars(llm).update(options)
+            texts = [c.content async for c in llm.ask("Hi") if isinstance(c, TextChunk)]
+            assert "".join(texts) == text
+            assert max(map(len, texts)) == min(length, 2_000)
