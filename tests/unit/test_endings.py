@@ -311,7 +311,7 @@ def test_p09_every_row_of_the_chart_is_taken_by_a_real_run(
         test_whatever_comes_after_the_outcome_is_late(name)
     for text in ("<think>a<think>b</think></think>", "<details>a<details>b</details></details>",
                  "```\n" + "x\n" * 9_000, "a</think>b\n\nc</think>d", "a</details>", "</think>a",
-                 "<details>a", "```\na"):  # fmt: skip
+                 "<details>a", "```\na", "<think>a<think>b</think>c"):  # fmt: skip
         replay(Trace(StreamConfig(), (Moment(0, "chunk", chunk=TextChunk(text)), Moment(0, "end"))))
     first_done = (Moment(0, "chunk", chunk=DoneChunk("stop")), Moment(0, "end"))
     replay(Trace(StreamConfig(), first_done))
@@ -410,3 +410,16 @@ def test_a_label_in_text_that_is_read_at_the_end_hides_and_decides_nothing(endin
     assert (result.status, result.stop_reason) == expected[ending]
     assert list(done.messages) == ["Hi."]
     assert result.suppressed["speaker_guard"] == len(hidden)
+
+
+@pytest.mark.parametrize("name", ["provider_ended", "provider_failed", "stop by a person"])
+def test_a_label_in_text_that_is_read_again_hides_the_rest_and_does_not_decide(name: str) -> None:
+    ending, status, reason, _ = ENDINGS[name]
+    # The thought merely mentions its tag: what follows the closing one is text after all.
+    text = "<think>a<think>b</think>Hi.\nBob: I"
+    config = StreamConfig(speaker_names=("Bob",))
+    done = replay(Trace(config, (Moment(0.0, "chunk", chunk=TextChunk(text)), *ending(1.0))))
+    assert (done.result.status, done.result.stop_reason) == (status, reason)
+    assert done.messages == ("Hi.",)
+    assert done.result.suppressed["speaker_guard"] == len("\nBob: I")
+    audit(done, text)

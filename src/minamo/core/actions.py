@@ -47,6 +47,7 @@ class EndEvent:
     """Suppression reason for discarded text."""
 
 
+_UNENDED = EndEvent()
 _CUT_OFF = {"speaker_guard": "speaker_guard", "send_message_limit": "limit"}
 
 
@@ -68,10 +69,9 @@ class StreamActions:
         self.idle_lane: Callable[[], object] | None = None  # idle lane: takes each segment at once
         self.handed: int = 0  # segments that have left the buffer
         self.shown = 0  # messages visible on Discord
-        self.ending: EndEvent = EndEvent()
+        self.ending: EndEvent = _UNENDED
         self.done: DoneChunk = DoneChunk()
         self.recall: EndEvent = EndEvent()  # the event that last withdrew text
-        self.ending_already = False  # an ending event has occurred; remaining text is still read
         self.withdrawn: str = ""  # suppression reason of the last withdrawal
 
     def _new_buffer(self) -> Buffer:
@@ -96,6 +96,9 @@ class StreamActions:
 
     def fence_open(self, _: object) -> bool:
         return self.buffer.in_code
+
+    def first_end(self, _: object) -> bool:
+        return self.ending is _UNENDED
 
     def for_follow_up(self, ending: EndEvent) -> bool:
         return ending.stop_reason == "follow_up"
@@ -126,7 +129,7 @@ class StreamActions:
             return
         for part, stood in self.front.feed(text, start):
             self.buffer.add(part, stood)
-        if self.front.tripped and not self.ending_already:
+        if self.front.tripped:
             assert self.machine is not None
             self.machine.send("guard_tripped", EndEvent("speaker_guard"))
 

@@ -215,15 +215,14 @@ class Stream:
         self.actions.lexer.add(self._intake.release())
         self._read(last=True)
 
-    def _read_mistaken(self) -> None:
+    def _read_mistaken(self, ending: EndEvent) -> None:
         """Read again the text after a block that merely mentioned its tag and ended before it.
 
         It is read like any other text: it may contain code, or a thought.
         """
         captures = self.actions.captures
-        # The ending event came first: a label in this text only hides the text after it.
-        self.actions.ending_already = True
         while (back := captures.give_back()) is not None:
+            self.machine.send("end_came", ending)
             text, start = back
             event = f"{captures.kind}_closed"
             self.machine.send(event, Token(event, "", start))
@@ -232,7 +231,7 @@ class Stream:
 
     def _end(self, event: str, ending: EndEvent) -> None:
         self._read_held()
-        self._read_mistaken()
+        self._read_mistaken(ending)
         self.machine.send(event, ending)
 
     def _discard(self, event: str, ending: EndEvent) -> None:

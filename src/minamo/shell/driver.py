@@ -142,7 +142,6 @@ class Driver:
         self._watch = tuple(watch)
         self._turned_at = 0  # characters read at the last checkpoint
         self._outlet: Sink | None = None
-        self._closed = False
         self._reading: anyio.CancelScope | None = None
         self._settling = anyio.CancelScope()
         self._settle_by = math.inf
@@ -206,7 +205,7 @@ class Driver:
 
     async def _read(self, source: ChunkSource) -> None:
         clocks = self.clocks = Clocks(self._config, self._now(), self._call_timeout_ms)
-        if self._closed:
+        if self.stream.decided:
             return
         try:
             async with anyio.create_task_group() as tasks:
@@ -219,7 +218,7 @@ class Driver:
             raise group.exceptions[0] from None
 
     def _run_out(self, reason: StopReason) -> None:
-        if self._closed:
+        if self.stream.decided:
             return
         self._tell("silent", reason)
         if reason == "deadline":
@@ -245,7 +244,7 @@ class Driver:
         stream, outlet = self.stream, self._outlet
         assert outlet is not None
         async with closing(as_chunks(source, overlap=self._overlap)) as chunks:
-            while not self._closed:
+            while not stream.decided:
                 if outlet.held >= HELD_MAX:
                     await self._wait_for_room(outlet, clocks)
                 read = stream.characters - self._turned_at
@@ -253,7 +252,7 @@ class Driver:
                     self._turned_at = stream.characters
                     await checkpoint()
                 chunk = await anext(chunks, None)
-                if self._closed:
+                if stream.decided:
                     # A stop request arrived at the same time and won; the chunk is still recorded.
                     if chunk is not None:
                         self._take(chunk)
@@ -316,7 +315,6 @@ class Driver:
                     outlet.withdraw(self.stream.actions.withdrawn)
                     self._hasten()
                 else:
-                    self._closed = True
                     self._tell("decided", None)
                     if self._reading is not None:
                         self._reading.cancel()

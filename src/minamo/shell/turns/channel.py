@@ -116,7 +116,7 @@ class ChannelActions:
     def has_room(self, _: QueuedTurn) -> bool:
         return len(self.waiting) < self.queue_max
 
-    def someone_waits(self, _: object) -> bool:
+    def turn_waits(self, _: object) -> bool:
         return self.next is not None or bool(self.waiting)
 
     def was_next(self, ticket: QueuedTurn) -> bool:
