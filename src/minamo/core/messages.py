@@ -83,6 +83,18 @@ class File:
         return self.text.encode("utf-8", "replace")
 
 
+@frozen(slots=True)
+class Extras:
+    """Parts of the caller's own beside the text: objects that the Discord client takes as such."""
+
+    components: tuple[Any, ...] = ()
+    embeds: tuple[Any, ...] = ()
+    attachments: tuple[Any, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.components or self.embeds or self.attachments)
+
+
 @frozen(slots=True, kw_only=True)
 class OutgoingMessage:
     """One message as passed to a sender."""
@@ -97,6 +109,7 @@ class OutgoingMessage:
     embed: Embed | None = None
     button: Button | None = None
     file: File | None = None
+    extras: Extras | None = field(default=None, repr=False)
     bare: bool = False
     """Whether this is an edit that removes the button."""
 
@@ -116,7 +129,7 @@ class Receipt:
     """Zero-based index of this message within its stream."""
     characters: int
     message_id: int | None = None
-    """None if it was not delivered, or was deleted before its id was known."""
+    """The message sent, edited or deleted; None if that failed, or if its id was never known."""
     reason: str = ""
     """Why it was not delivered, as a short code."""
     note: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from attrs import Attribute, field, fields, frozen
@@ -20,6 +20,8 @@ from minamo.shell.stops.requests import StopSignal
 from minamo.shell.turns.channels import Policy
 
 if TYPE_CHECKING:
+    import hikari
+
     from minamo.shell.orchestrator import StreamOrchestrator
 
 
@@ -104,6 +106,9 @@ class StreamOptions(TypedDict, total=False):
     thoughts: ThoughtDisplay | None
     suppress_user_errors: bool
     on_stream_progress: Callable[[], object] | None
+    components: Sequence[hikari.api.ComponentBuilder]
+    embeds: Sequence[hikari.Embed]
+    attachments: Sequence[hikari.Resourceish]
 
 
 def _is(*kinds: Any) -> Any:
@@ -111,6 +116,16 @@ def _is(*kinds: Any) -> Any:
         if not isinstance(value, kinds):
             names = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
             raise BadSetting(f"{attribute.name} must be {names}; it is {value!r}")
+
+    return check
+
+
+def _sequence(most: int) -> Any:
+    def check(_: object, attribute: Attribute[Any], value: object) -> None:
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            raise BadSetting(f"{attribute.name} must be a list; it is a {type(value).__name__}")
+        if len(value) > most:
+            raise BadSetting(f"{attribute.name}: Discord takes {most} in a message")
 
     return check
 
@@ -159,6 +174,14 @@ class ResolvedOptions:
     suppress_user_errors: bool = field(default=False, validator=_FLAG)
     on_stream_progress: Callable[[], object] | None = field(
         default=None, repr=False, validator=plain_function
+    )
+    components: Sequence[hikari.api.ComponentBuilder] = field(
+        default=(), repr=False, validator=_sequence(40)
+    )
+    """Added to the last message when the reply has ended, as the next two are."""
+    embeds: Sequence[hikari.Embed] = field(default=(), repr=False, validator=_sequence(10))
+    attachments: Sequence[hikari.Resourceish] = field(
+        default=(), repr=False, validator=_sequence(10)
     )
 
     def __attrs_post_init__(self) -> None:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TypeVar
 
-from attrs import define
+from attrs import define, evolve
 
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
@@ -74,7 +74,11 @@ class Replies:
 
         async def job(ticket: QueuedTurn) -> StreamResult:
             with self._known(reply, ticket.wishes):
-                settled.append(await reply.stream(source, ticket))
+                result = await reply.stream(source, ticket)
+                settled.append(result)
+                added = await reply.send_extras(result)
+                if added is not None:
+                    settled[0] = evolve(result, receipts=(*result.receipts, added))
             await reply.tell_thoughts(settled[0])
             return settled[0]
 
@@ -141,6 +145,10 @@ class Replies:
                     reply.withdraw_progress()
             settled.append(result)
             whole = result.as_stream_result()
+            added = await reply.send_extras(whole)
+            if added is not None and (last := result.last) is not None:
+                last = evolve(last, receipts=(*last.receipts, added))
+                result = settled[0] = evolve(result, results=(*result.results[:-1], last))
             if result.error_unshown:
                 await reply.tell_error(whole)
             await reply.tell_thoughts(whole)

@@ -206,7 +206,7 @@ class Delivery:
                 channel_id=self.post.channel_id,
                 index=self.index,
                 characters=self.post.characters,
-                message_id=known.message_id,
+                message_id=self._message(outcome, known.message_id),
                 reason=known.reason,
                 note=self.note,
                 kind=self.kind,
@@ -219,3 +219,7 @@ class Delivery:
         )
         if self.on_end is not None:
             self.on_end()
+
+    def _message(self, outcome: Outcome, answered: int | None) -> int | None:
+        """Return the id for the receipt; Discord's answer to a deletion has none."""
+        return self.target if self.kind == "delete" and outcome == "delivered" else answered

@@ -18,6 +18,7 @@ from minamo.core.messages import (
     AllowedMentions,
     Button,
     Embed,
+    Extras,
     Kind,
     OutgoingMessage,
 )
@@ -155,6 +156,8 @@ class SendOptions:
     """Handling of a reply with too many messages; needs a `SplittableSource`."""
     button: Button | None = None
     """Shown below the first message until the stream is finished."""
+    extras: Extras | None = None
+    """Sent with the first message, or added to it if that is an edit."""
 
 
 @frozen(slots=True)

@@ -137,7 +137,8 @@ class Composer:
         first, manner = self.count == 0, self.manner
         embed = manner.embed if first else None
         flags = manner.flags
-        if embed is not None and not text:
+        extras = manner.extras if first else None
+        if not text and (embed is not None or (extras is not None and extras.embeds)):
             flags &= ~SUPPRESS_EMBEDS  # it would hide this embed, and there is no link to preview
         has_nonce = is_new and self.sender.has_nonce
         place = self.channel_id
@@ -151,6 +152,7 @@ class Composer:
             ping=manner.ping,
             flags=flags,
             embed=embed,
+            extras=extras,
             # A reply that is complete when it appears cannot be stopped.
             button=manner.button if first and not ending else None,
         )

@@ -32,7 +32,7 @@ def creating(post: OutgoingMessage) -> dict[str, Any]:
         asked["component"] = _row(post.button)
     if post.file is not None:
         asked["attachment"] = hikari.Bytes(post.file.data, post.file.name)
-    return asked
+    return asked | _extras(post)
 
 
 def editing(post: OutgoingMessage) -> dict[str, Any]:
@@ -40,12 +40,26 @@ def editing(post: OutgoingMessage) -> dict[str, Any]:
     asked = allowed(post)
     if post.bare:
         asked["components"] = []
-    return asked
+    return asked | _extras(post)
 
 
-def edited_flags(post: OutgoingMessage) -> int:
-    """Return the flags of an edit: Discord accepts only `SUPPRESS_EMBEDS`."""
-    return post.flags & SUPPRESS_EMBEDS
+def _extras(post: OutgoingMessage) -> dict[str, Any]:
+    """Return the arguments for the caller's own parts; an edit keeps those that are not given."""
+    if post.extras is None:
+        return {}
+    given = {
+        "components": post.extras.components,
+        "embeds": post.extras.embeds,
+        "attachments": post.extras.attachments,
+    }
+    return {name: list(parts) for name, parts in given.items() if parts}
+
+
+def edited_flags(post: OutgoingMessage) -> int | None:
+    """Return the flags of an edit, or None to keep them: Discord accepts only `SUPPRESS_EMBEDS`."""
+    if post.extras is not None and post.extras.embeds:
+        return post.flags & SUPPRESS_EMBEDS  # 0 shows embeds that were suppressed so far
+    return post.flags & SUPPRESS_EMBEDS or None
 
 
 def allowed(post: OutgoingMessage) -> dict[str, Any]:
@@ -126,7 +140,7 @@ class BotSender:
             message_id,
             or_undefined(post.text),
             mentions_reply=post.ping.reply,
-            flags=or_undefined(edited_flags(post) or None),
+            flags=or_undefined(edited_flags(post)),
             **editing(post),
         )
         return await self.calls.make(call)

@@ -13,12 +13,13 @@ import hikari
 from attrs import define, field
 
 from minamo.core.config import StreamConfig
-from minamo.core.messages import SUPPRESS_EMBEDS, Button
+from minamo.core.messages import SUPPRESS_EMBEDS, Button, Receipt
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.interfaces import Accepted, Sender, SendOptions, SendOutcome
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.calls import respond_ephemeral
+from minamo.shell.discord.extras import check_extras, send_extras
 from minamo.shell.discord.hooks import ReplyInfo
 from minamo.shell.discord.interaction import InteractionSender
 from minamo.shell.discord.runtime import Runtime
@@ -57,6 +58,7 @@ class ReplyContext:
     _progress: ProgressLines = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
+        check_extras(self.options)
         self.sender = self._sender()
         self._progress = ProgressLines(self._open_progress)
 
@@ -110,6 +112,19 @@ class ReplyContext:
         context = self._context(ticket, first=first, suppress=suppress_user_errors)
         pass_ = self.orchestrator.stream_pass if in_turn else self.orchestrator.stream_plain
         return await pass_(source, self.config, context)
+
+    async def send_extras(self, result: StreamResult) -> Receipt | None:
+        """Add the caller's components, embeds and attachments to the reply; return the receipt."""
+        if self.config.suppress_text_output:
+            return None
+        return await send_extras(
+            self.options,
+            result,
+            lanes=self.home.lanes,
+            sender=self.sender,
+            channel_id=self.channel_id,
+            stream_id=self.stream_id,
+        )
 
     async def tell_thoughts(self, result: StreamResult) -> None:
         """Send the thoughts to the configured place, after the reply."""

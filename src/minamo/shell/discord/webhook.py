@@ -61,7 +61,7 @@ class BotWebhooks:
 
 T = TypeVar("T")
 
-_FLAGS: ContextVar[int] = ContextVar("the flags of the edit that is being made", default=0)
+_FLAGS: ContextVar[int | None] = ContextVar("flags of the edit being made", default=None)
 
 
 @define(eq=False)
@@ -149,7 +149,7 @@ class WebhookSender:
         return self.thread_id if channel_id == self.bot.place else channel_id
 
 
-async def flagged(flags: int, edit: Callable[[], Awaitable[T]]) -> T:
+async def flagged(flags: int | None, edit: Callable[[], Awaitable[T]]) -> T:
     """Make *edit*, a call of a `webhook_client`, with *flags*; run it in a task of its own.
 
     Discord accepts flags when a message is edited through a token; hikari's methods for that have
@@ -160,7 +160,7 @@ async def flagged(flags: int, edit: Callable[[], Awaitable[T]]) -> T:
 
 
 def _dumps(body: Any) -> bytes:
-    if (flags := _FLAGS.get()) and isinstance(body, Mapping):
+    if (flags := _FLAGS.get()) is not None and isinstance(body, Mapping):
         body = {**body, "flags": flags}
     return json.dumps(body, separators=(",", ":")).encode()
 

@@ -22,7 +22,7 @@ from minamo.core.messages import Embed, Receipt
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.error_codes import BY_CODE
-from minamo.shell.delivery.interfaces import Sender, SendOptions, TextQueue
+from minamo.shell.delivery.interfaces import MessageSource, Sender, SendOptions, TextQueue
 from minamo.shell.delivery.lanes import Lanes
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.notices.localization import Wording
@@ -46,7 +46,31 @@ async def send_beside(
     Raises nothing except a cancellation from outside, and takes at most *deadline_s*: messages not
     sent by then are withdrawn, and one still in flight is reported as unknown.
     """
-    source = TextQueue(list(texts))
+    return await send_source(
+        lanes,
+        sender,
+        channel_id,
+        TextQueue(list(texts)),
+        manner=manner,
+        stream_id=stream_id,
+        deadline_s=deadline_s,
+        line=line,
+    )
+
+
+async def send_source(
+    lanes: Lanes,
+    sender: Sender,
+    channel_id: int,
+    source: MessageSource,
+    *,
+    manner: SendOptions,
+    stream_id: str,
+    deadline_s: float,
+    line: int | None = None,
+) -> tuple[Receipt, ...]:
+    """Send the messages of *source* as `send_beside` does."""
+    size = source.waiting
     try:
         async with lanes.open(
             channel_id, sender, source, stream_id=stream_id, line=line, manner=manner
@@ -58,7 +82,7 @@ async def send_beside(
             return (*one.receipts, *_still_out(one))
     except Exception as error:  # noqa: BLE001 - it may be lost, but must not fail the reply
         _LOG.warning("a message beside a reply failed", extra={"kind": type(error).__name__})
-        return (not_sent(channel_id, "unexpected", sum(map(len, texts))),)
+        return (not_sent(channel_id, "unexpected", size),)
 
 
 def clean_beside(text: str, config: StreamConfig) -> str:
