@@ -23,7 +23,7 @@ from minamo.shell.delivery.interfaces import (
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.options import StreamContext
 from minamo.shell.orchestrator import StreamOrchestrator
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from senders import run_with_virtual_clock
 
 Fault = Literal[
@@ -124,13 +124,13 @@ def grow(
     **context: Any,
 ) -> Grown:
     """Run one reply that grows; *wish* comes while a call is out, or at a time."""
-    board, wishes, grown = board or Board(), StopSignal(), []
+    board, stop_signal, grown = board or Board(), StopSignal(), []
     wished: list[float] = []
 
     def want() -> None:
         assert wish is not None
         wished.append(anyio.current_time())
-        wishes.put(wish)
+        stop_signal.request(wish)
 
     if during:
         board.midway = lambda call: want() if call == during else None
@@ -150,7 +150,7 @@ def grow(
                 sender=board,
                 edit=True,
                 typing=False,
-                wishes=wishes,
+                stop_signal=stop_signal,
                 suppress_user_errors=True,
                 **context,
             )

@@ -19,7 +19,7 @@ from minamo.shell.delivery.interfaces import Accepted, SendOptions, SendOutcome
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.driver import Driver
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from senders import run_with_virtual_clock
 
 CHANNEL = 7
@@ -141,7 +141,7 @@ class Drive:
     """One stream under way, or what is left of it."""
 
     stream: Stream
-    wishes: StopSignal
+    stop_signal: StopSignal
     provider: Provider
     discord: Discord
     log: list[tuple[float, str, Any]] = field(factory=list)
@@ -179,7 +179,7 @@ async def drive(
     config: StreamConfig | None = None,
     *,
     discord: Discord | None = None,
-    wishes: StopSignal | None = None,
+    stop_signal: StopSignal | None = None,
     stream_id: str = "s",
     call_timeout_ms: int | None = None,
     pause_s: Callable[[int], float] | None = None,
@@ -188,12 +188,14 @@ async def drive(
     progress: Callable[[], object] | None = None,
 ) -> Drive:
     """Drive one stream to its outcome."""
-    run = Drive(Stream(config or plain()), wishes or StopSignal(), provider, discord or Discord())
+    run = Drive(
+        Stream(config or plain()), stop_signal or StopSignal(), provider, discord or Discord()
+    )
     if made is not None:
         made(run)
     driver = Driver(
         run.stream,
-        wishes=run.wishes,
+        stop_signal=run.stop_signal,
         call_timeout_ms=call_timeout_ms,
         progress=progress,
         watch=[lambda *told: run.log.append(told)],
@@ -227,15 +229,15 @@ def one(
 ) -> Drive:
     """Drive one stream in virtual time, from time 0, while *happenings* happen."""
     runs: list[Drive] = []
-    wanted = options.setdefault("wishes", StopSignal())
+    wanted = options.setdefault("stop_signal", StopSignal())
     before: Iterable[StopRequest] = options.pop("before", ())
     for wish in before:
-        wanted.put(wish)
+        wanted.request(wish)
 
     async def happen() -> None:
         for at, what in sorted(happenings, key=lambda each: each[0]):
             await anyio.sleep_until(began + at)
-            wanted.put(what) if isinstance(what, StopRequest) else what(runs[0])
+            wanted.request(what) if isinstance(what, StopRequest) else what(runs[0])
 
     began = 0.0
 

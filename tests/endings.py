@@ -24,7 +24,7 @@ from driving import (
 from minamo.core.chunks import Call, ErrorChunk, FunctionCall
 from minamo.core.messages import OutgoingMessage
 from minamo.shell.delivery.interfaces import Rejected, SendOutcome
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 
 STEPS = 50
 EVERY_S = 2.0

@@ -24,7 +24,7 @@ from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.driver import Driver
 from minamo.shell.providers.scripted import Line, ScriptedProvider
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.twin import Rules, Twin
 
 TOUR = """<think>They want to see what I can do: a thought, some code, a table. Nothing secret.</think>Here is the lake this morning, **as it was**:
@@ -110,7 +110,7 @@ class Rig:
     config: StreamConfig
     tasks: anyio.abc.TaskGroup
     scripts: dict[str, ScriptedProvider] = field(factory=lambda: dict(SCRIPTS))
-    wishes: StopSignal | None = None
+    stop_signal: StopSignal | None = None
     served: Served | None = None
     quick: bool = False
     _number: int = 0
@@ -124,8 +124,8 @@ class Rig:
         await self.twin.say(text)
 
     async def stop(self) -> None:
-        if self.wishes is not None:
-            self.wishes.put(StopRequest(kind="user", requester="ann"))
+        if self.stop_signal is not None:
+            self.stop_signal.request(StopRequest(kind="user", requester="ann"))
 
     async def press(self, message_id: str, button_id: str) -> None:
         message = self.twin.world.find_message(self.twin.channel().id, int(message_id))
@@ -134,8 +134,8 @@ class Rig:
 
     async def on_message(self, event: hikari.GuildMessageCreateEvent) -> None:
         if event.is_human:
-            if self.wishes is not None:
-                self.wishes.put(StopRequest(kind="follow_up"))
+            if self.stop_signal is not None:
+                self.stop_signal.request(StopRequest(kind="follow_up"))
             self.tasks.start_soon(
                 self.answer, event.content or "", int(event.channel_id), int(event.message_id)
             )
@@ -143,11 +143,13 @@ class Rig:
     async def answer(self, text: str, channel_id: int, message_id: int) -> None:
         async with self._turn:
             self._number += 1
-            stream, wishes = Stream(self.config), StopSignal()
-            self.wishes = wishes
+            stream, stop_signal = Stream(self.config), StopSignal()
+            self.stop_signal = stop_signal
             recorder = self.hub.open_stream(channel_id, stream)
             driver = Driver(
-                stream, wishes=wishes, watch=[] if recorder is None else [recorder.happened]
+                stream,
+                stop_signal=stop_signal,
+                watch=[] if recorder is None else [recorder.happened],
             )
             source = self.scripts.get(text) or ScriptedProvider(cut(f"You said: {text}", 3, 0.03))
             if self.quick:
@@ -163,7 +165,7 @@ class Rig:
                 limit_reached=driver.limit_reached,
             ) as dispatch:
                 await driver.run(source, dispatch)
-            self.wishes = None
+            self.stop_signal = None
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from minamo.core.chunks import Call, Chunk, DoneChunk, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import StopSignal
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import TextPass, run_turn
 from minamo.shell.turns.turn_result import TurnResult
@@ -43,19 +43,19 @@ class Dialogue:
 class Stage:
     """Everything a turn has around it."""
 
-    wishes: StopSignal = field(factory=StopSignal)
+    stop_signal: StopSignal = field(factory=StopSignal)
     config: StreamConfig = field(factory=StreamConfig)
     shown: list[str] = field(factory=list)
     passes: list[dict[str, bool]] = field(factory=list)
 
     async def stream_pass(self, source: Any, **how: bool) -> StreamResult:
         self.passes.append(how)
-        return await TextPass(self.shown.append, self.wishes, self.config)(source, **how)
+        return await TextPass(self.shown.append, self.stop_signal, self.config)(source, **how)
 
     async def turn(self, llm: Any, tools: Tools | None = None, **options: Any) -> TurnResult:
         options.setdefault("messages", [user("Hello?")])
         options.setdefault("stream_pass", self.stream_pass)
-        return await run_turn(llm, tools=tools, wishes=self.wishes, **options)
+        return await run_turn(llm, tools=tools, stop_signal=self.stop_signal, **options)
 
 
 def calls(*names: str | Call, **arguments: Any) -> FunctionCall:

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.shell.stops.requests import StopKind, StopRequest, StopSignal
+from minamo.shell.stops.registry import StopKind, StopRequest, StopSignal
 from minamo.shell.turns.channels import Channels, QueuedTurn, TurnRefused
 from minamo.shell.turns.leases import LeaseStatus
 from senders import run_with_virtual_clock
@@ -60,12 +60,14 @@ class Room:
                 self.log.append(f"-{name}")
 
         @contextmanager
-        def known(wishes: StopSignal) -> Iterator[None]:
-            self.unbegun[place] = wishes
+        def known(stop_signal: StopSignal) -> Iterator[None]:
+            self.unbegun[place] = stop_signal
             try:
                 yield
             finally:
-                if self.unbegun.get(place) is wishes:  # its successor may have come before it left
+                if (
+                    self.unbegun.get(place) is stop_signal
+                ):  # its successor may have come before it left
                     del self.unbegun[place]
 
         async def submitter() -> None:
@@ -83,12 +85,12 @@ class Room:
 
     def want(self, place: int, kind: StopKind = "user", requester: str | None = None) -> bool:
         """Put a wish to the turn that has the channel, as a registry of stops does; if one has."""
-        wishes = self.unbegun.get(place)
-        if wishes is None and place in self.running:
-            wishes = self.tickets[self.running[place]].wishes
-        if wishes is None:
+        stop_signal = self.unbegun.get(place)
+        if stop_signal is None and place in self.running:
+            stop_signal = self.tickets[self.running[place]].stop_signal
+        if stop_signal is None:
             return False
-        wishes.put(StopRequest(kind=kind, requester=requester))
+        stop_signal.request(StopRequest(kind=kind, requester=requester))
         return True
 
     def answer(self, name: str, outcome: Any) -> None:
@@ -100,7 +102,7 @@ async def work(ticket: QueuedTurn, takes_s: float, heeds_s: float | None) -> str
     with anyio.move_on_after(takes_s):
         if heeds_s is None:
             await anyio.sleep_forever()
-        wish = await ticket.wishes.came()
+        wish = await ticket.stop_signal.wait()
         await anyio.sleep(heeds_s)
         return f"{wish.kind} by {wish.requester}"
     return "done"
@@ -147,7 +149,7 @@ class SlowLease:
 
     @asynccontextmanager
     async def hold(
-        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+        self, channel_id: int, stop_signal: StopSignal, *, wait_s: float = 0.0
     ) -> AsyncIterator[LeaseStatus]:
         self.asked.append(wait_s)
         with anyio.CancelScope(shield=self.shielded):
@@ -156,11 +158,11 @@ class SlowLease:
             yield LeaseStatus.BUSY if self.answer else self.answer
             return
         assert channel_id not in self.held
-        self.held[channel_id] = wishes
+        self.held[channel_id] = stop_signal
         try:
             yield self.answer
         finally:
             del self.held[channel_id]
 
     def lose(self, channel_id: int) -> None:
-        self.held[channel_id].put(StopRequest(kind="kill", requester="lease"))
+        self.held[channel_id].request(StopRequest(kind="kill", requester="lease"))

@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     from minamo.shell.stops.redis_registry import RedisStops as RedisStops
     from minamo.shell.stops.registry import MemoryStops as MemoryStops
     from minamo.shell.stops.registry import RequestOutcome as RequestOutcome
+    from minamo.shell.stops.registry import StopRequest as StopRequest
     from minamo.shell.stops.registry import Stops as Stops
-    from minamo.shell.stops.requests import StopRequest as StopRequest
-    from minamo.shell.stops.requests import StopSignal as StopSignal
+    from minamo.shell.stops.registry import StopSignal as StopSignal
     from minamo.shell.telemetry.otel import OpenTelemetry as OpenTelemetry
     from minamo.shell.telemetry.telemetry import Telemetry as Telemetry
     from minamo.shell.turns.leases import LeaseStatus as LeaseStatus
@@ -146,8 +146,8 @@ _HOMES = {
     "TurnSettings": "minamo.shell.turns.turn_settings",
     "Usage": "minamo.core.chunks",
     "WireLimits": "minamo.wire.limits",
-    "StopRequest": "minamo.shell.stops.requests",
-    "StopSignal": "minamo.shell.stops.requests",
+    "StopRequest": "minamo.shell.stops.registry",
+    "StopSignal": "minamo.shell.stops.registry",
     "Wording": "minamo.shell.notices.localization",
     "as_chunks": "minamo.shell.providers.scripted",
     "tool": "minamo.shell.turns.tools",

@@ -47,7 +47,7 @@ async def test_stop_ends_it(look):
         await seen.page.click("#stop")
         assert await seen.outcome() == "stopped by user"
         assert await seen.page.locator("#stop").is_disabled()
-        assert "stop" in await seen.page.inner_text("#log .wish")
+        assert "stop" in await seen.page.inner_text("#log .stop")
         count = len(await seen.texts())
         await seen.page.wait_for_timeout(400)
         assert len(await seen.texts()) == count

@@ -56,7 +56,16 @@ def decorated(twin: Twin) -> list[bool]:
         {"persona": minamo.Persona("Mira")},
         {"config": minamo.StreamConfig(max_message_length=100), "edit": True},
     ],
-    ids=["plain", "aggregated", "edit", "fresh", "button", "edit with a button", "persona", "pages"],
+    ids=[
+        "plain",
+        "aggregated",
+        "edit",
+        "fresh",
+        "button",
+        "edit with a button",
+        "persona",
+        "pages",
+    ],
 )
 async def test_the_last_message_has_them_and_no_other(twin: Twin, how: dict[str, Any]) -> None:
     script = [*SCRIPT[:2], "word " * 40]

@@ -21,8 +21,7 @@ from minamo.errors import BadSetting
 from minamo.inspect.hub import Hub
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.providers.base import Adapter
-from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX, StopRequest
 from minamo.twin import CREATE, Twin
 from minamo.wire.frames import Frame
 from rigging import Rig, rigged
@@ -130,7 +129,7 @@ async def test_a_kill_of_stream_once_leaves_nothing_behind(twin: Twin) -> None:
 async def test_a_wish_from_before_the_stream_counts(twin: Twin) -> None:
     async with rigged(twin, None) as rig:
         where = await context(rig)
-        where.wishes.put(StopRequest(kind="follow_up"))
+        where.stop_signal.request(StopRequest(kind="follow_up"))
         result = await where.orchestrator.stream_to_discord(
             ScriptedProvider(["never"]), StreamConfig(), where
         )
@@ -217,7 +216,7 @@ async def test_a_person_is_a_number_or_a_text(twin: Twin, person: Any) -> None:
         await anyio.sleep(0.05)
         assert not await rig.client.request_stop(channel_id=place, asker=hikari.Snowflake(2))
         assert await rig.client.request_stop(channel_id=place, asker=person, requester=person)
-        assert where.wishes.strongest == StopRequest(kind="user", requester="1")
+        assert where.stop_signal.strongest == StopRequest(kind="user", requester="1")
 
 
 async def test_only_who_asked_may_stop_it(twin: Twin) -> None:

@@ -201,9 +201,13 @@ def _quiet(told: Told) -> Iterator[str]:
 
 def _at_once(told: Told) -> Iterator[str]:
     """A wish decides in the instant it comes."""
-    wishes, decided = told.each("wish"), told.each("decided")
-    if wishes and decided and decided[0].at > max(wishes[0].at, told.lines[0].at) + SLACK_S:
-        yield f"a wish of {wishes[0].at} is decided at {decided[0].at}"
+    stop_signal, decided = told.each("wish"), told.each("decided")
+    if (
+        stop_signal
+        and decided
+        and decided[0].at > max(stop_signal[0].at, told.lines[0].at) + SLACK_S
+    ):
+        yield f"a wish of {stop_signal[0].at} is decided at {decided[0].at}"
 
 
 def _in_order(told: Told) -> Iterator[str]:
@@ -238,12 +242,12 @@ def _once(told: Told) -> Iterator[str]:
 
 def _drained(told: Told) -> Iterator[str]:
     """Whoever wants it to end waits for so long at most."""
-    settled, wishes = told.each("settled"), told.each("wish")
-    if not settled or not wishes:
+    settled, stop_signal = told.each("settled"), told.each("wish")
+    if not settled or not stop_signal:
         return
     opened = told.lines[0]
     drain = float(dict(word.split("=") for word in opened.words)["drain"])
-    since = max(wishes[0].at, opened.at)
+    since = max(stop_signal[0].at, opened.at)
     if settled[0].at > since + drain + SLACK_S:
         yield f"settled {settled[0].at - since} s after the wish"
 

@@ -33,7 +33,7 @@ from minamo.shell.delivery.interfaces import RetryLater, SendOutcome
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.delivery.queue import HELD_MAX
 from minamo.shell.providers.base import ChatStream
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from senders import run_with_virtual_clock
 
 WISHES = [USER, SYSTEM, FOLLOW_UP, KILL]

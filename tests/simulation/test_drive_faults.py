@@ -41,7 +41,7 @@ from minamo.shell.delivery.interfaces import (
 )
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.driver import Driver, NullSink
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from senders import run_with_virtual_clock
 
 CALLS: dict[str, Callable[[int, OutgoingMessage], SendOutcome | None]] = {
@@ -66,28 +66,30 @@ def text() -> list[tuple[float, Any]]:
     return [(n + 1.0, f"{some(9)}\n\n{some(2)}<think>{some(2)}</think>") for n in range(6)]
 
 
-async def _wish(wishes: StopSignal, ends: list[Any]) -> None:
+async def _wish(stop_signal: StopSignal, ends: list[Any]) -> None:
     for at, what in ends:
         await anyio.sleep_until(at)
-        wishes.put(what)
+        stop_signal.request(what)
 
 
 async def cancelled(k: int, calls: str, ends: str) -> bool:
     """A stream that is cancelled at its k-th await, and another one after it."""
     says = [each for each in ENDS[ends] if not isinstance(each[1], StopRequest)]
     wants = [each for each in ENDS[ends] if isinstance(each[1], StopRequest)]
-    provider, wishes = Provider(text() + says), StopSignal()
+    provider, stop_signal = Provider(text() + says), StopSignal()
     discord, after = Discord(script=CALLS[calls]), Discord()
     lane = {"config": plain(inactivity_timeout_ms=5_000), "pause_s": lambda _: 0.8}
     async with open_lanes() as lanes:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_wish, wishes, [(anyio.current_time() + at, w) for at, w in wants])
+            tasks.start_soon(
+                _wish, stop_signal, [(anyio.current_time() + at, w) for at, w in wants]
+            )
             fired = await cancel_at(
-                k, drive(lanes, provider, discord=discord, wishes=wishes, **lane)
+                k, drive(lanes, provider, discord=discord, stop_signal=stop_signal, **lane)
             )
             assert provider.open == 0, "the provider is let go at once"
             tasks.cancel_scope.cancel()
-        assert not wishes._ears, "nobody listens any more"
+        assert not stop_signal._ears, "nobody listens any more"
         some = tracers()(9)
         second = await drive(
             lanes, Provider([(0.0, some), (0.0, END)]), plain(), discord=after, stream_id="second"

@@ -26,7 +26,7 @@ from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import Rejected, RetryLater, Unknown
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.driver import Driver, NullSink
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from provider_server import serving, streamed
 
 WARM = 300
@@ -60,12 +60,12 @@ async def end_one(lanes: Lanes, number: int) -> str:
     # An exception that is raised again and again would remember every time.
     then = [what() if isinstance(what, type) else what for what in how.get("then", ())]
     provider = Provider(TEXT + [(0.0, what) for what in then])
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     with anyio.CancelScope() as scope:
 
         def progress() -> None:
             if isinstance(wish := how.get("wish"), StopRequest):
-                wishes.put(wish)
+                stop_signal.request(wish)
             if how.get("cancel"):
                 scope.cancel()
 
@@ -74,7 +74,7 @@ async def end_one(lanes: Lanes, number: int) -> str:
             provider,
             plain(**how.get("settings", {})),
             discord=Discord(0.0, how.get("script"), place=number % 50),
-            wishes=wishes,
+            stop_signal=stop_signal,
             stream_id=f"stream {number}",
             call_timeout_ms=how.get("call_timeout_ms"),
             progress=progress,
@@ -199,17 +199,17 @@ def test_p13_no_socket_is_left_open(figure: Callable[[str], None]) -> None:
         return response
 
     async def one(llm: Any, number: int) -> None:
-        stream, wishes = Stream(plain(inactivity_timeout_ms=20)), StopSignal()
+        stream, stop_signal = Stream(plain(inactivity_timeout_ms=20)), StopSignal()
         how = ["end", "fail", "silence", "stop", "kill", "cancel"][number % 6]
         with anyio.CancelScope() as scope:
 
             def progress() -> None:
                 if how in ("stop", "kill"):
-                    wishes.put(KILL if how == "kill" else USER)
+                    stop_signal.request(KILL if how == "kill" else USER)
                 elif how == "cancel":
                     scope.cancel()
 
-            driver = Driver(stream, wishes=wishes, progress=progress)
+            driver = Driver(stream, stop_signal=stop_signal, progress=progress)
             await driver.run(llm.ask(how), NullSink(stream))
 
     async def story() -> None:

@@ -120,7 +120,7 @@ class Race:
                     self.discord.answer = Rejected("missing_access")
                 self.doings.append((at, lambda run: run.discord.gate.set()))
             case _ if name in WISHES:
-                self.doings.append((at, lambda run: run.wishes.put(WISHES[name])))
+                self.doings.append((at, lambda run: run.stop_signal.request(WISHES[name])))
             case _:
                 self.settings["speaker_names"] = ("Bob",)
                 self.doings.append((at, lambda run: _say(run, SAYS[name])))
@@ -214,11 +214,11 @@ def test_p10_of_two_in_one_instant_exactly_one_decides(first: str) -> None:
         possible = {name: outcome(name, run, lost=lost) for name in (first, other)}
         assert run.how in possible.values(), other
         # Nobody ran between the two, so a wish is heard first, and of two wishes the first.
-        wishes = [name for name in (first, other) if name in WISHES]
-        if wishes and not {first, other} & {*CLOCKS, "limit"}:
+        stop_signal = [name for name in (first, other) if name in WISHES]
+        if stop_signal and not {first, other} & {*CLOCKS, "limit"}:
             # A kill takes back what a stop of the same instant promised, and then it decides.
             took = run.settled.suppressed.get("killed", 0) > 0
-            decides = "kill" if took and "kill" in wishes else wishes[0]
+            decides = "kill" if took and "kill" in stop_signal else stop_signal[0]
             assert run.how == possible[decides], other
         elif first in SAYS and other in SAYS:
             assert run.how == possible[first], other

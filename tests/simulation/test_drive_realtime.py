@@ -20,7 +20,7 @@ from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import RetryLater
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.driver import Driver, NullSink
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from provider_server import serving, streamed
 
 REPEATS = 100
@@ -68,10 +68,10 @@ def p99(once: Once, figure: Callable[[str], None], what: str) -> None:
     assert best[98] <= LIMIT_MS
 
 
-async def stopped(wishes: StopSignal, number: int, made: list[Drive]) -> float:
+async def stopped(stop_signal: StopSignal, number: int, made: list[Drive]) -> float:
     """Put a wish; how long until it is decided and the provider is let go."""
     began = time.perf_counter()
-    wishes.put(WISHES[number % len(WISHES)])
+    stop_signal.request(WISHES[number % len(WISHES)])
     (run,) = made
     while not run.times("decided") or run.provider.open:
         await anyio.lowlevel.checkpoint()
@@ -82,13 +82,13 @@ async def watched(
     number: int, wait_s: float, discord: Discord, says: list[str], **how: object
 ) -> float:
     """A stream that is stopped after *wait_s*."""
-    wishes, made = StopSignal(), []
+    stop_signal, made = StopSignal(), []
     took = 0.0
 
     async def stop() -> None:
         nonlocal took
         await anyio.sleep(wait_s)
-        took = await stopped(wishes, number, made)
+        took = await stopped(stop_signal, number, made)
 
     async with (
         open_lanes(pacer=unpaced(), drain_s=0.0) as lanes,
@@ -98,7 +98,7 @@ async def watched(
         provider = Provider([(0.0, text) for text in says])
         config = plain(drain_timeout_ms=20)
         await drive(
-            lanes, provider, config, discord=discord, wishes=wishes, made=made.append,
+            lanes, provider, config, discord=discord, stop_signal=stop_signal, made=made.append,
             stream_id=f"stream {number}", **how,
         )  # type: ignore[arg-type]  # fmt: skip
     assert provider.open == 0
@@ -147,7 +147,7 @@ def test_p10_a_stop_closes_the_connection_to_the_provider(figure: Callable[[str]
     async def once(number: int) -> tuple[float, float]:
         nonlocal closed
         closed = anyio.Event()
-        stream, wishes = Stream(plain()), StopSignal()
+        stream, stop_signal = Stream(plain()), StopSignal()
         decided = 0.0
         asked = anyio.Event()
 
@@ -162,12 +162,12 @@ def test_p10_a_stop_closes_the_connection_to_the_provider(figure: Callable[[str]
             minamo.OpenAICompatible(f"{server.url}/v1", model="m") as llm,
             anyio.create_task_group() as tasks,
         ):
-            driver = Driver(stream, wishes=wishes, watch=[watch])
+            driver = Driver(stream, stop_signal=stop_signal, watch=[watch])
             tasks.start_soon(driver.run, llm.ask("hi"), NullSink(stream))
             await asked.wait()
             await anyio.sleep(0.01)
             began = time.perf_counter()
-            wishes.put(WISHES[number % len(WISHES)])
+            stop_signal.request(WISHES[number % len(WISHES)])
         with anyio.fail_after(5):
             await closed.wait()
         return (decided - began) * 1000, (seen[-1] - began) * 1000

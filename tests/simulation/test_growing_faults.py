@@ -9,7 +9,7 @@ import pytest
 from boards import FAULTS, Board, Fault, check_grown, grow
 from driving import END, FOLLOW_UP, KILL, USER, Provider, plain, tracers
 from minamo.core.chunks import Call, ErrorChunk, FunctionCall
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 
 WISHES: dict[str, StopRequest | None] = {
     "": None,

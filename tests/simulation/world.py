@@ -28,7 +28,7 @@ from minamo.shell.delivery.interfaces import (
 )
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.driver import Driver
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 
 RUNS = [1, 1, 2, 3, 9, 9, 20, 20, 63, 64, 65, 130]
 GLUE = [" ", " ", ". ", "! ", "\n", "\n\n", "\n\n", "\n\n\n", ", ", "…", "    "]
@@ -197,14 +197,14 @@ async def live(world: World, lanes: Lanes, who: str, place: int) -> None:
     random = world.random
     await anyio.sleep(random.choice([0.0, 0.0, 1.0, 5.0]) * random.random())
     config = settings(random)
-    stream, wishes = Stream(config), StopSignal()
+    stream, stop_signal = Stream(config), StopSignal()
     channel = Channel(world, place, who, lanes, random.choice([0.3, 3.0, 20.0]),
                       random.choice([0.0, 0.0, 0.1, 0.5]))  # fmt: skip
     provider = Provider(script(random))
     world.write(who, "opens", f"channel={place}", f"drain={config.drain_timeout_ms / 1000}")
     driver = Driver(
         stream,
-        wishes=wishes,
+        stop_signal=stop_signal,
         call_timeout_ms=random.choice([None, None, 10_000]),
         watch=[_scribe(world, who, stream)],
     )
@@ -217,7 +217,7 @@ async def live(world: World, lanes: Lanes, who: str, place: int) -> None:
 
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as people:
-            people.start_soon(_people, world, wishes, scope, who)
+            people.start_soon(_people, world, stop_signal, scope, who)
             async with lanes.open(
                 place, channel, stream.actions.outbox, stream_id=f"{world.seed} {who}",
                 manner=SendOptions(pause_s=None if pause is None else lambda _: pause),
@@ -248,7 +248,9 @@ def _books(stream: Stream) -> list[str]:
     ]
 
 
-async def _people(world: World, wishes: StopSignal, scope: anyio.CancelScope, who: str) -> None:
+async def _people(
+    world: World, stop_signal: StopSignal, scope: anyio.CancelScope, who: str
+) -> None:
     random = world.random
     for _ in range(random.choice([0, 0, 0, 1, 1, 2, 3])):
         await anyio.sleep(random.choice([0.1, 2.0, 10.0, 40.0]) * random.random())
@@ -257,7 +259,7 @@ async def _people(world: World, wishes: StopSignal, scope: anyio.CancelScope, wh
             scope.cancel()
             return
         kind = random.choice(["user", "user", "follow_up", "kill"])
-        wishes.put(StopRequest(kind=kind, requester=random.choice([None, "4711"])))
+        stop_signal.request(StopRequest(kind=kind, requester=random.choice([None, "4711"])))
 
 
 def _scribe(world: World, who: str, stream: Stream) -> Callable[[float, str, object], None]:

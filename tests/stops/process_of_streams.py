@@ -13,7 +13,7 @@ import time
 from contextlib import ExitStack
 
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 
 
 def say(*words: object) -> None:
@@ -37,10 +37,10 @@ async def main(url: str, prefix: str) -> None:
                     def hear(wish: StopRequest, stream_id: str = stream_id) -> None:
                         say(stream_id, wish.kind, time.monotonic_ns())
 
-                    wishes = StopSignal()
+                    stop_signal = StopSignal()
                     stack = running[stream_id] = ExitStack()
-                    stack.enter_context(stops.register(stream_id, int(channel), wishes))
-                    stack.enter_context(wishes.heard_by(hear))
+                    stack.enter_context(stops.register(stream_id, int(channel), stop_signal))
+                    stack.enter_context(stop_signal.listen(hear))
                 case ["end", stream_id]:
                     running.pop(stream_id).close()
             say("ok")

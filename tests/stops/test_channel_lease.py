@@ -27,7 +27,7 @@ class Floor:
         self.here = name
         try:
             with anyio.move_on_after(0.05):
-                await ticket.wishes.came()
+                await ticket.stop_signal.wait()
             self.log.append(name)
         finally:
             self.here = ""

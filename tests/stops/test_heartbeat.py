@@ -9,8 +9,7 @@ import anyio
 import anyio.lowlevel
 
 from minamo.shell.stops.redis_registry import EXPIRE_S, Heartbeat
-from minamo.shell.stops.registry import StreamRegistry
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import MemoryStops, StopSignal
 from minamo.testing import run_with_virtual_clock
 
 
@@ -47,7 +46,7 @@ def test_a_long_stream_stays_announced_while_others_come_and_go() -> None:
 
     async def main() -> None:
         nonlocal oldest
-        registry, redis = StreamRegistry(), Pipeline()
+        registry, redis = MemoryStops(), Pipeline()
         heartbeat = Heartbeat(registry, "p", "me")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(heartbeat.run, lambda: redis)

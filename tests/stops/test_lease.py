@@ -13,7 +13,7 @@ import pytest
 
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.stops.redis_link import client_for, close_client
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import StopSignal
 from minamo.shell.turns.leases import Lease, LeaseStatus, NoLease
 from minamo.shell.turns.redis_lease import RedisLease
 from redis_server import RedisServer
@@ -39,13 +39,13 @@ async def holders(server: RedisServer) -> set[bytes]:
 
 
 async def test_a_free_channel_is_granted_again_and_again(lease: Lease) -> None:
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     for _ in range(3):
-        async with lease.hold(7, wishes) as leased:
+        async with lease.hold(7, stop_signal) as leased:
             assert leased
-            async with lease.hold(8, wishes, wait_s=1) as other:
+            async with lease.hold(8, stop_signal, wait_s=1) as other:
                 assert other is LeaseStatus.GRANTED
-    assert wishes.strongest is None
+    assert stop_signal.strongest is None
 
 
 async def test_what_the_block_raises_is_raised(lease: Lease) -> None:
@@ -116,27 +116,27 @@ async def test_waiting_can_be_cancelled_and_leaves_nothing(
 
 
 async def test_a_long_stream_keeps_its_lease(redis_server: RedisServer, prefix: str) -> None:
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with (
         RedisLease(redis_server.url, prefix=prefix, ttl_ms=1000) as lease,
-        lease.hold(7, wishes),
+        lease.hold(7, stop_signal),
     ):
         await anyio.sleep(1.5)
         async with lease.hold(7, StopSignal()) as other:
             assert other is LeaseStatus.BUSY
-    assert wishes.strongest is None
+    assert stop_signal.strongest is None
 
 
 async def test_a_lease_taken_by_another_kills_the_stream(
     redis_server: RedisServer, prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with RedisLease(redis_server.url, prefix=prefix, ttl_ms=1000) as lease:
-        async with lease.hold(7, wishes):
+        async with lease.hold(7, stop_signal):
             key = f"{prefix}:lease:7"
             await lease._client.set(key, "somebody else")
             with anyio.fail_after(10):
-                wish = await wishes.came()
+                wish = await stop_signal.wait()
             assert (wish.kind, wish.requester) == ("kill", "lease")
             assert wish.context == {"lease": "busy"}
         assert await lease._client.get(key) == b"somebody else", "not ours to delete"
@@ -145,8 +145,8 @@ async def test_a_lease_taken_by_another_kills_the_stream(
 
 
 async def test_a_redis_that_comes_back_empty_gives_it_back(own_redis: RedisServer) -> None:
-    wishes = StopSignal()
-    async with RedisLease(own_redis.url, ttl_ms=5000) as lease, lease.hold(7, wishes):
+    stop_signal = StopSignal()
+    async with RedisLease(own_redis.url, ttl_ms=5000) as lease, lease.hold(7, stop_signal):
         own_redis.kill()
         own_redis.start()
         with anyio.fail_after(20):
@@ -154,23 +154,23 @@ async def test_a_redis_that_comes_back_empty_gives_it_back(own_redis: RedisServe
                 await anyio.sleep(0.05)
         async with lease.hold(7, StopSignal()) as other:
             assert other is LeaseStatus.BUSY
-    assert wishes.strongest is None
+    assert stop_signal.strongest is None
 
 
 async def test_without_redis_nothing_starts_and_what_runs_ends_in_time(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "minamo.redis")
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with RedisLease(own_redis.url, ttl_ms=1500) as lease:
-        async with lease.hold(7, wishes):
+        async with lease.hold(7, stop_signal):
             began = anyio.current_time()
             own_redis.kill()
             async with lease.hold(8, StopSignal(), wait_s=0.3) as leased:
                 assert leased is LeaseStatus.UNREACHABLE
             assert not lease.healthy
             with anyio.fail_after(10):
-                wish = await wishes.came()
+                wish = await stop_signal.wait()
             assert wish.context == {"lease": "unreachable"}
             assert anyio.current_time() - began <= 1.5, "before another could have taken it"
         own_redis.start()
@@ -183,21 +183,21 @@ async def test_without_redis_nothing_starts_and_what_runs_ends_in_time(
 
 
 async def test_without_redis_streams_run_if_so_wished(own_redis: RedisServer) -> None:
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with (
         RedisLease(own_redis.url, ttl_ms=1000, when_unreachable="grant") as lease,
-        lease.hold(7, wishes),
+        lease.hold(7, stop_signal),
     ):
         own_redis.kill()
-        async with lease.hold(8, wishes) as leased:
+        async with lease.hold(8, stop_signal) as leased:
             assert leased is LeaseStatus.GRANTED
             await anyio.sleep(1.2)
-            assert wishes.strongest is None
+            assert stop_signal.strongest is None
             own_redis.start()
             with anyio.fail_after(10):
                 while len(await holders(own_redis)) < 2:  # noqa: ASYNC110
                     await anyio.sleep(0.05)
-    assert wishes.strongest is None
+    assert stop_signal.strongest is None
 
 
 async def test_closing_leaves_nothing_open(own_redis: RedisServer) -> None:

@@ -10,8 +10,13 @@ import hikari
 import pytest
 
 from minamo.errors import BadRequest
-from minamo.shell.stops.registry import STREAMS_PER_CHANNEL_MAX, RequestOutcome
-from minamo.shell.stops.requests import INTERACTION, StopRequest, StopSignal
+from minamo.shell.stops.registry import (
+    INTERACTION,
+    STREAMS_PER_CHANNEL_MAX,
+    RequestOutcome,
+    StopRequest,
+    StopSignal,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -24,12 +29,12 @@ WISHES = [("request_stop", "user"), ("request_follow_up", "follow_up"), ("kill",
 async def test_a_wish_reaches_what_runs_and_is_heard_at_once(
     pair: Any, address: dict[str, Any], method: str, kind: str
 ) -> None:
-    wishes, other = StopSignal(), StopSignal()
+    stop_signal, other = StopSignal(), StopSignal()
     heard: list[StopRequest] = []
     with (
-        pair.here.register("s1", 7, wishes),
+        pair.here.register("s1", 7, stop_signal),
         pair.here.register("s2", 8, other),
-        wishes.heard_by(heard.append),
+        stop_signal.listen(heard.append),
     ):
         answer = await getattr(pair.there, method)(
             **address, requester="42", context={"from": ["a", 1]}
@@ -58,19 +63,19 @@ async def test_a_stale_wish_never_touches_the_next_stream(
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=["stream", "channel"])
 async def test_a_person_stops_only_what_they_asked_for(pair: Any, address: dict[str, Any]) -> None:
-    wishes = StopSignal()
-    with pair.here.register("s1", 7, wishes, asker="ann"):
+    stop_signal = StopSignal()
+    with pair.here.register("s1", 7, stop_signal, asker="ann"):
         assert (
             await pair.there.request_stop(**address, requester="bob", asker="bob")
             is RequestOutcome.NO
         )
-        assert wishes.strongest is None
+        assert stop_signal.strongest is None
         assert await pair.there.is_running(**address) is RequestOutcome.YES
         assert (
             await pair.there.request_stop(**address, requester="ann", asker="ann")
             is RequestOutcome.YES
         )
-    assert wishes.strongest == StopRequest(requester="ann")
+    assert stop_signal.strongest == StopRequest(requester="ann")
     assert await pair.there.is_running(**address) is RequestOutcome.NO
 
 
@@ -80,8 +85,8 @@ async def test_what_nobody_in_particular_asked_for_anybody_may_stop(pair: Any) -
 
 
 async def test_one_press_that_two_processes_hear_of_is_one_wish(pair: Any) -> None:
-    wishes, heard = StopSignal(), []
-    with pair.here.register("s1", 7, wishes), wishes.heard_by(heard.append):
+    stop_signal, heard = StopSignal(), []
+    with pair.here.register("s1", 7, stop_signal), stop_signal.listen(heard.append):
         for asks, press in ((pair.here, "1"), (pair.there, "1"), (pair.there, "2")):
             context = {INTERACTION: press}
             assert await asks.request_stop(channel_id=7, requester="ann", context=context)
@@ -96,8 +101,8 @@ async def test_a_registration_is_gone_whatever_happens(pair: Any) -> None:
 
 
 async def test_of_several_wishes_the_strongest_counts(pair: Any) -> None:
-    wishes = StopSignal()
-    with pair.here.register("s1", 7, wishes):
+    stop_signal = StopSignal()
+    with pair.here.register("s1", 7, stop_signal):
         for method, strongest in [
             ("request_follow_up", "follow_up"),
             ("request_stop", "user"),
@@ -107,8 +112,8 @@ async def test_of_several_wishes_the_strongest_counts(pair: Any) -> None:
         ]:
             # It reaches the stream in any case; which one counts is another matter.
             assert await getattr(pair.there, method)(channel_id=7) is RequestOutcome.YES
-            assert wishes.strongest is not None
-            assert wishes.strongest.kind == strongest
+            assert stop_signal.strongest is not None
+            assert stop_signal.strongest.kind == strongest
 
 
 async def test_everything_that_runs_in_a_channel_is_reached(pair: Any) -> None:
@@ -128,31 +133,31 @@ async def test_everything_that_runs_in_a_channel_is_reached(pair: Any) -> None:
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=["stream", "channel"])
 async def test_only_an_unheard_wish_can_be_taken_back(pair: Any, address: dict[str, Any]) -> None:
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     has, clear = pair.there.has_stop_request, pair.there.clear_stop_request
-    with pair.here.register("s1", 7, wishes):
+    with pair.here.register("s1", 7, stop_signal):
         assert await clear(**address) is RequestOutcome.NO  # there is none
         await pair.there.request_stop(**address)
         assert await has(**address) is RequestOutcome.YES
         assert await clear(**address) is RequestOutcome.YES
         assert await has(**address) is RequestOutcome.NO
-        assert wishes.strongest is None
+        assert stop_signal.strongest is None
 
         await pair.there.request_stop(**address)
-        with wishes.heard_by(lambda wish: None):
+        with stop_signal.listen(lambda wish: None):
             assert await clear(**address) is RequestOutcome.NO
         assert await has(**address) is RequestOutcome.YES
 
 
 async def test_a_wish_taken_back_does_not_take_a_heard_one_along(pair: Any) -> None:
-    wishes = StopSignal()
-    with pair.here.register("s1", 7, wishes):
-        with wishes.heard_by(lambda wish: None):
+    stop_signal = StopSignal()
+    with pair.here.register("s1", 7, stop_signal):
+        with stop_signal.listen(lambda wish: None):
             await pair.there.request_follow_up(stream_id="s1")
         await pair.there.request_stop(stream_id="s1")
         assert await pair.there.clear_stop_request(stream_id="s1") is RequestOutcome.YES
-        assert wishes.strongest is not None
-        assert wishes.strongest.kind == "follow_up"
+        assert stop_signal.strongest is not None
+        assert stop_signal.strongest.kind == "follow_up"
 
 
 async def test_an_answer_is_true_only_if_it_reached() -> None:
@@ -206,8 +211,8 @@ async def test_wishes_are_checked(pair: Any, wish: dict[str, Any], said: str) ->
 
 @pytest.mark.parametrize("method", ["request_stop", "request_follow_up", "kill"])
 async def test_a_number_is_a_person(pair: Any, method: str) -> None:
-    wishes = StopSignal()
-    with pair.here.register("s1", 7, wishes, 42):
+    stop_signal = StopSignal()
+    with pair.here.register("s1", 7, stop_signal, 42):
         assert not await pair.there.request_stop(stream_id="s1", asker=43)
         assert await pair.there.request_stop(stream_id="s1", asker="42")
     again = StopSignal()
@@ -243,9 +248,11 @@ async def test_registrations_are_checked(pair: Any) -> None:
 async def test_a_channel_holds_so_many_and_all_are_reached(pair: Any) -> None:
     every = [StopSignal() for _ in range(STREAMS_PER_CHANNEL_MAX)]
     with ExitStack() as stack:
-        for index, wishes in enumerate(every):
+        for index, stop_signal in enumerate(every):
             # The longest ids, of characters that take most bytes.
-            stack.enter_context(pair.here.register(f"{index:02}" + "\U0001f30a" * 62, 7, wishes))
+            stack.enter_context(
+                pair.here.register(f"{index:02}" + "\U0001f30a" * 62, 7, stop_signal)
+            )
         with (
             pytest.raises(BadRequest, match="64 streams run in channel 7"),
             pair.here.register("one-more", 7, StopSignal()),
@@ -253,4 +260,4 @@ async def test_a_channel_holds_so_many_and_all_are_reached(pair: Any) -> None:
             pass
         context = {"why": "x" * 4000}
         assert await pair.there.request_stop(channel_id=7, context=context) is RequestOutcome.YES
-        assert all(wishes.strongest is not None for wishes in every)
+        assert all(stop_signal.strongest is not None for stop_signal in every)

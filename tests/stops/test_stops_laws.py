@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.registry import MemoryStops, RequestOutcome
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import MemoryStops, RequestOutcome, StopRequest, StopSignal
 from redis_server import RedisServer
 
 RANK = {None: 0, "follow_up": 1, "user": 2, "kill": 3}
@@ -56,7 +55,7 @@ class Model:
 class Real:
     """One stream as it is."""
 
-    wishes: StopSignal
+    stop_signal: StopSignal
     life: ExitStack
     ear: ExitStack
     heard: list[StopRequest]
@@ -78,9 +77,9 @@ async def play(sides: tuple[Any, Any], script: list[tuple[Any, ...]]) -> None:
                 ]  # fmt: skip
                 await request(stops, op, target, at)
             elif op == "start" and target not in model:
-                life, wishes = lives.enter_context(ExitStack()), StopSignal()
-                life.enter_context(stops.register(target, rest[0], wishes))
-                real[target] = Real(wishes, life, life.enter_context(ExitStack()), [])
+                life, stop_signal = lives.enter_context(ExitStack()), StopSignal()
+                life.enter_context(stops.register(target, rest[0], stop_signal))
+                real[target] = Real(stop_signal, life, life.enter_context(ExitStack()), [])
                 model[target] = Model(rest[0])
             elif op == "end" and target in model:
                 real.pop(target).life.close()
@@ -88,7 +87,7 @@ async def play(sides: tuple[Any, Any], script: list[tuple[Any, ...]]) -> None:
             elif op == "listen" and target in model and not model[target].listening:
                 one = model[target]
                 real[target].ear.enter_context(
-                    real[target].wishes.heard_by(real[target].heard.append)
+                    real[target].stop_signal.listen(real[target].heard.append)
                 )
                 one.listening, one.heard = True, one.wished
                 one.told += one.wished is not None
@@ -96,7 +95,7 @@ async def play(sides: tuple[Any, Any], script: list[tuple[Any, ...]]) -> None:
                 real[target].ear.close()
                 model[target].listening = False
             for name, is_ in real.items():
-                strongest = is_.wishes.strongest
+                strongest = is_.stop_signal.strongest
                 assert (strongest.kind if strongest else None) == model[name].wished
                 assert len(is_.heard) == model[name].told
 

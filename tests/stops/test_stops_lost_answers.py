@@ -13,8 +13,7 @@ from attrs import define
 
 from minamo.shell.stops import redis_protocol as asking
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.registry import RequestOutcome
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import RequestOutcome, StopRequest, StopSignal
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
@@ -80,14 +79,14 @@ async def test_a_wish_whose_answer_was_lost_is_put_once(
 ) -> None:
     url = f"redis://127.0.0.1:{wire.port}/0"
     heard: list[StopRequest] = []
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with (
         RedisStops(url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as here,
     ):
-        with here.register("stream-1", 42, wishes), wishes.heard_by(heard.append):
+        with here.register("stream-1", 42, stop_signal), stop_signal.listen(heard.append):
             await there.running(42)
-            wire.lose_after = b'"put"'
+            wire.lose_after = b'"request"'
             request = {
                 "stop": there.request_stop,
                 "follow_up": there.request_follow_up,
@@ -107,33 +106,33 @@ async def test_taking_back_twice_is_taking_back(
 ) -> None:
     """The second try must not say that there was nothing to take back."""
     url = f"redis://127.0.0.1:{wire.port}/0"
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with (
         RedisStops(url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as here,
     ):
-        with here.register("stream-1", 42, wishes), wishes.heard_by(lambda _: False):
+        with here.register("stream-1", 42, stop_signal), stop_signal.listen(lambda _: False):
             assert await there.request_stop(stream_id="stream-1")
-            wire.lose_after = b'"forget"'
+            wire.lose_after = b'"clear"'
             assert await there.clear_stop_request(stream_id="stream-1") is RequestOutcome.YES
-            assert (wire.lost, wishes.strongest) == (1, None)
+            assert (wire.lost, stop_signal.strongest) == (1, None)
 
 
 async def test_what_is_remembered_is_bounded(
     redis_server: RedisServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "_DONE_MAX", 10)
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with (
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as here,
     ):
-        with here.register("stream-1", 42, wishes):
+        with here.register("stream-1", 42, stop_signal):
             for _ in range(30):
                 assert await there.request_stop(stream_id="stream-1")
-            assert len(here._asking._done) == 10
+            assert len(here._broadcast._done) == 10
             data = json.dumps(
-                {"v": 1, "id": "q", "sender": "s", "op": "runs", "streams": ["stream-1"]}
+                {"v": 1, "id": "q", "sender": "s", "op": "running", "streams": ["stream-1"]}
             )
             await there._link.publish(f"{prefix}:ask", data.encode())
             with anyio.move_on_after(0.2):
@@ -141,4 +140,4 @@ async def test_what_is_remembered_is_bounded(
             assert (
                 "s",
                 "q",
-            ) not in here._asking._done  # it changes nothing, and may be asked again
+            ) not in here._broadcast._done  # it changes nothing, and may be asked again

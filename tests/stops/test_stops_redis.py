@@ -17,8 +17,7 @@ from minamo.errors import BadSetting
 from minamo.shell.stops import redis_link
 from minamo.shell.stops import redis_registry as announcing
 from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.registry import RequestOutcome
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import RequestOutcome, StopSignal
 from redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
@@ -109,13 +108,13 @@ async def test_connections_that_redis_closed_for_idling_do_no_harm(own_redis: Re
 async def test_redis_comes_later(own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minamo.shell.stops.redis_registry._OPEN_S", 0.05)
     own_redis.kill()
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with (
         RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as here,
         RedisStops(own_redis.url, answer_timeout_ms=MODEST_MS) as there,
     ):
         assert not here.healthy
-        with here.register("s1", 7, wishes):
+        with here.register("s1", 7, stop_signal):
             assert await there.request_stop(stream_id="s1") is RequestOutcome.UNREACHABLE
             own_redis.start()
             await until(lambda: here.healthy and there.healthy)
@@ -181,18 +180,18 @@ async def test_announcements_are_renewed_and_taken_back(
 
 
 async def test_two_bots_share_one_redis(redis_server: RedisServer, prefix: str) -> None:
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with (
         RedisStops(redis_server.url, prefix=prefix) as mine,
         RedisStops(
             redis_server.url, prefix=f"{prefix}:other", answer_timeout_ms=PATIENT_MS
         ) as theirs,
     ):
-        with mine.register("s1", 7, wishes):
+        with mine.register("s1", 7, stop_signal):
             assert await theirs.request_stop(stream_id="s1") is RequestOutcome.NO
             assert await theirs.kill(channel_id=7) is RequestOutcome.NO
             assert await theirs.running(7) == []
-    assert wishes.strongest is None
+    assert stop_signal.strongest is None
 
 
 RUBBISH = [
@@ -200,31 +199,31 @@ RUBBISH = [
     b'{"v":2,"id":"a","sender":"b","op":"find","channel":7}',
     b'{"v":1,"id":"a","sender":"b","op":"find"}',
     b'{"v":1,"id":"a","sender":"b","op":"find","channel":-7}',
-    b'{"v":1,"id":"a","sender":"b","op":"put","streams":["s1"]}',
-    b'{"v":1,"id":"a","sender":"b","op":"put","streams":["s1"],"kind":"boom"}',
-    b'{"v":1,"id":"a","sender":"b","op":"put","streams":["s1"],"kind":"kill","more":1}',
-    b'{"v":1,"id":"a","sender":"b","op":"put","streams":[1],"kind":"kill"}',
-    b'{"v":1,"id":"a","sender":"","op":"put","streams":["s1"],"kind":"kill"}',
-    b'{"v":1,"id":"a","sender":"b","op":"put","streams":["s1"],"kind":"kill","channel":7}',
-    b'{"v":1,"id":"a","sender":"b","op":"put","streams":["' + b"s" * 65 + b'"],"kind":"kill"}',
+    b'{"v":1,"id":"a","sender":"b","op":"request","streams":["s1"]}',
+    b'{"v":1,"id":"a","sender":"b","op":"request","streams":["s1"],"kind":"boom"}',
+    b'{"v":1,"id":"a","sender":"b","op":"request","streams":["s1"],"kind":"kill","more":1}',
+    b'{"v":1,"id":"a","sender":"b","op":"request","streams":[1],"kind":"kill"}',
+    b'{"v":1,"id":"a","sender":"","op":"request","streams":["s1"],"kind":"kill"}',
+    b'{"v":1,"id":"a","sender":"b","op":"request","streams":["s1"],"kind":"kill","channel":7}',
+    b'{"v":1,"id":"a","sender":"b","op":"request","streams":["' + b"s" * 65 + b'"],"kind":"kill"}',
 ]  # fmt: skip
 
 
 async def test_rubbish_is_ignored_and_counted(redis_server: RedisServer, prefix: str) -> None:
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     async with (
         RedisStops(redis_server.url, prefix=prefix) as here,
         RedisStops(redis_server.url, prefix=prefix, answer_timeout_ms=PATIENT_MS) as there,
     ):
-        with here.register("s1", 7, wishes):
-            client, mailbox = there._link.client, f"{prefix}:answer:{here._asking.me}"
+        with here.register("s1", 7, stop_signal):
+            client, mailbox = there._link.client, f"{prefix}:answer:{here._broadcast.me}"
             for data in RUBBISH:
                 await client.publish(f"{prefix}:ask", data)
                 await client.publish(mailbox, data)
             # An answer that nobody waits for is no rubbish, only late.
             await client.publish(mailbox, b'{"v":1,"id":"a","sender":"b","streams":[]}')
             assert await there.has_stop_request(stream_id="s1") is RequestOutcome.NO
-            assert wishes.strongest is None
+            assert stop_signal.strongest is None
             assert here.rubbish == 2 * len(RUBBISH)
             assert there.rubbish == len(RUBBISH)
             assert here.healthy
@@ -245,12 +244,12 @@ async def test_a_listener_that_fails_takes_nobody_along(
         with (
             here.register("bad", 7, bad),
             here.register("good", 8, good),
-            bad.heard_by(fail),
+            bad.listen(fail),
         ):
             assert await there.request_stop(stream_id="bad") is RequestOutcome.NO
             assert await there.request_stop(stream_id="good") is RequestOutcome.YES
             assert here.healthy
-    assert "a wish was put and failed" in caplog.text
+    assert "a stop request was delivered and failed" in caplog.text
 
 
 async def test_the_password_is_never_shown(
@@ -263,7 +262,7 @@ async def test_the_password_is_never_shown(
         async with RedisStops(good, answer_timeout_ms=PATIENT_MS) as stops:
             assert stops.healthy
             assert await stops.request_stop(stream_id="s1") is RequestOutcome.NO
-            shown = [repr(stops), str(stops), repr(stops._link), repr(stops._asking)]
+            shown = [repr(stops), str(stops), repr(stops._link), repr(stops._broadcast)]
         async with RedisStops(f"redis://me:{SECRET}-wrong@127.0.0.1:{server.port}/0") as stops:
             assert not stops.healthy
             assert await stops.request_stop(stream_id="s1") is RequestOutcome.UNREACHABLE
@@ -352,5 +351,5 @@ async def test_a_request_can_be_cancelled(own_redis: RedisServer) -> None:
             await stops.request_stop(stream_id="s1")
         own_redis.thaw()
         assert scope.cancelled_caught
-        assert stops._asking._asked == {}
+        assert stops._broadcast._asked == {}
         assert await stops.request_stop(stream_id="s1") is RequestOutcome.NO

@@ -17,7 +17,7 @@ from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.driver import NullSink
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_actions import Hearing
 from minamo.shell.turns.turn_result import TurnResult
@@ -173,7 +173,7 @@ def test_what_is_held_back_comes_out_when_the_reply_is_ended(
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
             if wish is not None:
-                tasks.start_soon(at, anyio.current_time() + 5, lambda: on.wishes.put(wish))
+                tasks.start_soon(at, anyio.current_time() + 5, lambda: on.stop_signal.request(wish))
             return await on.turn(llm, settings=SILENT)
 
     result = play(story, stage)
@@ -195,7 +195,7 @@ def test_nothing_is_said_twice_when_the_provider_goes_on_as_it_is_stopped() -> N
 
     async def source() -> Any:
         yield "<sil"
-        stage.wishes.put(StopRequest(kind="user"))
+        stage.stop_signal.request(StopRequest(kind="user"))
         yield "ly> me"
 
     result = play(lambda on: on.turn(lambda *_: source(), settings=SILENT), stage)

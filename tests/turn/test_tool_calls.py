@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from minamo.core.chunks import Call
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.shell.turns.tool_context import PROGRESS_CHARS_MAX, Progress, ToolContext, ToolError
 from minamo.shell.turns.tool_runner import ToolResult, ToolRunner
 from minamo.shell.turns.tools import Tools, tool
@@ -78,7 +78,7 @@ TOOLS = Tools([give, fail, hang, judge, tool(hang, name="brief", timeout_ms=2_00
 
 def shop(tools: Tools = TOOLS, **options: Any) -> ToolRunner:
     options.setdefault("settings", TurnSettings())
-    options.setdefault("wishes", StopSignal())
+    options.setdefault("stop_signal", StopSignal())
     return ToolRunner(tools=tools, **options)
 
 
@@ -216,19 +216,19 @@ def test_a_tool_that_cancels_itself_has_an_answer_too() -> None:
 
 def test_a_tool_is_told_who_asks_and_may_speak() -> None:
     said: list[Progress] = []
-    wishes = StopSignal()
+    stop_signal = StopSignal()
 
     async def look(context: ToolContext) -> str:
         context.progress("Looking\n it up…")
         context.progress("  ")
         context.progress("x" * 1_000)
-        assert context.wishes is wishes
-        assert context.wishes.strongest is None
+        assert context.stop_signal is stop_signal
+        assert context.stop_signal.strongest is None
         return f"{context.user_id} {context.channel_id} {context.call.id}"
 
     look.__annotations__["context"] = ToolContext
     call = Call("look", id="c1")
-    (one,) = run(call, tools=Tools([look]), user_id=1, channel_id=2, wishes=wishes,
+    (one,) = run(call, tools=Tools([look]), user_id=1, channel_id=2, stop_signal=stop_signal,
                  show=said.append)  # fmt: skip
     assert one.text == "1 2 c1"
     assert [line.text for line in said] == ["Looking it up…", "x" * (PROGRESS_CHARS_MAX - 1) + "…"]
@@ -237,8 +237,10 @@ def test_a_tool_is_told_who_asks_and_may_speak() -> None:
     def broken(_: Progress) -> None:
         raise OSError(SECRET)
 
-    (one,) = run(call, tools=Tools([look]), user_id=1, channel_id=2, wishes=wishes, show=broken)
+    (one,) = run(
+        call, tools=Tools([look]), user_id=1, channel_id=2, stop_signal=stop_signal, show=broken
+    )
     assert one.problem == ""
-    (one,) = run(call, tools=Tools([look]), wishes=wishes)
+    (one,) = run(call, tools=Tools([look]), stop_signal=stop_signal)
     assert one.text == "None None c1"
-    assert StopRequest().outranks(wishes.strongest)
+    assert StopRequest().outranks(stop_signal.strongest)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from minamo.core.chunks import Call
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import StopSignal
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tool_runner import ToolResult, ToolRunner
 from minamo.shell.turns.tool_schema import documented
@@ -95,7 +95,7 @@ def function_of(hint: Any) -> Any:
 
 
 async def answers(tools: Tools, *arguments: dict[str, Any]) -> tuple[ToolResult, ...]:
-    shop = ToolRunner(tools=tools, settings=TurnSettings(), wishes=StopSignal())
+    shop = ToolRunner(tools=tools, settings=TurnSettings(), stop_signal=StopSignal())
     (name,) = tools
     return await shop.run([Call(name, one) for one in arguments], anyio.CancelScope())
 

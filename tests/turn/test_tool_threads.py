@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 
 from minamo.core.chunks import DoneChunk
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tool_context import Progress, ToolContext
 from minamo.shell.turns.tool_job import CLEAN_UP_S
 from minamo.shell.turns.tool_runner import LEFT_BEHIND_MAX
@@ -81,7 +81,7 @@ async def test_a_wish_leaves_a_thread_behind(gate: threading.Event, kind: Any) -
 
     stage = Stage()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(later, 0.1, lambda: stage.wishes.put(StopRequest(kind=kind)))
+        tasks.start_soon(later, 0.1, lambda: stage.stop_signal.request(StopRequest(kind=kind)))
         how = TurnSettings(stop_grace_ms=100)
         result, took = await timed(stage, Tools([stuck]), settings=how)
     assert took < 0.2 + CLEAN_UP_S + SLACK_S

@@ -14,7 +14,7 @@ from minamo.core.result import StreamResult
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.providers.adapters import OpenAICompatible
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tool_context import Progress, ToolContext, ToolError
 from minamo.shell.turns.tool_runner import ToolRunner
 from minamo.shell.turns.tools import Tools, tool
@@ -462,7 +462,7 @@ def test_a_wish_after_the_deadline_changes_nothing(kind: Any) -> None:
     async def slow_to_end(source: Any, **how: bool) -> StreamResult:
         result = await stage.stream_pass(source, **how)
         await anyio.sleep(2)
-        stage.wishes.put(StopRequest(kind=kind))
+        stage.stop_signal.request(StopRequest(kind=kind))
         return result
 
     how = TurnSettings(turn_deadline_ms=60_000)

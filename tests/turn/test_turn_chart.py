@@ -11,7 +11,7 @@ from minamo.core.chunks import DoneChunk, ErrorChunk
 from minamo.core.result import StreamResult
 from minamo.machine import Coverage, verify
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tool_context import ToolError
 from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_actions import CHART
@@ -46,10 +46,10 @@ def status(
 
     async def story(on: Stage) -> Any:
         if wish is not None and when is None:
-            on.wishes.put(wish)
+            on.stop_signal.request(wish)
         async with anyio.create_task_group() as tasks:
             if wish is not None and when is not None:
-                tasks.start_soon(at, when, lambda: on.wishes.put(wish))
+                tasks.start_soon(at, when, lambda: on.stop_signal.request(wish))
             if when is not None and then is not None:
                 tasks.start_soon(at, when + 0.5, lambda: then(on))
             return await on.turn(Dialogue(list(scripts)), watch=SEEN, **options)
@@ -63,7 +63,7 @@ def late(wish: StopRequest, story: Dialogue | None = None, **options: Any) -> st
 
     async def stream_pass(source: Any, **how: bool) -> StreamResult:
         result = await Stage().stream_pass(source, **how)
-        stage.wishes.put(wish)
+        stage.stop_signal.request(wish)
         return result
 
     llm = story or Dialogue([asks("work")])
@@ -106,8 +106,8 @@ def test_p09_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None
     assert status(hangs, settings=soon) == "timeout"
     assert status(long, settings=soon) == "timeout"
     for then, outcome in (
-        (lambda on: on.wishes.forget(), "completed"),
-        (lambda on: on.wishes.put(KILL), "stopped_by_user"),
+        (lambda on: on.stop_signal.clear(), "completed"),
+        (lambda on: on.stop_signal.request(KILL), "stopped_by_user"),
     ):
         assert status(long, hello, wish=USER, when=3, then=then) == outcome
     assert status(long, hello, wish=USER, when=8.5) == "stopped_by_user"

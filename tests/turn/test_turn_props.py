@@ -15,7 +15,7 @@ from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextCh
 from minamo.core.result import Status, StreamResult
 from minamo.machine import Coverage
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tool_context import ToolError
 from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_actions import CHART
@@ -90,7 +90,7 @@ dialogues = st.lists(replies, min_size=3, max_size=5)
 kinds = st.sampled_from(["user", "user", "follow_up", "kill", "taken back"])
 # While something goes on, before the turn, or long after.
 moments = st.sampled_from([0.5, 1, 1.5, 2.5, 3.5, 4.5, 5.5, 7.5, 0, -1, 200])
-wishes = often(1, 0, 2).flatmap(
+stop_signal = often(1, 0, 2).flatmap(
     lambda size: st.lists(st.tuples(moments, kinds), min_size=size, max_size=size)
 )
 settings = st.builds(
@@ -107,7 +107,7 @@ settings = st.builds(
 
 @given(
     often(1, 2, 3).flatmap(lambda size: st.lists(dialogues, min_size=size, max_size=size)),
-    wishes,
+    stop_signal,
     often(None, "user", "follow_up", "kill"),
     settings,
     often(True, False),
@@ -126,7 +126,9 @@ def a_turn_keeps_its_promises(
     async def stream_pass(source: Any, **options: bool) -> StreamResult:
         result = await stage.stream_pass(source, **options)
         if late is not None and len(stage.passes) == 2:
-            stage.wishes.put(StopRequest(kind=late))  # the reply has ended, and nobody knows yet
+            stage.stop_signal.request(
+                StopRequest(kind=late)
+            )  # the reply has ended, and nobody knows yet
         return result
 
     async def story(on: Stage) -> TurnResult:
@@ -134,9 +136,9 @@ def a_turn_keeps_its_promises(
         async with anyio.create_task_group() as tasks:
             for when, kind in wanted:
                 do = (
-                    on.wishes.forget
+                    on.stop_signal.clear
                     if kind == "taken back"
-                    else partial(on.wishes.put, StopRequest(kind=kind))
+                    else partial(on.stop_signal.request, StopRequest(kind=kind))
                 )
                 if when < 0:
                     do()

@@ -9,7 +9,7 @@ import pytest
 
 from minamo.core.chunks import DoneChunk
 from minamo.core.result import StreamResult
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_result import TurnResult
@@ -89,7 +89,7 @@ def test_a_wish_ends_the_turn_at_once_whenever_it_comes(kind: str, half_seconds:
 
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, moment, lambda: on.wishes.put(wish))
+            tasks.start_soon(at, moment, lambda: on.stop_signal.request(wish))
             result = await on.turn(llm, Tools([tools.wait]))
             # At the very moment of a change either may come first.
             assert anyio.current_time() in (over_after(kind, moment), moment)
@@ -120,7 +120,7 @@ def test_a_wish_ends_the_turn_at_once_whenever_it_comes(kind: str, half_seconds:
 def test_a_wish_from_before_the_turn_ends_it_before_anything_is_asked(kind: str) -> None:
     wish, status, reason = WISHES[kind]
     stage, llm = Stage(), script()
-    stage.wishes.put(wish)
+    stage.stop_signal.request(wish)
     result = play(lambda on: on.turn(llm, Tools([Counted().wait])), stage)
 
     assert (result.status, result.stop_reason) == (status, reason)
@@ -138,7 +138,7 @@ def test_no_tool_is_begun_after_a_wish_that_came_while_the_reply_ended(kind: str
 
     async def late(source: Any, **how: bool) -> StreamResult:
         result = await Stage().stream_pass(source, **how)
-        stage.wishes.put(wish)
+        stage.stop_signal.request(wish)
         return result
 
     result = play(lambda on: on.turn(script(), Tools([tools.wait]), stream_pass=late), stage)
@@ -155,7 +155,7 @@ def test_a_wish_ends_retries_and_fallbacks(ends: Any, kind: str) -> None:
     stage = Stage()
 
     async def late(source: Any, **_: bool) -> StreamResult:
-        stage.wishes.put(wish)
+        stage.stop_signal.request(wish)
         return StreamResult(status=ends)
 
     one, two = Dialogue([[DoneChunk()]]), Dialogue([["Hi."]])
@@ -170,7 +170,7 @@ def test_a_reply_that_was_the_last_keeps_its_outcome(ends: Any, kind: str) -> No
     stage = Stage()
 
     async def late(source: Any, **_: bool) -> StreamResult:
-        stage.wishes.put(WISHES[kind][0])
+        stage.stop_signal.request(WISHES[kind][0])
         return StreamResult(status=ends, accumulated_text="Hi.")
 
     assert play(lambda on: on.turn(Dialogue([["Hi."]]), stream_pass=late), stage).status == ends
@@ -185,7 +185,7 @@ def test_a_kill_is_no_empty_response_and_leaves_no_calls(kind: str, tools: Tools
 
     async def late(source: Any, **how: bool) -> StreamResult:
         result = await Stage().stream_pass(source, **how)
-        stage.wishes.put(wish)
+        stage.stop_signal.request(wish)
         return result
 
     result = play(lambda on: on.turn(script(), tools, stream_pass=late), stage)
@@ -206,15 +206,15 @@ def test_a_stop_during_a_tool_can_be_taken_back_before_it_is_acted_on(
 
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, 3, lambda: on.wishes.put(StopRequest(requester="7")))
-            tasks.start_soon(at, back_at, lambda: heard.append(on.wishes.forget()))
+            tasks.start_soon(at, 3, lambda: on.stop_signal.request(StopRequest(requester="7")))
+            tasks.start_soon(at, back_at, lambda: heard.append(on.stop_signal.clear()))
             return await on.turn(script(), Tools([tools.wait]))
 
     result = play(story, stage)
     checked(result, tools)
     assert heard == [taken_back]
     if taken_back:
-        assert (result.status, stage.wishes.strongest) == ("completed", None)
+        assert (result.status, stage.stop_signal.strongest) == ("completed", None)
         assert [one.problem for one in result.tool_history] == ["", ""]
         assert "finishing_tools" in result.states
     else:
@@ -227,8 +227,10 @@ def test_a_stop_that_was_taken_back_can_be_made_again() -> None:
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
             for second in (2.5, 4.5):
-                tasks.start_soon(at, second, lambda: on.wishes.put(StopRequest(requester="7")))
-            tasks.start_soon(at, 3, on.wishes.forget)
+                tasks.start_soon(
+                    at, second, lambda: on.stop_signal.request(StopRequest(requester="7"))
+                )
+            tasks.start_soon(at, 3, on.stop_signal.clear)
             result = await on.turn(script(), Tools([tools.wait]))
             times.append(anyio.current_time())
             return result
@@ -241,8 +243,8 @@ def test_a_stop_that_was_taken_back_can_be_made_again() -> None:
 def test_what_follows_a_stop_during_a_tool_ends_it_at_once(second: str) -> None:
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, 3, lambda: on.wishes.put(StopRequest(requester="7")))
-            tasks.start_soon(at, 3.25, lambda: on.wishes.put(WISHES[second][0]))
+            tasks.start_soon(at, 3, lambda: on.stop_signal.request(StopRequest(requester="7")))
+            tasks.start_soon(at, 3.25, lambda: on.stop_signal.request(WISHES[second][0]))
             result = await on.turn(script(), Tools([Counted().wait]))
             assert anyio.current_time() == 3.25
             return result
@@ -258,7 +260,7 @@ def test_what_follows_a_stop_during_a_tool_ends_it_at_once(second: str) -> None:
 def test_how_long_a_stop_waits_for_tools(grace_ms: int, by: float, over_at: float) -> None:
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, 3, lambda: on.wishes.put(StopRequest(by=by)))
+            tasks.start_soon(at, 3, lambda: on.stop_signal.request(StopRequest(deadline=by)))
             how = TurnSettings(stop_grace_ms=grace_ms)
             result = await on.turn(script(), Tools([Counted().wait]), settings=how)
             assert anyio.current_time() == over_at
@@ -273,7 +275,7 @@ def test_a_follow_up_does_not_override_a_stop() -> None:
     async def late(source: Any, **how: bool) -> StreamResult:
         result = await Stage().stream_pass(source, **how)
         for kind in ("user", "follow_up"):
-            stage.wishes.put(WISHES[kind][0])
+            stage.stop_signal.request(WISHES[kind][0])
         return result
 
     result = play(lambda on: on.turn(script(), Tools([Counted().wait]), stream_pass=late), stage)
@@ -284,7 +286,7 @@ def test_a_tool_may_wish_itself() -> None:
     tools = Counted()
 
     async def leave(context: ToolContext) -> str:
-        context.wishes.put(StopRequest(requester="tool"))
+        context.stop_signal.request(StopRequest(requester="tool"))
         await anyio.sleep_forever()
         return "never"
 
@@ -318,7 +320,7 @@ def test_a_tool_cleans_up_before_the_turn_ends_unless_it_takes_long(
 
     async def story(on: Stage) -> TurnResult:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at, 3, lambda: on.wishes.put(StopRequest(kind="kill")))
+            tasks.start_soon(at, 3, lambda: on.stop_signal.request(StopRequest(kind="kill")))
             result = await on.turn(Dialogue([asks("tidy")]), Tools([tidy]))
             assert anyio.current_time() == ended_at
             return result

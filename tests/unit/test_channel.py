@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from minamo.errors import BadRequest, BadSetting
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.channel import Channel
 from minamo.shell.turns.channels import QUEUE_MAX, Channels, QueuedTurn, TurnRefused
 from senders import run_with_virtual_clock
@@ -36,7 +36,7 @@ def test_interrupt_lets_the_running_turn_make_way() -> None:
         await room.submit("old", heeds_s=2)
         await room.submit("new")
         assert room.log == ["+old"], "the new one waits until the old one has ended"
-        assert room.tickets["old"].wishes.strongest == StopRequest(kind="follow_up")
+        assert room.tickets["old"].stop_signal.strongest == StopRequest(kind="follow_up")
 
     room = in_room(story)
     assert room.log == ["+old", "-old", "+new", "-new"]
@@ -111,7 +111,7 @@ def test_ignore_is_refused_while_busy() -> None:
         await room.submit("old")
         await room.submit("new")
         assert room.answers == {"new": "busy"}
-        assert room.tickets["old"].wishes.strongest is None
+        assert room.tickets["old"].stop_signal.strongest is None
 
     assert in_room(story, policy="ignore").answers == {"old": "old done", "new": "busy"}
 
@@ -155,7 +155,7 @@ def test_a_stop_outranks_the_wish_to_make_way_and_the_newer_turn_still_comes() -
         await room.submit("old", heeds_s=5)
         await room.submit("new")
         room.want(1, requester="ada")
-        assert room.tickets["old"].wishes.strongest == StopRequest(requester="ada")
+        assert room.tickets["old"].stop_signal.strongest == StopRequest(requester="ada")
 
     assert in_room(story).log == ["+old", "-old", "+new", "-new"]
 
@@ -165,7 +165,7 @@ def test_a_stop_where_nothing_runs_says_so() -> None:
         assert not room.want(1)
         assert not room.channels.kill(1)
         await room.submit("after")
-        assert room.tickets["after"].wishes.strongest is None
+        assert room.tickets["after"].stop_signal.strongest is None
 
     in_room(story)
 
@@ -178,7 +178,7 @@ def test_a_kill_ends_the_running_turn_and_empties_the_queue() -> None:
         assert room.channels.kill(1, "operator")
         await settle()
         assert room.answers == {"second": "killed", "newer": "killed"}
-        assert room.tickets["first"].wishes.strongest == StopRequest(
+        assert room.tickets["first"].stop_signal.strongest == StopRequest(
             kind="kill", requester="operator"
         )
         await room.submit("after", policy="queue")
@@ -269,7 +269,7 @@ def test_it_runs_on_asyncio_too() -> None:
         channels, answers = Channels(), []
 
         async def job(ticket: QueuedTurn) -> str:
-            return (await ticket.wishes.came()).kind
+            return (await ticket.stop_signal.wait()).kind
 
         async def submit() -> None:
             answers.append(await channels.run(1, job))

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from awaits import AtAwait, natively
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.channels import Channels
 from minamo.shell.turns.leases import LeaseStatus
 from turns import CUT, Room, SlowLease, in_room, settle
@@ -25,7 +25,9 @@ def test_a_drain_asks_the_running_turns_to_stop_and_refuses_the_rest() -> None:
         began = anyio.current_time()
         assert await room.channels.drain(30)
         assert anyio.current_time() - began == 2, "no longer than the turns need"
-        assert room.tickets["a"].wishes.strongest == StopRequest(), "the system's own wish to stop"
+        assert room.tickets["a"].stop_signal.strongest == StopRequest(), (
+            "the system's own wish to stop"
+        )
         assert room.answers["b"] == room.answers["c"] == "closing"
         assert room.answers["elsewhere"] == "elsewhere user by None"
 
@@ -104,7 +106,7 @@ def test_a_kill_ends_a_drain() -> None:
         room.want(2, requester="ada")
         await anyio.sleep(6.1)
         assert room.answers == {"deaf": "killed"}
-        assert room.tickets["slow"].wishes.strongest == StopRequest(), (
+        assert room.tickets["slow"].stop_signal.strongest == StopRequest(), (
             "the first stop is remembered"
         )
 
@@ -254,7 +256,7 @@ def test_how_long_a_turn_waits_for_another_process_depends_on_its_policy() -> No
 
 def test_a_lease_that_fails_frees_the_channel() -> None:
     class Broken:
-        def hold(self, channel_id, wishes, *, wait_s):  # type: ignore[no-untyped-def]
+        def hold(self, channel_id, stop_signal, *, wait_s):  # type: ignore[no-untyped-def]
             raise ValueError("no lease")
 
     async def story(room: Room) -> None:

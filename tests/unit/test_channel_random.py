@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from minamo.machine import Coverage
 from minamo.machine.machine import TransitionRecord
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.shell.turns.channel import CHART
 from minamo.shell.turns.channels import Channels, QueuedTurn, TurnRefused
 from minamo.shell.turns.leases import LeaseStatus
@@ -117,7 +117,7 @@ class World:
 
     @asynccontextmanager
     async def hold(
-        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+        self, channel_id: int, stop_signal: StopSignal, *, wait_s: float = 0.0
     ) -> AsyncIterator[LeaseStatus]:
         if self.lease_s:
             await anyio.sleep(min(self.lease_s, wait_s))
@@ -125,7 +125,7 @@ class World:
             yield LeaseStatus.BUSY
             return
         assert channel_id not in self.held
-        self.held[channel_id] = wishes
+        self.held[channel_id] = stop_signal
         try:
             yield LeaseStatus.GRANTED
         finally:
@@ -146,9 +146,11 @@ class World:
         if act.what == "drain":
             tasks.start_soon(self.drain)
         elif act.what == "lose":
-            self.held.get(act.place, StopSignal()).put(StopRequest(kind="kill", requester="lease"))
+            self.held.get(act.place, StopSignal()).request(
+                StopRequest(kind="kill", requester="lease")
+            )
         elif act.what in ("user", "follow_up"):
-            self.known.get(act.place, StopSignal()).put(StopRequest(kind=act.what))
+            self.known.get(act.place, StopSignal()).request(StopRequest(kind=act.what))
         else:
             running = self.channels.busy(act.place)
             assert self.channels.kill(act.place) is running
@@ -166,7 +168,7 @@ class World:
                     turn.place,
                     lambda ticket: self.job(number, turn, ticket),
                     turn.policy,
-                    known=lambda wishes: self.register(turn.place, wishes),
+                    known=lambda stop_signal: self.register(turn.place, stop_signal),
                 )
                 answer = outcome.reason if isinstance(outcome, TurnRefused) else outcome
             except ValueError:
@@ -175,13 +177,13 @@ class World:
         self.answers[number] = answer
 
     @contextmanager
-    def register(self, place: int, wishes: StopSignal) -> Iterator[None]:
-        self.known[place] = wishes
+    def register(self, place: int, stop_signal: StopSignal) -> Iterator[None]:
+        self.known[place] = stop_signal
         try:
             yield
         finally:
             if (
-                self.known.get(place) is wishes
+                self.known.get(place) is stop_signal
             ):  # one that was refused leaves after its successor came
                 del self.known[place]
 
@@ -194,13 +196,13 @@ class World:
         self.begun.append((number, turn.place, turn.policy))
         try:
             with (
-                self.register(turn.place, ticket.wishes),
+                self.register(turn.place, ticket.stop_signal),
                 anyio.CancelScope(shield=turn.ends == "stubborn"),
                 anyio.move_on_after(turn.takes_s),
             ):
                 if turn.heeds_s is None:
                     await anyio.sleep(turn.takes_s)
-                await ticket.wishes.came()
+                await ticket.stop_signal.wait()
                 await anyio.sleep(turn.heeds_s or 0)
         finally:
             del self.running[turn.place]

@@ -16,7 +16,7 @@ from minamo.errors import BadRequest
 
 if TYPE_CHECKING:
     from minamo.core.stream import Stream
-    from minamo.shell.stops.requests import StopSignal
+    from minamo.shell.stops.registry import StopSignal
 
 _KINDS = ("openai", "gemini", "anthropic")
 _FINE = ("completed", "function_call")
@@ -116,21 +116,21 @@ async def _ask(options: argparse.Namespace, adapter: Any, stream: Stream, out: _
 
     driver = Driver(stream, watch=[out.happened])
     async with adapter, anyio.create_task_group() as tasks:
-        tasks.start_soon(_interrupts, driver.wishes)
+        tasks.start_soon(_interrupts, driver.stop_signal)
         await driver.run(adapter.ask(options.prompt), NullSink(stream, out.shown))
         tasks.cancel_scope.cancel()
     out.finish()
 
 
-async def _interrupts(wishes: StopSignal) -> None:
+async def _interrupts(stop_signal: StopSignal) -> None:
     """Turn Ctrl-C into a stop request, which keeps the text shown so far."""
     import anyio
 
-    from minamo.shell.stops.requests import StopRequest
+    from minamo.shell.stops.registry import StopRequest
 
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         async for _ in signals:
-            wishes.put(StopRequest(requester="terminal"))
+            stop_signal.request(StopRequest(requester="terminal"))
 
 
 class _Printer:

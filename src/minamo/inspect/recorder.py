@@ -63,7 +63,7 @@ _RECORDS: Mapping[str, Json] = {
 }
 EVENTS = frozenset(_RECORDS)
 """Events other than chunks that have a line in a trace."""
-_WISHES = ("user", "follow_up", "kill")
+_STOP_KINDS = ("user", "follow_up", "kill")
 
 
 @define(eq=False)
@@ -95,7 +95,7 @@ class TraceWriter:
         requester = getattr(payload, "requester", None) if event == "user" else None
         if requester is not None:
             record = {"stop": {"kind": "user", "requester": requester}}
-        self._line(record, now, is_stop=event in _WISHES)
+        self._line(record, now, is_stop=event in _STOP_KINDS)
 
     def text(self) -> str:
         """Return the stream as JSON lines."""

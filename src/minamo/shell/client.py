@@ -33,7 +33,14 @@ from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import StreamOptions, options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.replies import Replies
-from minamo.shell.stops.registry import MemoryStops, Person, RequestOutcome, Stops
+from minamo.shell.stops.registry import (
+    AddressArguments,
+    MemoryStops,
+    RequestArguments,
+    RequestOutcome,
+    StopArguments,
+    Stops,
+)
 from minamo.shell.telemetry.logs import StreamLog, redact_hikari_logs
 from minamo.shell.telemetry.observer import StreamInspector, inspector
 from minamo.shell.telemetry.telemetry import Telemetry, TelemetryFanOut
@@ -224,52 +231,31 @@ class Client:
 
     # Stops.
 
-    async def request_stop(
-        self,
-        *,
-        channel_id: int | None = None,
-        stream_id: str | None = None,
-        requester: Person | None = None,
-        context: Mapping[str, object] | None = None,
-        asker: Person | None = None,
-    ) -> RequestOutcome:
+    async def request_stop(self, **stop: Unpack[StopArguments]) -> RequestOutcome:
         """Request a user's stop of a reply; text already received is still sent.
 
-        With an *asker*, replies that another user asked for are not stopped.
+        With an `asker=`, replies that another user asked for are not stopped.
         """
-        return await self.stops.request_stop(
-            channel_id=channel_id,
-            stream_id=stream_id,
-            requester=requester,
-            context=context,
-            asker=asker,
-        )
+        return await self.stops.request_stop(**stop)
 
-    async def request_follow_up(
-        self, *, channel_id: int | None = None, stream_id: str | None = None
-    ) -> RequestOutcome:
+    async def request_follow_up(self, **stop: Unpack[RequestArguments]) -> RequestOutcome:
         """Request that a reply end because a newer message makes it obsolete."""
-        return await self.stops.request_follow_up(channel_id=channel_id, stream_id=stream_id)
+        return await self.stops.request_follow_up(**stop)
 
-    async def kill(
-        self, *, channel_id: int | None = None, stream_id: str | None = None
-    ) -> RequestOutcome:
-        """End a reply at once and drop its unsent text; with *channel_id*, also queued turns."""
+    async def kill(self, **stop: Unpack[RequestArguments]) -> RequestOutcome:
+        """End a reply at once and drop its unsent text; with `channel_id=`, also queued turns."""
+        channel_id = stop.get("channel_id")
         here = channel_id is not None and self._channels.kill(channel_id)
-        reached = await self.stops.kill(channel_id=channel_id, stream_id=stream_id)
+        reached = await self.stops.kill(**stop)
         return RequestOutcome.YES if here else reached
 
-    async def has_stop_request(
-        self, *, channel_id: int | None = None, stream_id: str | None = None
-    ) -> RequestOutcome:
+    async def has_stop_request(self, **where: Unpack[AddressArguments]) -> RequestOutcome:
         """Return whether a running reply there has a stop request of any kind."""
-        return await self.stops.has_stop_request(channel_id=channel_id, stream_id=stream_id)
+        return await self.stops.has_stop_request(**where)
 
-    async def clear_stop_request(
-        self, *, channel_id: int | None = None, stream_id: str | None = None
-    ) -> RequestOutcome:
+    async def clear_stop_request(self, **where: Unpack[AddressArguments]) -> RequestOutcome:
         """Withdraw a stop request not acted on yet, such as a stop while tools finish."""
-        return await self.stops.clear_stop_request(channel_id=channel_id, stream_id=stream_id)
+        return await self.stops.clear_stop_request(**where)
 
     async def answer_stop(self, interaction: hikari.PartialInteraction) -> bool:
         """Answer *interaction* if it presses a Stop button or uses the stop command.

@@ -28,7 +28,7 @@ from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.delivery.queue import HELD_MAX
 from minamo.shell.providers.base import closing
 from minamo.shell.providers.scripted import as_chunks
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.wire.assembler import ChunkOverlap
 
 ChunkSource: TypeAlias = AsyncIterable[str | Chunk]
@@ -121,7 +121,7 @@ class Driver:
         self,
         stream: Stream,
         *,
-        wishes: StopSignal | None = None,
+        stop_signal: StopSignal | None = None,
         progress: Callable[[], object] | None = None,
         call_timeout_ms: int | None = None,
         watch: Iterable[Watcher] = (),
@@ -131,7 +131,7 @@ class Driver:
         self.settling: Callable[[], object] | None = None
         """Called after the last message, before the stream is flushed; also for edited replies."""
         self.stream = stream
-        self.wishes: StopSignal = wishes or StopSignal()
+        self.stop_signal: StopSignal = stop_signal or StopSignal()
         self.clocks: Clocks | None = None
         self._config = stream.actions.config
         self._overlap = ChunkOverlap() if self._config.overlap_removal else None
@@ -156,7 +156,7 @@ class Driver:
         self._now = loop_clock()
         silence = getattr(source, "silence", None)
         self.stream.actions.silence = silence if isinstance(silence, Silence) else None
-        with self.wishes.heard_by(self._wish):
+        with self.stop_signal.listen(self._request_stop):
             await self._read(source)
             await self._settle(outlet)
         self._tell("settled", None)
@@ -189,16 +189,16 @@ class Driver:
         self.stream.limit_reached()
         self._perform()
 
-    def _wish(self, wish: StopRequest) -> None:
-        self._tell(wish.kind, wish)
-        match wish.kind:
+    def _request_stop(self, request: StopRequest) -> None:
+        self._tell(request.kind, request)
+        match request.kind:
             case "user":
-                self.stream.stop(wish.requester)
+                self.stream.stop(request.requester)
             case "follow_up":
                 self.stream.follow_up()
             case "kill":
                 self.stream.kill()
-        self._hasten(wish.by)
+        self._hasten(request.deadline)
         self._perform()
 
     # Reading.

@@ -16,7 +16,7 @@ from minamo.shell.delivery.interfaces import Sender, SendOptions
 from minamo.shell.delivery.overflow import Overflow
 from minamo.shell.notices.localization import Languages, Wording
 from minamo.shell.notices.thoughts import ThoughtDisplay
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import StopSignal
 from minamo.shell.turns.channels import Policy
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class StreamContext:
     """Edit one message in place instead of sending several."""
     fresh: bool = False
     """Send an edited reply again at its end, so that the channel is marked unread."""
-    wishes: StopSignal = field(factory=StopSignal, repr=False)
+    stop_signal: StopSignal = field(factory=StopSignal, repr=False)
     requester: str | int | None = None
     """The id of the user who asked for the reply and may stop it."""
     wording: Wording = field(factory=lambda: Languages().wording(), repr=False)

@@ -88,7 +88,10 @@ class StreamOrchestrator:
         with ExitStack() as stack:
             try:
                 known = self.stops.register(
-                    context.stream_id, context.channel_id, context.wishes, asker=context.requester
+                    context.stream_id,
+                    context.channel_id,
+                    context.stop_signal,
+                    asker=context.requester,
                 )
                 stack.enter_context(known)
             except BadRequest as error:
@@ -114,7 +117,7 @@ class StreamOrchestrator:
             watch.append(recorder.happened)
         driver = Driver(
             stream,
-            wishes=context.wishes,
+            stop_signal=context.stop_signal,
             progress=context.on_stream_progress,
             call_timeout_ms=call_timeout_ms,
             watch=watch,

@@ -19,8 +19,7 @@ from minamo.shell.callbacks import call
 from minamo.shell.discord.hooks import AnyResult, Hooks
 from minamo.shell.discord.reply import ReplyContext
 from minamo.shell.driver import ChunkSource
-from minamo.shell.stops.registry import Stops
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, Stops, StopSignal
 from minamo.shell.telemetry.observer import StreamInspector
 from minamo.shell.telemetry.telemetry import Telemetry
 from minamo.shell.turns.channels import Channels, Job, Policy, QueuedTurn, TurnRefused
@@ -73,7 +72,7 @@ class Replies:
         settled: list[StreamResult] = []
 
         async def job(ticket: QueuedTurn) -> StreamResult:
-            with self._known(reply, ticket.wishes):
+            with self._known(reply, ticket.stop_signal):
                 result = await reply.stream(source, ticket)
                 settled.append(result)
                 added = await reply.send_extras(result)
@@ -115,7 +114,7 @@ class Replies:
                 )
 
             def show(progress: Progress) -> None:
-                if ticket.wishes.strongest is None:  # else the turn is about to stop
+                if ticket.stop_signal.strongest is None:  # else the turn is about to stop
                     reply.show_progress(progress)
 
             def hear(_: StopRequest) -> bool:
@@ -124,13 +123,13 @@ class Replies:
 
             ended = False
             try:
-                with self._known(reply, ticket.wishes), ticket.wishes.heard_by(hear):
+                with self._known(reply, ticket.stop_signal), ticket.stop_signal.listen(hear):
                     result = await run_turn(
                         llm,
                         messages,
                         stream_pass=one_pass,
                         tools=tools,
-                        wishes=ticket.wishes,
+                        stop_signal=ticket.stop_signal,
                         settings=settings,
                         fallbacks=fallbacks,
                         user_id=reply.target.author_id,
@@ -196,10 +195,10 @@ class Replies:
 
         return announced
 
-    def _known(self, reply: ReplyContext, wishes: StopSignal) -> AbstractContextManager[None]:
+    def _known(self, reply: ReplyContext, stop_signal: StopSignal) -> AbstractContextManager[None]:
         """Register *reply* for stops until the block exits."""
         return self._stops.register(
-            reply.stream_id, reply.channel_id, wishes, asker=reply.requester
+            reply.stream_id, reply.channel_id, stop_signal, asker=reply.requester
         )
 
     def _observer(self, chart: str, channel_id: int) -> Observer | None:

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.driver import ChunkSource
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.shell.turns.turn import TextPass
 
 
@@ -38,17 +38,17 @@ async def listen(
     *source* is anything that `Client.stream` takes; *stop_after_s* simulates a user's Stop.
     """
     messages: list[str] = []
-    wishes = StopSignal()
+    stop_signal = StopSignal()
     began = anyio.current_time()
 
     async def press(after_s: float) -> None:
         await anyio.sleep(after_s)
-        wishes.put(StopRequest(kind="user", requester="somebody"))
+        stop_signal.request(StopRequest(kind="user", requester="somebody"))
 
     async with anyio.create_task_group() as tasks:
         if stop_after_s is not None:
             tasks.start_soon(press, stop_after_s)
-        result = await TextPass(messages.append, wishes, config or StreamConfig())(source)
+        result = await TextPass(messages.append, stop_signal, config or StreamConfig())(source)
         tasks.cancel_scope.cancel()
     return Heard(result, messages, anyio.current_time() - began)
 

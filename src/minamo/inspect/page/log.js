@@ -8,7 +8,7 @@ const LINES_MAX = 300;
 const NEAR_PX = 60;
 const PART = 50; // steps of a file: those around the one that is looked at are listed
 
-const WISHES = { user: "stop", follow_up: "follow-up", kill: "kill" };
+const STOPS = { user: "stop", follow_up: "follow-up", kill: "kill" };
 
 let waiting = [];
 let listed = null; // of a file: from which step
@@ -102,5 +102,5 @@ function line(one) {
     const thoughts = one.thoughts ? ` + ${one.thoughts} of thought` : "";
     return [row("chunk", one.t, one.type === "text" ? "chunk" : one.type, one.text ? JSON.stringify(one.text).slice(1, -1) : "", null, one.type === "text" ? `${one.size}${thoughts}` : "")];
   }
-  return [row(WISHES[one.event] ? "wish" : "note", one.t, WISHES[one.event] || one.event.replaceAll("_", " "), one.text || "")];
+  return [row(STOPS[one.event] ? "stop" : "note", one.t, STOPS[one.event] || one.event.replaceAll("_", " "), one.text || "")];
 }

@@ -12,9 +12,9 @@ export const state = {
   travel: null, // { look, step } while looking back
 };
 
-const ears = new Map();
-export const on = (name, ear) => ears.set(name, [...(ears.get(name) || []), ear]);
-export const emit = (name, data) => (ears.get(name) || []).forEach((ear) => ear(data));
+const listeners = new Map();
+export const on = (name, listener) => listeners.set(name, [...(listeners.get(name) || []), listener]);
+export const emit = (name, data) => (listeners.get(name) || []).forEach((listener) => listener(data));
 
 // What a receipt says: a message that arrived, or one that was there and changed.
 const DONE = { edit: "changed", delete: "removed" };

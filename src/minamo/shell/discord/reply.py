@@ -212,7 +212,7 @@ class ReplyContext:
             scene=options.scene,
             edit=options.edit,
             fresh=options.fresh,
-            wishes=ticket.wishes,
+            stop_signal=ticket.stop_signal,
             requester=self.requester,
             wording=self.wording,
             suppress_user_errors=options.suppress_user_errors or suppress,

@@ -15,8 +15,7 @@ from attrs import define, field
 from minamo.shell.delivery.interfaces import Accepted
 from minamo.shell.discord.calls import CallRunner, respond_ephemeral
 from minamo.shell.notices.localization import FALLBACK, Wording, translations
-from minamo.shell.stops.registry import RequestOutcome, Stops
-from minamo.shell.stops.requests import INTERACTION
+from minamo.shell.stops.registry import INTERACTION, RequestOutcome, Stops
 
 _LOG = logging.getLogger("minamo.stop")
 

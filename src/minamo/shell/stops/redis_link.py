@@ -40,24 +40,24 @@ _CANCEL_AGAIN_S = 0.05
 _OPTIONS = frozenset({"db", "username", "password"})
 _PREFIX = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
-Hear = Callable[[str, bytes], Awaitable[None]]
+Receive = Callable[[str, bytes], Awaitable[None]]
 T = TypeVar("T")
 
 
-class Link:
+class RedisLink:
     """A subscription to some channels of one Redis, and a client for commands."""
 
     def __init__(
         self,
         url: str,
         channels: Sequence[str],
-        hear: Hear,
+        receive: Receive,
         *,
         connected: Callable[[], object] = lambda: None,
     ) -> None:
         self.place: str = shown(url)
         self._channels = tuple(channels)
-        self._hear = hear
+        self._receive = receive
         self._on_connected = connected
         self._client = client_for(url)
         self._up = anyio.Event()
@@ -80,8 +80,8 @@ class Link:
 
     async def publish(self, channel: str, data: bytes) -> int:
         """Send a message and return the number of subscribers.  Raises as commands do."""
-        heard_by: int = await asked(self._client, lambda: self._client.publish(channel, data))
-        return heard_by
+        received_by: int = await asked(self._client, lambda: self._client.publish(channel, data))
+        return received_by
 
     async def open(self, within_s: float) -> None:
         """Start the link and wait up to *within_s* for it; after that it keeps trying by itself."""
@@ -138,7 +138,7 @@ class Link:
             if message is None:
                 raise TimeoutError
         if message["type"] == "message":
-            await self._hear(message["channel"].decode(), message["data"])
+            await self._receive(message["channel"].decode(), message["data"])
 
     def _came_up(self) -> None:
         if self._warned:

@@ -17,16 +17,18 @@ import msgspec
 from attrs import define, field
 from msgspec import Meta
 
-from minamo.shell.stops.redis_link import Link
+from minamo.shell.stops.redis_link import RedisLink
 from minamo.shell.stops.registry import (
     CHANNEL_ID_MAX,
     ID_LENGTH_MAX,
     STREAMS_PER_CHANNEL_MAX,
-    Address,
-    Op,
-    StreamRegistry,
+    Query,
+    StopAddress,
+    StopKind,
+    StopRequest,
+    Stops,
+    holds,
 )
-from minamo.shell.stops.requests import StopKind, StopRequest
 
 VERSION: Literal[1] = 1
 # A query at its limits is about 9 kB: 64 ids of 64 characters, and the context.
@@ -34,6 +36,7 @@ MESSAGE_BYTES_MAX = 32_768
 
 Id = Annotated[str, Meta(min_length=1, max_length=ID_LENGTH_MAX)]
 StreamIds = Annotated[tuple[Id, ...], Meta(max_length=STREAMS_PER_CHANNEL_MAX)]
+Op = Query | Literal["request"]
 ChannelId = Annotated[int, Meta(gt=0, le=CHANNEL_ID_MAX)]
 
 
@@ -45,7 +48,7 @@ class Question(
     v: Literal[1]
     id: Id
     sender: Id
-    op: Literal["find", "put", "wished", "forget", "runs"]
+    op: Literal["find"] | Op
     channel: ChannelId | None = None
     streams: StreamIds = ()
     kind: StopKind | None = None
@@ -56,14 +59,13 @@ class Question(
     def __post_init__(self) -> None:
         if (self.op == "find") != (self.channel is not None):
             raise ValueError("a channel is for finding")
-        if (self.op == "put") != (self.kind is not None):
-            raise ValueError("a kind is for wishes")
+        if (self.op == "request") != (self.kind is not None):
+            raise ValueError("a kind is for stop requests")
 
     @property
-    def wish(self) -> StopRequest | None:
-        """The stop request to deliver, or None if the query is not a "put"."""
-        if self.kind is None:
-            return None
+    def request(self) -> StopRequest:
+        """The stop request to deliver."""
+        assert self.kind is not None
         return StopRequest(kind=self.kind, requester=self.requester, context=self.context)
 
 
@@ -105,7 +107,7 @@ def answer_of(data: bytes) -> QueryReply | None:
 _LOG = logging.getLogger("minamo.redis")
 
 # Operations that change the state of the process that receives them.
-_ACTS = ("put", "forget")
+_ACTS = ("request", "clear")
 # Size of the cache of executed queries and their replies.  A query arrives twice, within a second,
 # if Redis' response to its PUBLISH was lost; fewer requests than this arrive in a second.
 _DONE_MAX = 1024
@@ -117,7 +119,7 @@ _ANSWERS_MAX = 1024
 class PendingQuery:
     """A query in flight, and the replies received so far."""
 
-    heard_by: int | None = None
+    received_by: int | None = None
     """Number of processes that received it; None until Redis has reported it."""
     answered: set[str] = field(factory=set)
     streams: list[str] = field(factory=list)
@@ -133,7 +135,7 @@ class PendingQuery:
     @property
     def by_all(self) -> bool:
         """Whether every process that received the query has replied."""
-        return self.heard_by is not None and len(self.answered) >= self.heard_by
+        return self.received_by is not None and len(self.answered) >= self.received_by
 
     async def until(self, enough: int | None) -> None:
         """Wait until *enough* streams are named, or every process has replied."""
@@ -144,30 +146,44 @@ class PendingQuery:
             self._changed = anyio.Event()
 
 
+def deliver(registry: Stops, stream_ids: Sequence[str], request: StopRequest) -> list[str]:
+    """Pass *request* to streams of this process; return the ids of those that it reached."""
+    reached = []
+    for stream_id, signal in registry.signals(stream_ids):
+        signal.request(request)
+        reached.append(stream_id)
+    return reached
+
+
+def ask(registry: Stops, stream_ids: Sequence[str], query: Query) -> list[str]:
+    """Apply *query* to streams of this process; return the ids of those for which it holds."""
+    return [stream_id for stream_id, signal in registry.signals(stream_ids) if holds(query, signal)]
+
+
 class RedisBroadcast:
     """The endpoint of one process: sends queries to all processes, and replies to theirs."""
 
     def __init__(
-        self, url: str, prefix: str, board: StreamRegistry, connected: Callable[[], object]
+        self, url: str, prefix: str, registry: Stops, connected: Callable[[], object]
     ) -> None:
         self.me: str = secrets.token_hex(8)
         self.rubbish: int = 0
         self._prefix = prefix
-        self._board = board
-        self._everybody = f"{prefix}:ask"
+        self._registry = registry
+        self._everyone = f"{prefix}:ask"
         self._mailbox = f"{prefix}:answer:{self.me}"
-        channels = (self._everybody, self._mailbox)
-        self.link: Link = Link(url, channels, self._hear, connected=connected)
+        channels = (self._everyone, self._mailbox)
+        self.link: RedisLink = RedisLink(url, channels, self._receive, connected=connected)
         self._asked: dict[str, PendingQuery] = {}
         self._done: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
 
     async def ask(
         self,
         op: Op | Literal["find"],
-        address: Address,
+        address: StopAddress,
         streams: Sequence[str] = (),
         *,
-        wish: StopRequest | None = None,
+        request: StopRequest | None = None,
         until: float,
     ) -> PendingQuery | None:
         """Query every process; return the replies received by *until*, or None if not sent."""
@@ -179,38 +195,38 @@ class RedisBroadcast:
             channel=address.channel_id if op == "find" else None,
             streams=tuple(streams),
             asker=address.asker,
-            kind=wish.kind if wish else None,
-            requester=wish.requester if wish else None,
-            context=dict(wish.context) if wish else {},
+            kind=request.kind if request else None,
+            requester=request.requester if request else None,
+            context=dict(request.context) if request else {},
         )
         asked = self._asked[question.id] = PendingQuery()
         try:
             with anyio.CancelScope(deadline=until):
                 await self.link.up()
-                asked.heard_by = await self.link.publish(self._everybody, encoded(question))
+                asked.received_by = await self.link.publish(self._everyone, encoded(question))
                 await asked.until(len(streams) or None)
         except Exception as error:  # noqa: BLE001  (the link logs an outage once)
             _LOG.debug("a question could not be asked: %s", type(error).__name__)
             return None
         finally:
             del self._asked[question.id]
-        return asked if asked.heard_by is not None else None
+        return asked if asked.received_by is not None else None
 
-    async def _hear(self, channel: str, data: bytes) -> None:
+    async def _receive(self, channel: str, data: bytes) -> None:
         if channel == self._mailbox:
-            self._hear_answer(answer_of(data))
+            self._receive_answer(answer_of(data))
         elif (question := question_of(data)) is None:
             self.rubbish += 1
         elif question.sender == self.me:
             # The local streams were handled before the query was sent.
-            self._hear_answer(QueryReply(v=VERSION, id=question.id, sender=self.me, streams=()))
+            self._receive_answer(QueryReply(v=VERSION, id=question.id, sender=self.me, streams=()))
         else:
             streams = tuple(self._streams_for(question))
             answer = QueryReply(v=VERSION, id=question.id, sender=self.me, streams=streams)
             mailbox = f"{self._prefix}:answer:{question.sender}"
             await self.link.publish(mailbox, encoded(answer))
 
-    def _hear_answer(self, answer: QueryReply | None) -> None:
+    def _receive_answer(self, answer: QueryReply | None) -> None:
         if answer is None:
             self.rubbish += 1
         elif (asked := self._asked.get(answer.id)) is not None:  # else it is too late
@@ -218,20 +234,23 @@ class RedisBroadcast:
 
     def _streams_for(self, question: Question) -> list[str]:
         if question.op == "find":
-            return self._board.find(Address(None, question.channel, question.asker))
+            return self._registry.find(StopAddress(None, question.channel, question.asker))
         key = (question.sender, question.id)
         if key in self._done:
             return self._done[key]  # a repeated query: same reply, no second effect
         meant = [
             found
-            for one in question.streams
-            for found in self._board.find(Address(one, None, question.asker))
+            for stream_id in question.streams
+            for found in self._registry.find(StopAddress(stream_id, None, question.asker))
         ]
         try:
-            done = self._board.do(question.op, meant, question.wish)
+            if question.op == "request":
+                done = deliver(self._registry, meant, question.request)
+            else:
+                done = ask(self._registry, meant, question.op)
         # A listener raised; the link must go on receiving queries.
         except Exception:  # noqa: BLE001
-            _LOG.exception("a wish was put and failed")
+            _LOG.exception("a stop request was delivered and failed")
             done = []
         if question.op in _ACTS:
             self._done[key] = done

@@ -14,7 +14,7 @@ from minamo.core.messages import Receipt
 
 # For several streams in a row, the time to the first output is that of the first stream.
 _OF_THE_FIRST = ("time_to_first_chunk_ms", "time_to_first_visible_ms")
-_WISHES = ("user", "follow_up", "kill")
+_STOP_KINDS = ("user", "follow_up", "kill")
 
 
 # Plain and slotted: `chunk` is called for every chunk of every stream.
@@ -107,7 +107,7 @@ class StreamMetrics:
             self.decided(at)
         elif event == "settled":
             self.settled(at)
-        elif event in _WISHES:
+        elif event in _STOP_KINDS:
             self.asked_to_stop(at)
 
     def figures(self) -> dict[str, float]:

@@ -77,7 +77,7 @@ class Instruments:
                 "Number of input and output tokens used.",
                 explicit_bucket_boundaries_advisory=_TOKENS,
             ),
-            seconds("minamo.stop.latency", "From a wish to stop to the decision.", _LATENCIES),
+            seconds("minamo.stop.latency", "From a stop request to the decision.", _LATENCIES),
             meter.create_counter(
                 "minamo.messages", "{message}", "Messages, by what became of them."
             ),

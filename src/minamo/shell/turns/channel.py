@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 
 from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
-from minamo.shell.stops.requests import StopKind, StopRequest, StopSignal
+from minamo.shell.stops.registry import StopKind, StopRequest, StopSignal
 
 Policy = Literal["interrupt", "queue", "ignore"]
 """How a new turn is handled in a channel where another turn has begun."""
@@ -36,20 +36,20 @@ class TurnRefused:
 class Shutdown:
     """A stop request for the current turn, and the time at which the turn is cancelled."""
 
-    wish: StopRequest
-    by: float = math.inf
+    request: StopRequest
+    deadline: float = math.inf
 
 
 @define(eq=False)
 class QueuedTurn:
     """One turn in one channel.
 
-    Its job reads `wishes`, `from_queue` and `waited_s`; the other fields belong to the channel.
+    Its job reads `stop_signal`, `from_queue` and `waited_s`; the channel uses the other fields.
     """
 
     policy: Policy
     submitted_at: float
-    wishes: StopSignal = field(factory=StopSignal, init=False, repr=False)
+    stop_signal: StopSignal = field(factory=StopSignal, init=False, repr=False)
     """Stop requests for this turn."""
     from_queue: bool = field(default=False, init=False)
     """Whether the turn was queued, so that the reply may come long after the question."""
@@ -80,11 +80,11 @@ class QueuedTurn:
         self.call()
 
     def tell(self, ending: Shutdown, reason: Reason | None = None) -> None:
-        """Put the stop request; cancel the job after `ending.by`, with *reason* as the result."""
-        if ending.by < self.scope.deadline:
-            self.scope.deadline = ending.by
+        """Request a stop; cancel the job after `ending.deadline`, with *reason* as the result."""
+        if ending.deadline < self.scope.deadline:
+            self.scope.deadline = ending.deadline
             self.refused = reason
-        self.wishes.put(ending.wish)
+        self.stop_signal.request(ending.request)
 
 
 # The refusal reason for a turn that was stopped before it began.
@@ -168,8 +168,8 @@ class ChannelActions:
         assert self.next is not None, "only `interrupting` does so, and it has a next turn"
         self.next.refuse("superseded")
 
-    def end_unbegun(self, wish: StopRequest) -> None:
-        self._turn.refuse(_UNWANTED[wish.kind])
+    def end_unbegun(self, request: StopRequest) -> None:
+        self._turn.refuse(_UNWANTED[request.kind])
 
     def kill_unbegun(self, _: Shutdown) -> None:
         self._turn.refuse("killed")
@@ -251,9 +251,9 @@ class Channel:
             self._machine.send("gave_up", ticket)
         # Otherwise it was refused, and the channel no longer holds it.
 
-    def hear(self, wish: StopRequest) -> None:
+    def hear(self, request: StopRequest) -> None:
         """Handle a stop request for the current turn."""
-        self._machine.send("unwanted", wish)
+        self._machine.send("unwanted", request)
 
     def kill(self, ending: Shutdown) -> None:
         """Kill the current turn and refuse all waiting ones."""

@@ -16,8 +16,7 @@ import anyio
 from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded
-from minamo.shell.stops.registry import checked_channel_id
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal, checked_channel_id
 from minamo.shell.turns.channel import Channel, Policy, QueuedTurn, Shutdown, TurnRefused
 from minamo.shell.turns.leases import Lease, LeaseStatus, NoLease
 
@@ -134,7 +133,7 @@ class Channels:
         """
         by = anyio.current_time() + deadline_s
         # Without a requester: a stop by the system.
-        self._shut = Shutdown(StopRequest(by=by - deadline_s * SETTLING), by)
+        self._shut = Shutdown(StopRequest(deadline=by - deadline_s * SETTLING), by)
         for channel in tuple(self._channels.values()):
             channel.shut_down(self._shut)
         with anyio.CancelScope(deadline=by + CLEAN_UP_S):
@@ -154,10 +153,10 @@ class Channels:
         known: Known,
     ) -> None:
         wait_s = 0.0 if ticket.policy == "ignore" else self._lease_wait_s
-        hold = self._lease.hold(channel_id, ticket.wishes, wait_s=wait_s)
+        hold = self._lease.hold(channel_id, ticket.stop_signal, wait_s=wait_s)
         with ticket.scope:
             async with AsyncExitStack() as lease:
-                with known(ticket.wishes), ticket.wishes.heard_by(channel.hear):
+                with known(ticket.stop_signal), ticket.stop_signal.listen(channel.hear):
                     leased = await lease.enter_async_context(hold)
                 if ticket.refused is not None:  # while it waited for the lease
                     return

@@ -18,8 +18,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from minamo.shell.stops.registry import checked_channel_id
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import StopSignal, checked_channel_id
 
 
 class LeaseStatus(Enum):
@@ -37,7 +36,7 @@ class Lease(Protocol):
     """A mechanism that grants a channel to one holder at a time."""
 
     def hold(
-        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+        self, channel_id: int, stop_signal: StopSignal, *, wait_s: float = 0.0
     ) -> AbstractAsyncContextManager[LeaseStatus]:
         """Hold a channel while the block runs, if the status is true; losing it kills the turn."""
         ...
@@ -49,9 +48,9 @@ class NoLease:
 
     @asynccontextmanager
     async def hold(
-        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+        self, channel_id: int, stop_signal: StopSignal, *, wait_s: float = 0.0
     ) -> AsyncIterator[LeaseStatus]:
         """Grant the channel immediately; the lease cannot be lost."""
-        del wishes, wait_s
+        del stop_signal, wait_s
         checked_channel_id(channel_id)
         yield LeaseStatus.GRANTED

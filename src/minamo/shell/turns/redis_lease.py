@@ -27,8 +27,7 @@ from minamo.shell.stops.redis_link import (
     close_client,
     shown,
 )
-from minamo.shell.stops.registry import checked_channel_id
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal, checked_channel_id
 from minamo.shell.turns.leases import LeaseStatus
 
 _LOG = logging.getLogger("minamo.redis")
@@ -119,12 +118,12 @@ class RedisLease:
 
     @asynccontextmanager
     async def hold(
-        self, channel_id: int, wishes: StopSignal, *, wait_s: float = 0.0
+        self, channel_id: int, stop_signal: StopSignal, *, wait_s: float = 0.0
     ) -> AsyncIterator[LeaseStatus]:
         """Hold a channel while the block runs, if the status is true.
 
         Waits up to *wait_s* for another holder to finish; waiters are served in no particular
-        order.  If the lease is lost, a kill request by "lease" is put to *wishes*: nothing more
+        order.  If the lease is lost, *stop_signal* gets a kill by "lease": nothing more
         is sent.
         """
         if not 0 <= wait_s <= WAIT_MAX_S:
@@ -136,7 +135,7 @@ class RedisLease:
             leased = await self._acquire(held, wait_s)
             if leased:
                 # A plain asyncio task: a task group would wrap the exceptions of the block.
-                renewing = asyncio.get_running_loop().create_task(self._renew(held, wishes))
+                renewing = asyncio.get_running_loop().create_task(self._renew(held, stop_signal))
             yield leased
         finally:
             held.over.set()
@@ -170,7 +169,7 @@ class RedisLease:
                 return leased
             await anyio.sleep(_ASK_EVERY_S)
 
-    async def _renew(self, held: _Held, wishes: StopSignal) -> None:
+    async def _renew(self, held: _Held, stop_signal: StopSignal) -> None:
         leased = LeaseStatus.GRANTED
         while leased is not LeaseStatus.BUSY:
             with anyio.move_on_after(self._ttl_s * _RENEW_SHARE if leased else _ASK_EVERY_S):
@@ -181,7 +180,9 @@ class RedisLease:
             if leased is LeaseStatus.UNREACHABLE and self._refuse and spare_s <= 0:
                 break
         _LOG.warning("%s: a lease was lost (%s), its stream ends", self._place, leased.value)
-        wishes.put(StopRequest(kind="kill", requester="lease", context={"lease": leased.value}))
+        stop_signal.request(
+            StopRequest(kind="kill", requester="lease", context={"lease": leased.value})
+        )
 
     async def _take(self, held: _Held) -> LeaseStatus:
         held.taking = asyncio.current_task()

@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from minamo.core.chunks import Call, as_length
 from minamo.core.redact import shorten
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import StopSignal
 
 # Progress is one line, such as "Looking it up…"; Discord's own status lines have 128.
 PROGRESS_CHARS_MAX = 200
@@ -39,7 +39,7 @@ class ToolContext:
     call: Call
     user_id: int | None = None
     channel_id: int | None = None
-    wishes: StopSignal = field(factory=StopSignal, repr=False)
+    stop_signal: StopSignal = field(factory=StopSignal, repr=False)
     """Stop requests for this turn; a tool may read them and may put one."""
     show: Show | None = field(default=None, repr=False)
 

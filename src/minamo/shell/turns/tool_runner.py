@@ -24,7 +24,7 @@ from minamo.core.chunks import Call, as_length
 from minamo.core.redact import redact
 from minamo.shell.callbacks import call as call_guarded
 from minamo.shell.callbacks import place_of
-from minamo.shell.stops.requests import StopSignal
+from minamo.shell.stops.registry import StopSignal
 from minamo.shell.telemetry.telemetry import TelemetryFanOut
 from minamo.shell.turns.tool_context import Progress, Show, ToolContext, ToolError
 from minamo.shell.turns.tool_job import ToolJob
@@ -76,7 +76,7 @@ class ToolRunner:
 
     tools: Tools
     settings: TurnSettings
-    wishes: StopSignal
+    stop_signal: StopSignal
     user_id: int | None = None
     channel_id: int | None = None
     show: Show | None = None
@@ -125,7 +125,7 @@ class ToolRunner:
             call=call,
             user_id=self.user_id,
             channel_id=self.channel_id,
-            wishes=self.wishes,
+            stop_signal=self.stop_signal,
             show=line,
         )
         given.update(dict.fromkeys(tool.described.contexts, context))

@@ -25,7 +25,7 @@ from minamo.machine import Machine
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded, first_of, refuse_async
 from minamo.shell.driver import ChunkSource, Driver, NullSink
-from minamo.shell.stops.requests import StopRequest, StopSignal
+from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.shell.telemetry.telemetry import Telemetry, TelemetryFanOut, safely
 from minamo.shell.turns.tool_context import Show
 from minamo.shell.turns.tool_runner import ToolRunner
@@ -41,7 +41,7 @@ _LOG = logging.getLogger("minamo.turn")
 Ask = Callable[[Sequence[ChatMessage], Sequence[Tool]], AsyncIterable[str | Chunk]]
 """Sends a provider the conversation so far and the tools it may call; returns the reply."""
 
-_WISHES = {"user": "stop_requested", "follow_up": "follow_up_requested", "kill": "killed"}
+_STOP_EVENTS = {"user": "stop_requested", "follow_up": "follow_up_requested", "kill": "killed"}
 _REPLIES: dict[Status, str] = {
     "completed": "reply_completed",
     "function_call": "tools_called",
@@ -82,7 +82,7 @@ async def run_turn(
     *,
     stream_pass: StreamPass,
     tools: Tools | None = None,
-    wishes: StopSignal | None = None,
+    stop_signal: StopSignal | None = None,
     settings: TurnSettings | None = None,
     fallbacks: Sequence[Ask | ChatProvider] = (),
     user_id: int | None = None,
@@ -115,19 +115,19 @@ async def run_turn(
     refuse_async("watch", watch)
     if not isinstance(settings, TurnSettings | None):
         raise BadRequest(f"the settings of a turn are TurnSettings(…), not {settings!r}")
-    wishes = wishes if wishes is not None else StopSignal()
+    stop_signal = stop_signal if stop_signal is not None else StopSignal()
     settings = settings if settings is not None else TurnSettings()
     workshop = ToolRunner(
         tools=tools,
         settings=settings,
-        wishes=wishes,
+        stop_signal=stop_signal,
         user_id=user_id,
         channel_id=channel_id,
         show=None if progress is None else Guarded("progress", progress, _LOG),
         telemetry=TelemetryFanOut() if telemetry is None else safely(telemetry),
     )
     turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
-    with wishes.heard_by(turn.hear, turn.take_back):
+    with stop_signal.listen(turn.hear, turn.take_back):
         await turn.run()
     return turn.result()
 
@@ -155,13 +155,13 @@ class _Turn:
         self._pass = stream_pass
         self._workshop = workshop
         self._specs = workshop.tools.specs
-        self._wishes = workshop.wishes
+        self._signal = workshop.stop_signal
         self._books = TurnActions(
             workshop.settings,
             len(providers),
             len(workshop.tools) > 0,
             messages,
-            stop_reply=lambda: workshop.wishes.put(StopRequest()),
+            stop_reply=lambda: workshop.stop_signal.request(StopRequest()),
         )
         self._path: list[str] = []
         self._broken = False
@@ -172,14 +172,14 @@ class _Turn:
         if watch is not None:
             self._machine.subscribe(Guarded("watch", watch, _LOG))
 
-    def hear(self, wish: StopRequest) -> bool:
+    def hear(self, request: StopRequest) -> bool:
         """Handle a stop request; return whether it took effect and cannot be withdrawn."""
-        self._send(_WISHES[wish.kind], wish)
+        self._send(_STOP_EVENTS[request.kind], request)
         if self._machine.state != "finishing_tools":
             return True
         now = anyio.current_time()
         grace_s = self._workshop.settings.stop_grace_ms / 1000
-        self._patient_until = min(now + grace_s, wish.by)
+        self._patient_until = min(now + grace_s, request.deadline)
         self._changed.set()
         if self._patient_until <= now:
             self._send("patience_over")
@@ -192,8 +192,8 @@ class _Turn:
 
     def _send(self, event: str, payload: object = None) -> None:
         self._machine.send(event, payload)
-        if self._books.wish is not None and self._machine.state != "finishing_tools":
-            self._wishes.take_up()
+        if self._books.request is not None and self._machine.state != "finishing_tools":
+            self._signal.accept()
 
     async def run(self) -> None:
         """Run the turn to its outcome, or until its deadline."""
@@ -331,11 +331,11 @@ class TextPass:
     """A pass into a function instead of Discord: every message is accepted immediately."""
 
     shown: Callable[[str], object]
-    wishes: StopSignal = field(factory=StopSignal)
+    stop_signal: StopSignal = field(factory=StopSignal)
     config: StreamConfig = field(factory=StreamConfig)
 
     async def __call__(self, source: ChunkSource, **_: bool) -> StreamResult:
         """Stream one reply; errors are only in the result, and are not shown."""
         stream = Stream(self.config)
-        await Driver(stream, wishes=self.wishes).run(source, NullSink(stream, self.shown))
+        await Driver(stream, stop_signal=self.stop_signal).run(source, NullSink(stream, self.shown))
         return stream.result()

@@ -23,7 +23,7 @@ from minamo.core.result import StopReason, StreamResult
 from minamo.machine import compile, load
 from minamo.shell.providers.base import CheckedSource, closing
 from minamo.shell.providers.scripted import as_chunks
-from minamo.shell.stops.requests import StopRequest
+from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tool_runner import Problem, ToolResult, failure
 from minamo.shell.turns.turn_result import calls_of
 from minamo.shell.turns.turn_settings import TurnSettings
@@ -80,7 +80,7 @@ class TurnActions:
     iterations: int = 0
     empties: int = 0
     failed_rounds: int = 0
-    wish: StopRequest | None = None
+    request: StopRequest | None = None
     results: list[StreamResult] = field(factory=list)
     answers: list[ToolResult] = field(factory=list)
     round: Sequence[ToolResult] = ()
@@ -130,10 +130,10 @@ class TurnActions:
         return self.tools_given
 
     def stop_noted(self, _: object) -> bool:
-        return self.wish is not None and self.wish.kind != "follow_up"
+        return self.request is not None and self.request.kind != "follow_up"
 
     def follow_up_noted(self, _: object) -> bool:
-        return self.wish is not None and self.wish.kind == "follow_up"
+        return self.request is not None and self.request.kind == "follow_up"
 
     def iterations_left(self, _: object) -> bool:
         return self.iterations < self.settings.iterations_max
@@ -169,12 +169,12 @@ class TurnActions:
     def next_provider(self, _: object) -> None:
         self.provider += 1
 
-    def note_wish(self, wish: StopRequest) -> None:
-        if wish.outranks(self.wish):
-            self.wish = wish
+    def note_request(self, request: StopRequest) -> None:
+        if request.outranks(self.request):
+            self.request = request
 
-    def forget_wish(self, _: object) -> None:
-        self.wish = None
+    def forget_request(self, _: object) -> None:
+        self.request = None
 
     def end_reply(self, _: object) -> None:
         # A stop by the system: the text received so far is still shown.
@@ -187,9 +187,9 @@ class TurnActions:
     def end_with_reply(self, result: StreamResult) -> None:
         self.stop_reason, self.data = result.stop_reason, result.data
 
-    def end_with_wish(self, _: object) -> None:
-        assert self.wish is not None
-        self.stop_reason = _reason(self.wish)
+    def end_as_requested(self, _: object) -> None:
+        assert self.request is not None
+        self.stop_reason = _reason(self.request)
         self._refuse("stopped", "stopped before it was begun")
 
     def refuse_iterations(self, _: object) -> None:
@@ -213,14 +213,14 @@ class TurnActions:
             self.take_answers([failure(call, problem, why) for call in self.unanswered])
 
 
-def _reason(wish: StopRequest) -> StopReason:
-    match wish.kind:
+def _reason(request: StopRequest) -> StopReason:
+    match request.kind:
         case "kill":
             return "killed"
         case "follow_up":
             return "follow_up"
         case "user":
-            return "system_request" if wish.requester is None else "user_request"
+            return "system_request" if request.requester is None else "user_request"
 
 
 CHART = load("turn")
