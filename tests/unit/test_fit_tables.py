@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from minamo.core.accounting.spans import covers
@@ -178,3 +180,21 @@ def test_a_long_header_is_said_once() -> None:
     shown = "".join(message.text for message in fitted.messages)
     assert shown.count(head.strip()) == 1
     assert shown.count("**N**: ") == 500
+
+
+def test_padding_and_labels_stay_in_proportion() -> None:
+    """A column of letters below a long header is neither padded nor labelled in every row."""
+    narrow = f"| {'x' * 58} | b |\n|---|---|\n" + "a|b\n" * 900
+    assert sum(map(len, said(narrow))) < 4 * len(narrow)
+    assert said(narrow)[0].count("**b**") == 1
+    few = f"| {'x' * 58} | b |\n|---|---|\n" + "a|b\n" * 20
+    assert said(few)[0].startswith("```\n")
+    labelled = said(few.replace("x" * 58, "x" * 64))
+    assert labelled[0].count("**b**: b") == 20
+
+
+def test_a_line_of_blanks_before_a_pipe_is_read_once() -> None:
+    text = "- " + "\t" * 3_000 + "|-x"
+    begin = time.process_time()
+    assert "".join(said(text)).endswith("|-x")
+    assert time.process_time() - begin < 0.1  # over a second when blanks are divided in all ways

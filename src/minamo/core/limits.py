@@ -104,6 +104,10 @@ FORMATTING_DEPTH_MAX = 12
 TABLE_COLUMNS_MAX = 64
 # A longer header is written once and not in every row: it would inflate a small table.
 TABLE_LABEL_MAX = 80
+# Padding, bullets and repeated labels may take this many times the room of the table's source, or
+# two messages: a column of single letters below a long header must not become dozens of messages.
+TABLE_GROWTH_MAX = 2
+TABLE_ADDED_MIN = 4_000
 
 # A little more than two messages.  A text that is longer is fitted in portions of FIT_STEP percent
 # of a message: nearly two, so that a code span or token that begins in the first is seen whole; the

@@ -15,13 +15,17 @@ from attrs import frozen
 from minamo.core.cleaning.characters import columns
 from minamo.core.fitting.draft import Block, MessageDraft, code_enclosure
 from minamo.core.fitting.fences import LINE_START
-from minamo.core.limits import TABLE_COLUMNS_MAX, TABLE_LABEL_MAX
+from minamo.core.limits import TABLE_ADDED_MIN, TABLE_COLUMNS_MAX, TABLE_GROWTH_MAX, TABLE_LABEL_MAX
 
 Side = Literal["left", "centre", "right"]
 
+# Possessive, because the blanks around a pipe could otherwise be divided in many ways.
+_DASHES = r"[ \t]*+:?-++:?[ \t]*+"
 _SEPARATOR = re.compile(
-    LINE_START + r" {0,3}(?=[^\r\n]*\|)\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*"
-    r"(\r\n|\r|\n|\Z)"
+    LINE_START
+    + r" {0,3}+(?=[^\r\n]*\|)\|?"
+    + _DASHES
+    + rf"(?:\|{_DASHES})*\|?[ \t]*+(\r\n|\r|\n|\Z)"
 )
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _CELL = re.compile(r"(?:\\.|[^\\|])*\\?", re.DOTALL)
@@ -126,6 +130,7 @@ def head_of(text: str, table: Table) -> str:
 
 _PIPE_ESCAPE = re.compile(r"\\\|")
 _MARKUP = re.compile(r"[*_~|`\\<>\[\]]")
+_BULLET = "\n  - "
 
 _Columns = list[tuple[int, Side]]
 _LEFT: Side = "left"
@@ -134,7 +139,7 @@ _LEFT: Side = "left"
 def write_table(draft: MessageDraft, table: Table, style: str) -> None:
     """Write *table* as an aligned code block, or as bullets if it is too wide for one."""
     widths = _widths(draft.source, table.rows)
-    if style == "code" and _narrow(widths):
+    if style == "code" and _drawable(widths, table.rows):
         _write_code(draft, table, widths)
     else:
         _write_bullets(draft, table)
@@ -148,7 +153,7 @@ def continue_table(draft: MessageDraft, at: int, head: str, style: str) -> int:
     if not rows or table is None or next_table(text, at, rows[-1].end):
         return at  # no rows, or a table of its own
     widths = _wider(_widths(head, table.rows), _widths(text, rows))
-    if style == "code" and _narrow(widths):
+    if style == "code" and _drawable(widths, rows):
         drawn = MessageDraft(head)
         _write_code(drawn, table, widths)
         start = draft.length
@@ -158,12 +163,18 @@ def continue_table(draft: MessageDraft, at: int, head: str, style: str) -> int:
         draft.add(header, "header")
         _write_rows(draft, rows, _columns(widths, table), start, body, header)
     else:
-        _write_bullet_rows(draft, rows, _short(_labels(head, table)))
+        _write_bullet_rows(draft, rows, _repeated(_labels(head, table), rows))
     return rows[-1].end
 
 
-def _narrow(widths: list[int]) -> bool:
-    return sum(widths) + 3 * (len(widths) - 1) <= TABLE_COLUMNS_MAX
+def _drawable(widths: list[int], rows: Sequence[Row]) -> bool:
+    """Return whether the aligned table is narrow enough, and its padding not out of proportion."""
+    width = sum(widths) + 3 * (len(widths) - 1)
+    return width <= TABLE_COLUMNS_MAX and _affordable(width * len(rows), rows)
+
+
+def _affordable(added: int, rows: Sequence[Row]) -> bool:
+    return added <= max(TABLE_ADDED_MIN, TABLE_GROWTH_MAX * (rows[-1].end - rows[0].start))
 
 
 def _wider(one: list[int], two: list[int]) -> list[int]:
@@ -254,11 +265,11 @@ def _write_bullets(draft: MessageDraft, table: Table) -> None:
 
 
 def _write_bullet_rows(draft: MessageDraft, rows: Sequence[Row], labels: list[str]) -> None:
-    """Write *rows*; the first has all *labels*, the others only the short ones."""
+    """Write *rows*; the first has all *labels*, the others only those worth repeating."""
     for row in rows:
         _write_bullet_row(draft, row, labels)
         if row is rows[0]:
-            labels = _short(labels)
+            labels = _repeated(labels, rows)
         if row is not rows[-1]:
             draft.copy(row.end, row.line_end)
 
@@ -276,13 +287,16 @@ def _write_bullet_row(draft: MessageDraft, row: Row, labels: list[str]) -> None:
         label = labels[place] if place < len(labels) else ""
         draft.add(bullet + label, "table")
         _write_cell(draft, cell, code=False)
-        at, bullet = cell.end, "\n  - "
+        at, bullet = cell.end, _BULLET
     draft.drop(at, row.end, "clean.table")
 
 
-def _short(labels: list[str]) -> list[str]:
-    """Return *labels* without those that are too long to repeat in each row."""
-    return ["" if len(label) > TABLE_LABEL_MAX else label for label in labels]
+def _repeated(labels: list[str], rows: Sequence[Row]) -> list[str]:
+    """Return the *labels* to write in each row: none that is long, none if all are too much."""
+    short = ["" if len(label) > TABLE_LABEL_MAX else label for label in labels]
+    cells = sum(len(row.cells) for row in rows)
+    added = sum(map(len, short)) * len(rows) + len(_BULLET) * cells
+    return short if _affordable(added, rows) else [""] * len(labels)
 
 
 def _label(head: str) -> str:
