@@ -36,16 +36,17 @@ run: $(VENV)/.ready  ## See it: a local Discord, the bot, the live page; with DI
 # Measuring coverage makes a test several times slower, so only the tests of the pure code are
 # measured: they alone must reach every branch of it.
 test: check      ## Everything a change must pass: format, lint, types, charts, tests, coverage
-	$(RUN)pytest -q -n 2 -m "not slow" --ignore=tests/unit --ignore=tests/wire --ignore=tests/oldest
+	$(RUN)pytest -q -n 2 -m "not slow" --ignore=tests/machine --ignore=tests/core --ignore=tests/wire --ignore=tests/oldest
 	rm -f .coverage .coverage.*
-	$(RUN)coverage run -m pytest -q -n 2 -m "not slow" tests/unit tests/wire
+	$(RUN)coverage run -m pytest -q -n 2 -m "not slow" tests/machine tests/core tests/wire
 	$(RUN)coverage combine -q
 	$(RUN)coverage report --include="*/minamo/machine/*,*/minamo/core/*,*/minamo/wire/*" --fail-under=100
 
 # The oldest hikari that is promised, and lightbulb, which wants no newer one.
 OLDEST := .venv-oldest
 oldest: $(OLDEST)/.done  ## The tests of the Discord side once more, with the oldest hikari
-	$(OLDEST)/bin/pytest -q -n 2 -m "not slow" tests/oldest tests/discord/test_delivery_* tests/client/test_client_[rs]*
+	$(OLDEST)/bin/pytest -q -n 2 -m "not slow" tests/oldest tests/shell/delivery tests/shell/discord \
+		tests/shell/test_client_streams.py --ignore=tests/shell/discord/test_frameworks.py
 $(OLDEST)/.done: pyproject.toml
 ifdef UV
 	uv venv --quiet --allow-existing $(OLDEST)

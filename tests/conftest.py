@@ -1,4 +1,4 @@
-"""Hypothesis profiles, and figures that the suite prints at its end."""
+"""Fixtures of the whole suite, Hypothesis profiles, and what the suite prints at its end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from progress import Progress
-from system_parts import summarise
+from support.progress import Progress
+from support.system_parts import summarise
+
+pytest_plugins = ["minamo.twin.fixture", "support.hikari_clients", "support.redis_server"]
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 # Derandomised, so that a change never fails by luck; `promises` looks for new luck.
@@ -29,6 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--progress"):
         config.pluginmanager.register(Progress(config), "progress")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"  # hikari and aiohttp know no other
 
 
 @pytest.fixture

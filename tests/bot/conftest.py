@@ -20,16 +20,8 @@ from minamo.bot.settings import Settings
 from minamo.bot.tools import toolbox
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.twin import Twin
-from minamo.twin.fixture import pytest_runtest_makereport, twin, twin_rules
-
-__all__ = ["pytest_runtest_makereport", "twin", "twin_rules"]
 
 SECRETS = ("DISCORD_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY")
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"  # hikari knows no other
 
 
 @define

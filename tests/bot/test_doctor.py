@@ -18,8 +18,8 @@ from minamo.bot.doctor_discord import Finding
 from minamo.bot.probe import probe
 from minamo.bot.settings import ProviderSettings
 from minamo.twin import Permission, Rules, Twin
-from provider_server import refusing, serving
-from redis_server import RedisServer
+from support.provider_server import refusing, serving
+from support.redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
 CANARY = "sk-canary-0123456789"

@@ -16,8 +16,8 @@ from minamo.bot import run as living
 from minamo.bot.failures import explained
 from minamo.shell.stops.redis_registry import RedisStops
 from minamo.twin import Twin
-from provider_server import serving, streamed
-from redis_server import RedisServer
+from support.provider_server import serving, streamed
+from support.redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
 HELLO = b'data: {"choices": [{"delta": {"content": "Hello from a model."}}]}\n\n'

@@ -17,7 +17,8 @@ from aiohttp import web
 from minamo.bot.settings_file import example
 from minamo.cli.main import main
 from minamo.twin import Rules, Twin
-from provider_server import refusing, serving, streamed
+from support.provider_server import refusing, serving, streamed
+from support.waiting import until
 
 pytestmark = pytest.mark.anyio
 CANARY = "sk-canary-0123456789"
@@ -103,12 +104,6 @@ async def test_the_bot_answers_and_lets_a_reply_end(
         assert "come to their end" in out
         assert err == ""
         assert twin.texts() == ["Hello from a model."]
-
-
-async def until(true: Callable[[], Any]) -> None:
-    async with asyncio.timeout(10):
-        while not true():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 async def test_the_page_of_a_real_bot(

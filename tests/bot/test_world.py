@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,14 +12,9 @@ from minamo.bot.demo.script import PIECES
 from minamo.errors import BadRequest
 from minamo.inspect.hub import Hub
 from minamo.shell.turns.turn_result import TurnResult
+from support.waiting import until
 
 pytestmark = pytest.mark.anyio
-
-
-async def until(true: Callable[[], Any]) -> None:
-    async with asyncio.timeout(15):
-        while not true():  # noqa: ASYNC110 - the page would wait for events instead
-            await asyncio.sleep(0.005)
 
 
 def shown(world: Demo) -> list[str]:

@@ -12,15 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 from attrs import define, field
 
-from system_parts import chromium_program
+from support.system_parts import chromium_program
 
 # Chromium needs these where there is no display, no user and little shared memory.
 ARGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-
-
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"  # hikari and aiohttp's server know no other
 
 
 @pytest.fixture(scope="session")

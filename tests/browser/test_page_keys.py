@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from page_rig import rig
+from support.page import rig
 
 pytestmark = pytest.mark.anyio
 

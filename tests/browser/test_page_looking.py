@@ -8,7 +8,7 @@ import pytest
 
 from minamo.core.trace import read_trace
 from minamo.inspect.replay import replay
-from page_rig import TOUR, rig
+from support.page import TOUR, rig
 
 pytestmark = pytest.mark.anyio
 TOUR_TEXT = "Show me what you can do."

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from minamo.testing.strategies import markdown_texts, texts
-from page_rig import rig
+from support.page import rig
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ import pytest
 
 from minamo import OpenAICompatible
 from minamo.twin import Twin
-from provider_server import saying, serving
-from rigging import rigged, streaming
+from support.bot import rigged, streaming
+from support.provider_server import saying, serving
 
 pytestmark = pytest.mark.anyio
 

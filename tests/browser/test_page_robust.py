@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from minamo.shell.providers.scripted import ScriptedProvider
-from page_rig import HOSTILE, rig
+from support.page import HOSTILE, rig
 
 pytestmark = pytest.mark.anyio
 

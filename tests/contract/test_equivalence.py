@@ -12,13 +12,13 @@ from attrs import evolve
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-import random_charts
-from dice import dice, seeds
+from contract import random_charts
+from contract.random_charts import EVENTS, actions_class, pair, random_chart
 from minamo.errors import ChartError
 from minamo.machine import Chart, Machine, Table, chart_names, load, read
 from minamo.machine import machine as machine_module
 from minamo.machine.compiler import ChartIR, Leaf, Step, bind, lower
-from random_charts import EVENTS, actions_class, pair, random_chart
+from support.seeds import dice, seeds
 
 FEATURES = (
     "compound depth 1", "compound depth 2", "compound depth 3", "inherited row", "guard",

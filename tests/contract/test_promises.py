@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dice import FIRST, dice, seeds
-from progress import promises
+from support.progress import promises
+from support.seeds import FIRST, dice, seeds
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")

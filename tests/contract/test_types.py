@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from system_parts import report_missing
+from support.system_parts import report_missing
 
 
 def run_pyright(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -16,8 +16,7 @@ from opentelemetry.sdk.metrics import export as metrics
 from opentelemetry.sdk.trace import export as spans
 
 from minamo.twin import CREATE, EDIT, EXECUTE, Twin
-from redis_server import RedisServer
-from rigging import served
+from support.bot import served
 from support.example_programs import (
     EXAMPLES,
     Delta,
@@ -32,6 +31,7 @@ from support.example_programs import (
     text,
     until,
 )
+from support.redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dice import dice, seeds
-from recordings import NAMES, recording
+from support.recordings import NAMES, recording
+from support.seeds import dice, seeds
 
 CHECKS: dict[str, Callable[[bytes], None]] = {
     name: runpy.run_path(str(Path(__file__).parent / f"fuzz_{name}.py"))["check"]

@@ -24,11 +24,6 @@ pytestmark = pytest.mark.anyio
 SECRET = "k" * 32
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"  # aiohttp knows no other
-
-
 class Able:
     prompts = (Prompt("Hello", "Hello there."),)
 

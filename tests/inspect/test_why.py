@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from books import run, shown
 from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
@@ -15,6 +14,7 @@ from minamo.inspect.explain import HIDDEN, AuditSnapshot, CharacterFate, fates, 
 from minamo.inspect.replay import step_through
 from minamo.inspect.tracks import Tracks
 from minamo.testing.strategies import markdown_texts, texts
+from support.audit import run, shown
 
 
 def look(

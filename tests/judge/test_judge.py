@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from books import run
 from minamo.core.fitting.fit import NOTHING, Fitted, fit
-from node_packages import node_environment
+from support.audit import run
+from support.node_packages import node_environment
 
 HERE = Path(__file__).parent
 UNSEEN = {" ", "\n", "\r", "\t", "\u200b"}

@@ -12,14 +12,9 @@ from minamo.shell.client import Client
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, Twin
-from rigging import make_bot, until
+from support.bot import make_bot, until
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 async def test_a_command_is_answered() -> None:

@@ -12,11 +12,6 @@ from support.example_programs import load_example, place, saying, serving, start
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def test_with_lightbulb(monkeypatch: pytest.MonkeyPatch) -> None:
     model = saying("One.\n\n", "Two.")
     async with Twin() as twin, serving(model):

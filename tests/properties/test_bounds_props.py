@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import pytest
 
-from dice import FIRST, dice
 from minamo.core.lexing.lexer import Lexer
 from minamo.core.lexing.segmenter import Buffer
 from minamo.core.stream import LIVE
-from slowness import LIMIT_S, WAYS, search, told
+from support.seeds import FIRST, dice
+from support.slow_texts import LIMIT_S, WAYS, search, told
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from books import audit, fits, run, same
 from minamo.core.fitting.fit import fit
+from support.audit import audit, fits, run, same
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 COMMON = settings(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from books import run, same
+from support.audit import run, same
 
 SECRET = "SECRET" * 4
 # Of 201 characters or more each, so that there are 20,100 ways to cut one into three.

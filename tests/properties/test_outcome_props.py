@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dice import dice, seeds
 from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.stream import Stream
+from support.seeds import dice, seeds
 
 FACTS: dict[str, Callable[[Stream], None]] = {
     "text": lambda s: s.chunk(TextChunk("Hello there.\n\nMore <thi")),

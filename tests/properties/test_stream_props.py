@@ -13,14 +13,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from books import audit, fits, run, same
-from dice import dice, seeds
 from minamo.core.chunks import TextChunk
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
 from minamo.core.trace import Moment, Trace
 from minamo.inspect.replay import replay
 from minamo.testing.strategies import markdown_texts, texts
+from support.audit import audit, fits, run, same
+from support.seeds import dice, seeds
 
 SETTINGS: list[dict[str, object]] = [
     {},

@@ -9,7 +9,14 @@ import anyio
 import pytest
 import trio
 
-from driving import (
+from minamo.core.chunks import Chunk, TextChunk
+from minamo.core.messages import OutgoingMessage
+from minamo.shell.delivery.interfaces import RetryLater, SendOutcome
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.delivery.queue import HELD_MAX
+from minamo.shell.providers.base import ChatStream
+from minamo.shell.stops.registry import StopRequest
+from support.driver import (
     CHANNEL,
     END,
     FOLLOW_UP,
@@ -27,14 +34,7 @@ from driving import (
     traced,
     tracers,
 )  # fmt: skip
-from minamo.core.chunks import Chunk, TextChunk
-from minamo.core.messages import OutgoingMessage
-from minamo.shell.delivery.interfaces import RetryLater, SendOutcome
-from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.delivery.queue import HELD_MAX
-from minamo.shell.providers.base import ChatStream
-from minamo.shell.stops.registry import StopRequest
-from senders import run_with_virtual_clock
+from support.fake_discord import run_with_virtual_clock
 
 WISHES = [USER, SYSTEM, FOLLOW_UP, KILL]
 DRAIN_S = 5.0

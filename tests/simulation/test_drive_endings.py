@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from driving import Drive, check_books, check_quiet
-from endings import ENDS, EVERY_S, HALF_S, STEPS, End, Plot
+from simulation.endings import ENDS, EVERY_S, HALF_S, STEPS, End, Plot
+from support.driver import Drive, check_books, check_quiet
 
 # Those that come from Discord need a message; the first is out after the second chunk.
 FROM_DISCORD = {"limit", "delivery_lost"}

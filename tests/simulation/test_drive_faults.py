@@ -11,8 +11,22 @@ import anyio
 import pytest
 from attrs import define
 
-from awaits import cancel_at
-from driving import (
+from minamo.core.chunks import TextChunk
+from minamo.core.messages import OutgoingMessage
+from minamo.core.stream import Stream
+from minamo.shell.delivery.interfaces import (
+    Accepted,
+    Deleted,
+    Rejected,
+    RetryLater,
+    SendOutcome,
+    Unknown,
+)
+from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.driver import Driver, NullSink
+from minamo.shell.stops.registry import StopRequest, StopSignal
+from support.awaits import cancel_at
+from support.driver import (
     END,
     FOLLOW_UP,
     KILL,
@@ -28,21 +42,7 @@ from driving import (
     tracers,
     unpaced,
 )  # fmt: skip
-from minamo.core.chunks import TextChunk
-from minamo.core.messages import OutgoingMessage
-from minamo.core.stream import Stream
-from minamo.shell.delivery.interfaces import (
-    Accepted,
-    Deleted,
-    Rejected,
-    RetryLater,
-    SendOutcome,
-    Unknown,
-)
-from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.driver import Driver, NullSink
-from minamo.shell.stops.registry import StopRequest, StopSignal
-from senders import run_with_virtual_clock
+from support.fake_discord import run_with_virtual_clock
 
 CALLS: dict[str, Callable[[int, OutgoingMessage], SendOutcome | None]] = {
     "fine": lambda n, post: None,

@@ -20,14 +20,25 @@ import trio.testing
 from aiohttp import web
 
 import minamo
-from driving import END, FOLLOW_UP, KILL, SYSTEM, USER, Discord, Provider, drive, plain, unpaced
-from endings import CALL, ERROR
 from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import Rejected, RetryLater, Unknown
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.driver import Driver, NullSink
 from minamo.shell.stops.registry import StopRequest, StopSignal
-from provider_server import serving, streamed
+from simulation.endings import CALL, ERROR
+from support.driver import (
+    END,
+    FOLLOW_UP,
+    KILL,
+    SYSTEM,
+    USER,
+    Discord,
+    Provider,
+    drive,
+    plain,
+    unpaced,
+)
+from support.provider_server import serving, streamed
 
 WARM = 300
 GROWTH_MAX = 64 * 1024

@@ -10,7 +10,10 @@ import anyio
 import pytest
 from attrs import define, field
 
-from driving import (
+from minamo.core.messages import OutgoingMessage
+from minamo.shell.delivery.interfaces import Rejected, SendOutcome
+from simulation.endings import BY_NAME, CALL, ENDS, ERROR
+from support.driver import (
     END,
     FOLLOW_UP,
     KILL,
@@ -25,9 +28,6 @@ from driving import (
     tracers,
     unpaced,
 )  # fmt: skip
-from endings import BY_NAME, CALL, ENDS, ERROR
-from minamo.core.messages import OutgoingMessage
-from minamo.shell.delivery.interfaces import Rejected, SendOutcome
 
 # When the first of the two happens; the text came long before.
 T = 10.0

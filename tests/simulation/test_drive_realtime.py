@@ -15,13 +15,13 @@ import anyio
 from aiohttp import web
 
 import minamo
-from driving import Discord, Drive, Provider, drive, plain, unpaced
 from minamo.core.stream import Stream
 from minamo.shell.delivery.interfaces import RetryLater
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.driver import Driver, NullSink
 from minamo.shell.stops.registry import StopRequest, StopSignal
-from provider_server import serving, streamed
+from support.driver import Discord, Drive, Provider, drive, plain, unpaced
+from support.provider_server import serving, streamed
 
 REPEATS = 100
 TOGETHER = 10

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from boards import FAULTS, Board, Fault, check_grown, grow
-from driving import END, FOLLOW_UP, KILL, USER, Provider, plain, tracers
 from minamo.core.chunks import Call, ErrorChunk, FunctionCall
 from minamo.shell.stops.registry import StopRequest
+from simulation.editable_channel import FAULTS, Board, Fault, check_grown, grow
+from support.driver import END, FOLLOW_UP, KILL, USER, Provider, plain, tracers
 
 WISHES: dict[str, StopRequest | None] = {
     "": None,

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dice import FIRST, dice, seeds
 from simulation.history import check
 from simulation.world import World, simulate
+from support.seeds import FIRST, dice, seeds
 
 QUICK = 200
 SLOW = 15_000

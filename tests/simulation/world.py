@@ -11,7 +11,6 @@ import trio._core._run as trio_run
 import trio.testing
 from attrs import define, evolve, field
 
-from driving import END, Provider, traced, tracers
 from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.cleaning.clean import RULES
 from minamo.core.config import StreamConfig
@@ -29,6 +28,7 @@ from minamo.shell.delivery.interfaces import (
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.driver import Driver
 from minamo.shell.stops.registry import StopRequest, StopSignal
+from support.driver import END, Provider, traced, tracers
 
 RUNS = [1, 1, 2, 3, 9, 9, 20, 20, 63, 64, 65, 130]
 GLUE = [" ", " ", ". ", "! ", "\n", "\n\n", "\n\n", "\n\n\n", ", ", "…", "    "]

@@ -26,11 +26,6 @@ def make_bot(t):
 """
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Client:
     """The smallest object that the twin can run."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
 from minamo.wire.conversation import assistant, tool_result, user
-from recordings import adapter, once, read, replayed
+from support.recordings import adapter, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 USAGE = Usage(13, 12, 3, 4)

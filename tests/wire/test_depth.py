@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk
-from recordings import once
+from support.recordings import once
 
 PLACES = {
     "openai": [

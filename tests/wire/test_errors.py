@@ -10,7 +10,7 @@ import pytest
 from minamo.core.chunks import DoneChunk, ErrorChunk, FunctionCall
 from minamo.core.redact import shorten
 from minamo.wire.errors import from_object, from_status, retry_after
-from recordings import KEY, adapter, gathered, once, read
+from support.recordings import KEY, adapter, gathered, once, read
 
 STATUSES = [
     (400, "api_error", False), (401, "api_error", False), (402, "api_error", False),
@@ -226,7 +226,7 @@ def test_answers_that_are_no_stream(dialect: str, answer: bytes, message: str) -
 
 def test_a_function_call_chunk_carries_the_usage() -> None:
     from minamo.testing import check_adapter
-    from recordings import adapter, recording
+    from support.recordings import adapter, recording
 
     chunks = check_adapter(adapter("openai"), recording("openai-05-mistral"))
     call, done = chunks[-2:]

@@ -20,7 +20,7 @@ from minamo.wire.conversation import (
 )
 from minamo.wire.openai.request import build, ways_for
 from minamo.wire.options import RequestOptions, Tool
-from recordings import KEY, adapter, read
+from support.recordings import KEY, adapter, read
 
 DIALECTS = ("openai", "anthropic", "google")
 # As Kimi, OpenAI and Gemini's compatible server name their calls.

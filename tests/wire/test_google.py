@@ -8,7 +8,7 @@ import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
 from minamo.wire.google.reader import PartialArg, place, settled, steps
-from recordings import once, read, replayed
+from support.recordings import once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 USAGE = Usage(9, 6, 3, 2)

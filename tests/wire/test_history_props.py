@@ -10,27 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import accepting
 from minamo.core.chunks import Call
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.wire.conversation import ChatMessage, assistant, system, tool_result, user
 from minamo.wire.options import Tool
-from recordings import KEY
+from support.recordings import KEY
+from wire import service_rules
 
 TOOLS = [Tool("roll"), Tool("now")]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 SERVICES: dict[str, tuple[Any, Callable[[Any], None]]] = {
     host: (OpenAICompatible(f"https://{host}/v1", model="m", api_key=KEY), door)
     for host, door in {
-        "api.openai.com": accepting.openai,
-        "api.groq.com": accepting.groq,
-        "api.mistral.ai": accepting.mistral,
-        "api.perplexity.ai": accepting.alternating,
-        "openrouter.ai": accepting.lenient,
+        "api.openai.com": service_rules.openai,
+        "api.groq.com": service_rules.groq,
+        "api.mistral.ai": service_rules.mistral,
+        "api.perplexity.ai": service_rules.alternating,
+        "openrouter.ai": service_rules.lenient,
     }.items()
 }
-SERVICES["anthropic"] = (Anthropic(model="m", api_key=KEY), accepting.anthropic)
-SERVICES["google"] = (Gemini(model="gemini-3-flash", api_key=KEY), accepting.gemini)
+SERVICES["anthropic"] = (Anthropic(model="m", api_key=KEY), service_rules.anthropic)
+SERVICES["google"] = (Gemini(model="gemini-3-flash", api_key=KEY), service_rules.gemini)
 
 # What the readers of all dialects leave for the next request.
 REPLAYS: list[dict[str, Any]] = [

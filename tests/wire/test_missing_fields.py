@@ -12,7 +12,7 @@ import pytest
 
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk
 from minamo.wire.sse import Decoder, Event
-from recordings import NAMES, adapter, gathered, recording
+from support.recordings import NAMES, adapter, gathered, recording
 
 Path = tuple[str | int, ...]
 

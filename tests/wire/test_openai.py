@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
-from recordings import once, read, replayed
+from support.recordings import once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 

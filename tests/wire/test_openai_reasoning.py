@@ -7,7 +7,7 @@ from typing import Any
 
 from minamo.core.chunks import Call, DoneChunk
 from minamo.wire.conversation import assistant, tool_result, user
-from recordings import adapter, read
+from support.recordings import adapter, read
 
 END = b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n'
 CALL = {"index": 0, "id": "a", "function": {"name": "roll", "arguments": "{}"}}

@@ -17,7 +17,7 @@ from minamo.shell.providers.retry import fallback
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.testing import check_adapter, listen, run_with_virtual_clock
 from minamo.wire.assembler import MINIMUM, WINDOW, OverlapRemoval
-from recordings import adapter, gathered
+from support.recordings import adapter, gathered
 
 
 def removed(*pieces: str) -> str:

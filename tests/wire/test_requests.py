@@ -11,7 +11,7 @@ import pytest
 from minamo.core.chunks import Call
 from minamo.wire.conversation import ChatMessage, Image, assistant, system, tool_result, user
 from minamo.wire.options import Tool
-from recordings import KEY, adapter, replayed
+from support.recordings import KEY, adapter, replayed
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 SCHEMA = {"type": "object", "properties": {"sides": {"type": "integer"}}, "required": ["sides"]}

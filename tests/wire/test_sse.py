@@ -10,7 +10,7 @@ from minamo.errors import BadRequest
 from minamo.testing import check_adapter
 from minamo.wire.limits import WireLimits
 from minamo.wire.sse import Decoder, Event, TooLong
-from recordings import NAMES, adapter, read, recording, replayed
+from support.recordings import NAMES, adapter, read, recording, replayed
 
 SMALL = WireLimits(line_bytes_max=8, frame_bytes_max=100, stream_bytes_max=96, frames_max=3)
 

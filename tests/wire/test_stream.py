@@ -12,7 +12,7 @@ from minamo.testing import check_adapter
 from minamo.wire.conversation import assistant, tool_result, user
 from minamo.wire.frames import Frame
 from minamo.wire.limits import WireLimits
-from recordings import adapter, gathered, read, recording
+from support.recordings import adapter, gathered, read, recording
 
 FRAME = b'data: {"choices":[{"delta":{"content":"Hi"}%s}]}\n\n'
 

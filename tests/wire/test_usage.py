@@ -9,7 +9,7 @@ import pytest
 
 from minamo.core.chunks import DoneChunk, Usage
 from minamo.wire.json import total
-from recordings import read
+from support.recordings import read
 
 
 def counted(dialect: str, *frames: dict[str, Any]) -> Usage | None:

@@ -14,15 +14,10 @@ from minamo.shell.providers.base import Adapter, ChatRequest, ChatStream
 from minamo.shell.providers.scripted import as_chunks
 from minamo.wire.conversation import user
 from minamo.wire.frames import Frame
-from provider_server import refusing, saying, serving
-from recordings import adapter, gathered, recording
+from support.provider_server import refusing, saying, serving
+from support.recordings import adapter, gathered, recording
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 class Echo(Adapter):

@@ -1,0 +1,133 @@
+"""Where segments may end, and what holds a cut back."""
+
+from __future__ import annotations
+
+import pytest
+
+from minamo.core.lexing.boundaries import NOTABLE, Boundaries, OpenConstructs
+from minamo.machine import Machine, compile, read
+from support.audit import audit, run
+
+
+def held(text: str) -> OpenConstructs:
+    holds = OpenConstructs()
+    for char in text:
+        (holds.feed if char in NOTABLE else holds.skip)(char)
+    return holds
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("a (b", True), ("a (b)", False), ("a ((b)", True), ("a :(", False), ("a)", False),
+        ("[a", True), ("[a]", False), ("“a", True), ("“a”", False), ("「a", True), ("a」", False),
+        ('say "a', True), ('say "a"', False), ('5\' 10"', False), ('(a)"', False), ('a "b" "c', True),
+        ("**a", True), ("**a**", False), ("** a", False), ("***a", True), ("***a***", False),
+        ("*a", True), ("a*b", False), ("*a *", True), ("*a* ", False), ("_a", True), ("a_b ", False),
+        ("__a", True), ("__a __ ", False), ("~~a", True), ("~~a~~ ", False), ("~a", False),
+        ("||a", True), ("||a ||", False), ("|a", False), ("\\*\\*a", False), ("\\(a", False),
+        ("`(**", False), ("`(` (", True), ("``(` ``", False), ("`(\n", False), ("`a\n(", True),
+        ("\\\n(", True), ("\\a(", True),
+    ],
+)  # fmt: skip
+def test_what_is_open_holds(text: str, holds: bool) -> None:
+    found = held(text)
+    found.finish()
+    assert found.open is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "carries"),
+    [
+        ("> a", True), ("> a\n", False), (">>> a\n\nb", True), ("  > a", True), (">a", False),
+        (">> a", False), ("a > b", False), (" " * 20 + "> a", False), (">>> a\n> b\nc", True),
+        ("**a", True), ("a", False),
+    ],
+)  # fmt: skip
+def test_what_a_message_would_have_to_reopen(text: str, carries: bool) -> None:
+    found = held(text)
+    found.finish()
+    assert found.carries is carries
+
+
+def test_what_was_cut_through_holds_no_more_but_still_closes() -> None:
+    found = held('(a "b **c')
+    found.give_up()
+    assert not found.open
+    assert found.carries
+    for char in "d** ":
+        (found.feed if char in NOTABLE else found.skip)(char)
+    assert not found.carries
+    assert not found.open
+
+
+def cuts(text: str, degree: int) -> list[str]:
+    boundaries = Boundaries(degree)
+    places = [place for char in text if (place := boundaries.feed(char))]
+    last = boundaries.finish()
+    places += [last] if last else []
+    return [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
+
+
+def test_tables_stay_together_and_end_with_their_last_row() -> None:
+    table = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    assert cuts(f"x\n{table}y\nz", 2) == ["x\n", table, "y\n", "z"]
+    assert cuts(f"{table}\ny", 2) == [f"{table}\n", "y"]
+    assert cuts(f"{table}\ny", 1) == [f"{table}\n", "y"]
+    assert cuts(f"{table}y\n\nz", 1) == [f"{table}y\n\n", "z"]
+    assert cuts(f"{table}y", 2) == [table, "y"]
+    assert cuts(table, 2) == [table]
+    assert cuts("a | b\n1 |", 2) == ["a | b\n1 |"]
+
+
+def test_a_cut_by_force_forgets_what_lies_before_it() -> None:
+    boundaries = Boundaries(2)
+    for char in "a\n| b |\nc":
+        boundaries.feed(char)
+    boundaries.forced(3, "| b |\nc")
+    assert boundaries.finish() == 8
+    boundaries.forced(8, "c")
+    assert boundaries.finish() == 0
+    boundaries.forced(9, " .")
+    assert boundaries.settle() == 0
+
+
+def test_a_table_row_longer_than_the_limit_is_no_problem() -> None:
+    text = "| a | b |\n|---|---|\n" + "| " + "x" * 3_000 + " | y |\n"
+    done = run([text], degree=2)
+    audit(done, text)
+
+
+def test_a_run_of_backticks_without_end() -> None:
+    text = "a " + "`" * 3_000 + " b <think>c</think>"
+    done = run([text])
+    audit(done, text)
+    assert done.thoughts == ("c",)
+    assert run(list(text)).messages == done.messages
+
+
+def test_a_guard_holds_across_the_end_and_a_reclaimed_thought() -> None:
+    done = run(["plan\nBo</think>Hello\nBo"], speaker_names=["Bob"])
+    assert done.thoughts == ("plan\nBo",)
+    assert done.messages == ("Hello\nBo",)
+
+
+def test_a_prefill_is_discarded_when_the_guard_holds_it() -> None:
+    done = run(["We"], prefill="Well\n", speaker_names=["Bob"], ending="kill")
+    assert done.result.suppressed == {"killed": 2}
+    done = run(["B"], prefill="Well\n", speaker_names=["Bob"], ending="kill")
+    assert done.result.suppressed == {"killed": 1}
+
+
+def test_a_link_that_ends_before_the_limit_is_no_reason_to_cut_in_front_of_it() -> None:
+    text = "<@12345678901234567>" + "x" * 1_400
+    done = run([text])
+    audit(done, text)
+    assert len(done.messages[0]) == 1_000
+
+
+def test_a_path_collapses_what_leads_to_itself() -> None:
+    text = "name: s\nevents: {go: g}\nstates:\n  a: {transitions: [{event: go, target: a}]}\n"
+    machine = Machine(compile(read(text, "s.yaml"), type("None_", (), {})), None, path=[])
+    machine.send("go")
+    assert machine.path == ["a"]

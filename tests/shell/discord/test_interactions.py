@@ -1,0 +1,230 @@
+"""Answers to slash commands: deferred, filled, followed up, and after the token in the channel."""
+
+from __future__ import annotations
+
+import hikari
+import pytest
+
+from minamo.shell.delivery.edit_in_place import PageSet
+from minamo.shell.discord import interaction as interacting
+from minamo.twin import CALLBACK, CREATE, EXECUTE, TYPING, Rules, Twin
+from minamo.twin.world import EPHEMERAL
+from support.lanes import Clock, asked, posting, reasons, unpaced
+
+pytestmark = pytest.mark.anyio
+FILL = "PATCH /webhooks/{webhook}/{token}/messages/@original"
+LOOK = "GET /webhooks/{webhook}/{token}/messages/@original"
+FIVE = ["one", "two", "three", "four", "five"]
+
+
+async def test_deferred_filled_and_followed_up() -> None:
+    async with Twin() as twin, posting(twin) as post, asked(post) as (used, sender):
+        await sender.defer()
+        assert used.callback_type == 5
+        receipts = await post.send(*FIVE, sender=sender)
+        assert reasons(receipts) == [("delivered", "")] * 5
+        assert twin.texts() == FIVE
+        assert [one.message_id for one in receipts] == [one.id for one in twin.messages()]
+        assert (used.original_id, len(used.follow_ups)) == (twin.messages()[0].id, 4)
+        assert twin.journal.count(CREATE) == 0
+        assert twin.journal.count(status=429) == 0
+        assert used.token not in repr(sender)
+
+
+async def test_what_was_not_deferred_is_before_the_first_message() -> None:
+    async with Twin() as twin, posting(twin) as post, asked(post) as (_used, sender):
+        await post.send("hello", sender=sender)
+        assert (twin.texts(), twin.journal.count(CALLBACK)) == (["hello"], 1)
+
+
+@pytest.mark.parametrize("after_effect", [True, False])
+async def test_a_deferral_whose_answer_is_lost_is_made_again(after_effect: bool) -> None:
+    async with Twin() as twin, posting(twin) as post, asked(post) as (used, sender):
+        twin.faults.drop(on=CALLBACK, after_effect=after_effect)
+        await sender.defer()
+        await post.send("hello", "more", sender=sender)
+        assert (twin.texts(), len(used.follow_ups)) == (["hello", "more"], 1)
+        assert twin.journal.count(CALLBACK) == 2
+
+
+async def test_what_a_framework_deferred_is_filled() -> None:
+    async with Twin() as twin, posting(twin) as post, asked(post) as (used, sender):
+        defer = hikari.ResponseType.DEFERRED_MESSAGE_CREATE
+        await post.rest.create_interaction_response(used.id, used.token, defer, flags=EPHEMERAL)
+        await sender.defer()
+        await post.send("hello", "more", sender=sender)
+        assert twin.texts(ephemeral=True) == ["hello", "more"]
+        assert twin.texts() == []
+        assert twin.journal.count(FILL) == 1
+
+
+async def test_what_a_framework_answered_is_left_alone() -> None:
+    async with Twin() as twin, posting(twin) as post, asked(post) as (used, sender):
+        say = hikari.ResponseType.MESSAGE_CREATE
+        await post.rest.create_interaction_response(used.id, used.token, say, "Wait a moment.")
+        await post.send("hello", "more", sender=sender)
+        assert twin.texts() == ["Wait a moment.", "hello", "more"]
+
+
+@pytest.mark.parametrize("private", [True, False])
+async def test_a_public_deferral_is_not_filled_with_a_private_answer(private: bool) -> None:
+    async with (
+        Twin() as twin,
+        posting(twin) as post,
+        asked(post, ephemeral=private) as (used, sender),
+    ):
+        defer = hikari.ResponseType.DEFERRED_MESSAGE_CREATE
+        await post.rest.create_interaction_response(used.id, used.token, defer)
+        await post.send("hello", sender=sender)
+        assert twin.texts(ephemeral=private) == ["hello"]
+        assert twin.texts(ephemeral=not private) == []
+
+
+async def test_too_late_to_answer_is_told_in_the_channel() -> None:
+    clock = Clock()
+    async with Twin(clock=clock) as twin, posting(twin) as post, asked(post) as (used, sender):
+        clock.now += 3.5
+        assert reasons(await post.send("hello", "more", sender=sender)) == [("delivered", "")] * 2
+        assert sender.fell_back == "interaction_expired"
+        assert (twin.texts(), used.is_answered) == (["hello", "more"], False)
+        bodies = [one.body for one in twin.journal.requests(CREATE)]
+        assert all(body["enforce_nonce"] for body in bodies)
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["our clock", "Discord's refusal"])
+async def test_the_token_ends_in_mid_reply(told: bool) -> None:
+    theirs, ours = Clock(), Clock()
+    async with (
+        Twin(clock=theirs) as twin,
+        posting(twin, pacer=unpaced()) as post,
+        asked(post, clock=ours) as (used, sender),
+    ):
+        one = post.open(FIVE[:3], sender=sender)
+        await one.answered()
+        theirs.now += 901
+        ours.now += 901 if told else 0
+        for text in FIVE[3:]:
+            one._source.put(text)
+        one.deliver()
+        receipts = await one.finish()
+        assert reasons(receipts) == [("delivered", "")] * 5
+        assert twin.texts() == FIVE
+        assert len(used.follow_ups) == 2
+        assert twin.journal.count(EXECUTE) == (2 if told else 3)
+        assert [one.webhook_id is None for one in twin.messages()] == [False] * 3 + [True] * 2
+        # What was said with the token can be changed without it.
+        first = receipts[0].message_id
+        assert first is not None
+        assert await sender.delete(sender.bot.place, first)
+        assert twin.texts() == FIVE[1:]
+
+
+async def test_a_private_answer_never_goes_to_the_channel() -> None:
+    theirs, ours = Clock(), Clock()
+    async with (
+        Twin(clock=theirs) as twin,
+        posting(twin) as post,
+        asked(post, clock=ours, ephemeral=True) as (_used, sender),
+    ):
+        one = post.open(["one", "two"], sender=sender)
+        await one.answered()
+        assert all(message.is_ephemeral for message in twin.messages())
+        theirs.now += 901
+        one._source.put("three")
+        one.deliver()
+        receipts = await one.finish()
+        assert reasons(receipts)[2] == ("refused", interacting.EPHEMERAL_EXPIRED)
+        assert (twin.texts(), twin.journal.count(CREATE)) == ([], 0)
+        assert twin.texts(ephemeral=True) == ["one", "two"]
+        await sender.typing(sender.bot.place)
+        assert twin.journal.count(TYPING) == 0
+
+
+async def test_the_first_message_is_repeated_when_its_answer_is_lost() -> None:
+    async with Twin() as twin, posting(twin) as post, asked(post) as (used, sender):
+        twin.faults.drop(on=FILL, after_effect=True)
+        (first, _second) = await post.send("hello", "more", sender=sender)
+        assert (first.outcome, first.attempts) == ("delivered", 2)
+        assert first.message_id == used.original_id
+        assert twin.texts() == ["hello", "more"]
+
+
+async def test_p19_a_follow_up_whose_answer_is_lost_is_unknown_and_not_doubled() -> None:
+    async with Twin() as twin, posting(twin) as post, asked(post) as (_used, sender):
+        twin.faults.drop(on=EXECUTE, after_effect=True)
+        receipts = await post.send("one", "two", "three", sender=sender)
+        assert reasons(receipts) == [
+            ("delivered", ""),
+            ("unknown", "connection"),
+            ("delivered", ""),
+        ]
+        assert receipts[1].attempts == 1
+        assert twin.texts() == ["one", "two", "three"]
+
+
+async def test_in_doubt_nothing_goes_to_the_channel() -> None:
+    theirs = Clock()
+    async with Twin(clock=theirs) as twin, posting(twin) as post, asked(post) as (_used, sender):
+        await sender.defer()
+        twin.faults.drop(on=FILL, after_effect=True)
+        one = post.open(["hello"], sender=sender)
+        await twin.journal.until(lambda: twin.texts() == ["hello"])
+        theirs.now += 901
+        one._source.put("more")
+        one.deliver()
+        assert reasons(await one.finish()) == [("unknown", "bad_token"), ("delivered", "")]
+        assert twin.texts() == ["hello", "more"]
+
+
+async def test_what_discord_refuses_is_refused() -> None:
+    rules = Rules(automod_words=("curse",))
+    async with Twin(rules=rules) as twin, posting(twin) as post, asked(post) as (_used, sender):
+        receipts = await post.send(" ", "fine", sender=sender)
+        assert reasons(receipts) == [("refused", "empty_message"), ("delivered", "")]
+        assert twin.texts() == ["fine"]
+        assert twin.journal.count(CREATE) == 0
+
+
+async def test_an_answer_that_somebody_deleted_does_not_silence_the_reply() -> None:
+    async with Twin() as twin, posting(twin) as post, asked(post) as (used, sender):
+        await sender.defer()
+        await twin.delete(twin.messages()[0])
+        assert reasons(await post.send("hello", sender=sender)) == [("delivered", "")]
+        assert (twin.texts(), len(used.follow_ups)) == (["hello"], 1)
+
+
+async def test_thinking_is_all_the_typing_until_the_channel() -> None:
+    clock = Clock()
+    async with Twin() as twin, posting(twin) as post, asked(post, clock=clock) as (_used, sender):
+        await sender.defer()
+        one = post.open([], sender=sender, typing=True)
+        await one.answered()
+        one._source.put("hello")
+        one.deliver()
+        await one.answered()
+        assert twin.journal.count(TYPING) == 0
+        clock.now += 901
+        one._source.put("more")
+        one.deliver()
+        await one.answered()
+        await twin.journal.until(lambda: twin.journal.count(TYPING))
+        await one.finish()
+        assert twin.texts() == ["hello", "more"]
+
+
+async def test_an_answer_grows_in_place() -> None:
+    async with (
+        Twin() as twin,
+        posting(twin, pacer=unpaced()) as post,
+        asked(post) as (used, sender),
+    ):
+        pages = PageSet()
+        one = post.lanes.open(sender.bot.place, sender, pages, stream_id="s", heard=pages.heard)
+        whole = "word " * 900
+        for size in (10, 1500, 3000, len(whole)):
+            pages.show(whole[:size])
+            one.deliver()
+            await one.answered()
+        assert all(one.delivered for one in await one.finish())
+        assert " ".join(twin.texts()).split() == whole.split()
+        assert len(used.follow_ups) == len(twin.texts()) - 1 == 2

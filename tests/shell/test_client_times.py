@@ -1,0 +1,130 @@
+"""How soon a stop acts, in real time, with the real hikari on a twin that limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from minamo.core.config import StreamConfig
+from minamo.shell.notices.thoughts import ThoughtDisplay
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.twin import CREATE, Twin
+from support.bot import Rig, rigged, streaming
+
+pytestmark = pytest.mark.anyio
+
+ROUNDS = 20
+DECIDED_MS = 50.0
+DRAIN_MS = 5_000
+
+
+async def stopped(rig: Rig, when: Callable[[], bool], channel: str = "general") -> Any:
+    """Ask, wait for *when*, stop, and give the result."""
+    before = len(rig.results)
+    await rig.twin.say("go", channel=channel, user="ann")
+    await rig.until(when)
+    place = rig.twin.channel(channel).id
+    assert await rig.client.request_stop(channel_id=place, requester="1")
+    await rig.until(lambda: len(rig.results) > before)
+    result = rig.results[-1]
+    assert (result.status, result.stop_reason) == ("stopped_by_user", "user_request")
+    return result
+
+
+def judged(results: list[Any], what: str, figure: Callable[[str], None]) -> None:
+    decided = sorted(one.metrics["stop_latency_ms"] for one in results)
+    settled = max(one.metrics["stop_settled_ms"] for one in results)
+    figure(
+        f"a stop {what}: decided in {decided[-1]:.1f} ms, settled in {settled:.0f} ms "
+        f"(worst of {len(results)})"
+    )
+    assert decided[-1] <= DECIDED_MS
+    assert settled <= DRAIN_MS + DECIDED_MS
+
+
+class Silent:
+    """Says a little, then nothing; tells when it was let go."""
+
+    def __init__(self) -> None:
+        self.waits = self.was_closed = False
+
+    async def __aiter__(self) -> Any:
+        try:
+            yield "So far"
+            self.waits = True
+            await anyio.sleep_forever()
+        finally:
+            self.was_closed = True
+
+
+async def test_p10_a_stop_while_the_provider_is_silent(twin: Twin, figure: Any) -> None:
+    sources: list[Silent] = []
+
+    def source(_: Any) -> Silent:
+        sources.append(Silent())
+        return sources[-1]
+
+    results = []
+    async with rigged(twin, streaming(source, config=StreamConfig(degree=0))) as rig:
+        for number in range(ROUNDS):
+            waits = lambda count=number: len(sources) > count and sources[-1].waits  # noqa: E731
+            results.append(await stopped(rig, waits))
+            assert sources[-1].was_closed
+    assert all(one.accumulated_text == "So far" for one in results)
+    judged(results, "while the provider is silent", figure)
+
+
+async def test_p10_a_stop_while_discord_limits_the_rate(twin: Twin, figure: Any) -> None:
+    twin.faults.limited(60.0, on=CREATE, scope="shared", skip=1)
+    script = [f"Paragraph {number}.\n\n" for number in range(50)]
+    async with rigged(
+        twin,
+        streaming(lambda _: ScriptedProvider(script, hangs=True)),
+        config=StreamConfig(drain_timeout_ms=500),
+    ) as rig:
+        limited = lambda: twin.journal.count(CREATE, status=429) > 0  # noqa: E731
+        result = await stopped(rig, limited)
+        assert result.metrics["stop_settled_ms"] <= 500 + DECIDED_MS
+        judged([result], "while Discord limits the rate", figure)
+        rig.results.clear()
+
+
+async def test_p10_a_stop_while_it_pretends_to_type(twin: Twin, figure: Any) -> None:
+    # It would type for three seconds; the stop comes when the model has said all.
+    script = ["First.", (0.3, "\n\n" + "x" * 300 + "\n\n"), (0.0, "y")]
+    heard: list[str] = []
+    results = []
+    async with rigged(
+        twin,
+        streaming(
+            lambda _: ScriptedProvider(script, hangs=True),
+            on_stream_progress=lambda: heard.append("chunk or receipt"),
+        ),
+    ) as rig:
+        for channel in ("a", "b", "c", "d", "e"):
+            heard.clear()
+            said = lambda place=channel: rig.said(place) == ["First."] and len(heard) >= 4  # noqa: E731
+            results.append(await stopped(rig, said, channel))
+            # What was said is sent at once, without the three seconds of pretended typing.
+            assert "\n\n".join(rig.said(channel)) == "First.\n\n" + "x" * 300 + "\n\ny"
+    judged(results, "while it pretends to type", figure)
+    assert max(one.metrics["stop_settled_ms"] for one in results) < 2_500
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["the reply", "its thoughts"])
+async def test_a_bot_that_closes_still_learns_what_was_shown(twin: Twin, beside: bool) -> None:
+    # Discord takes the first message and then falls silent.
+    stalled = twin.faults.stall(on=CREATE, skip=1)
+    script = ["<think>hm</think>First."] if beside else ["First.\n\n", "Second."]
+    async with rigged(
+        twin, streaming(script), drain_s=1.0, thoughts=ThoughtDisplay("spoiler")
+    ) as rig:
+        await twin.say("go")
+        await rig.until(lambda: stalled.happened == 1)
+        await rig.bot.close()
+        await rig.until(lambda: bool(rig.results))
+    assert rig.results[0].accumulated_text == "First."
+    assert rig.said() == ["First."]

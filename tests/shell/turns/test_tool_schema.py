@@ -1,0 +1,246 @@
+"""What a model is told of a function: every supported shape, and what each provider makes of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum, IntEnum
+from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
+
+import anyio
+import attrs
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minamo.core.chunks import Call
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.stops.registry import StopSignal
+from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_runner import ToolResult, ToolRunner
+from minamo.shell.turns.tool_schema import documented
+from minamo.shell.turns.tools import Tools, tool
+from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.wire.conversation import user
+from minamo.wire.options import Tool
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+@attrs.define
+class Point:
+    """Somewhere."""
+
+    x: int
+    y: float = 0.0
+
+
+@dataclass
+class Person:
+    name: str
+    home: Point | None = None
+
+
+class Search(TypedDict):
+    words: list[str]
+    limit: NotRequired[int]
+
+
+SHAPES: list[tuple[Any, list[Any], list[Any]]] = [
+    (str, ["", "ü"], [1, None, True, ["a"]]),
+    (int, [0, -5, 5.0, 2**70], ["5", 5.5, True, None]),
+    (float, [0, 1.5, -2], ["1", None, True]),
+    (bool, [True, False], [0, "true", None]),
+    (Literal["a", "b"], ["a"], ["c", 1, None]),
+    (Literal[1, 2], [1, 2.0], ["1", 3]),
+    (Literal["a", 1], ["a", 1], ["b", 2]),
+    (Colour, ["red"], ["RED", 1, None]),
+    (Level, [1], [3, "1"]),
+    (Optional[int], [None, 3], ["3"]),  # noqa: UP045 - the old way to say it
+    (str | int | None, [None, "a", 1], [1.5, []]),
+    (list[int], [[], [1, 2]], [[1, "a"], {}, "ab"]),
+    (list[list[str]], [[["a"]]], [["a"]]),
+    (dict[str, int], [{}, {"a": 1}], [{"a": "b"}, []]),
+    (dict[str, Any], [{"a": [1, None]}], [[]]),
+    (tuple[int, str], [[1, "a"]], [[1], ["a", 1]]),
+    (set[str], [["a", "b"]], ["a"]),
+    (Point, [{"x": 1}, {"x": 1, "y": 2.5}], [{}, {"x": "1"}, 3]),
+    (Person, [{"name": "A"}, {"name": "A", "home": {"x": 1}}], [{"name": 1}, {"home": None}]),
+    (Search, [{"words": ["a"]}, {"words": [], "limit": 3}], [{"limit": 3}, {"words": "a"}]),
+    (list[Point | None], [[{"x": 1}, None]], [[1]]),
+    (Annotated[int, msgspec.Meta(ge=1, le=6)], [1, 6], [0, 7]),
+    (Annotated[str, "What to say."], ["a"], [1]),
+    (date, ["2024-02-29"], [1]),
+]
+
+
+def function_of(hint: Any) -> Any:
+    async def take(value: Any) -> Any:
+        return True
+
+    take.__annotations__["value"] = hint
+    return take
+
+
+async def answers(tools: Tools, *arguments: dict[str, Any]) -> tuple[ToolResult, ...]:
+    shop = ToolRunner(tools=tools, settings=TurnSettings(), stop_signal=StopSignal())
+    (name,) = tools
+    return await shop.run([Call(name, one) for one in arguments], anyio.CancelScope())
+
+
+@pytest.mark.parametrize(("hint", "good", "bad"), SHAPES, ids=[str(one[0]) for one in SHAPES])
+@pytest.mark.anyio
+async def test_the_schema_says_what_is_taken(hint: Any, good: list[Any], bad: list[Any]) -> None:
+    tools = Tools([function_of(hint)])
+    (spec,) = tools.specs
+    jsonschema.Draft202012Validator.check_schema(spec.parameters)
+    validator = jsonschema.Draft202012Validator(spec.parameters)
+    assert "$ref" not in str(spec.parameters)
+
+    for value in good:
+        assert validator.is_valid({"value": value}), value
+    for value in bad:
+        assert not validator.is_valid({"value": value}), value
+    told = await answers(tools, *({"value": value} for value in (*good, *bad)))
+    assert [one.problem for one in told] == [""] * len(good) + ["bad_arguments"] * len(bad)
+    missing, more = await answers(tools, {}, {"value": good[0], "other": 1})
+    assert (missing.problem, more.problem) == ("bad_arguments", "bad_arguments")
+    assert not validator.is_valid({})
+    assert not validator.is_valid({"value": good[0], "other": 1})
+
+
+@pytest.mark.parametrize("hint", [one[0] for one in SHAPES], ids=[str(one[0]) for one in SHAPES])
+def test_all_three_providers_are_offered_it(hint: Any) -> None:
+    (spec,) = Tools([function_of(hint)]).specs
+    for llm in (
+        OpenAICompatible("http://127.0.0.1:1", model="m"),
+        Gemini(model="m", api_key="k"),
+        Anthropic(model="m", api_key="k"),
+    ):
+        body = msgspec.json.decode(llm.chat([user("Hi")], tools=[spec]).request.body)
+        assert _offered(body) == msgspec.json.decode(msgspec.json.encode(spec.parameters))
+
+
+def _offered(body: dict[str, Any]) -> Any:
+    (one,) = body["tools"]
+    if "functionDeclarations" in one:
+        return one["functionDeclarations"][0]["parametersJsonSchema"]
+    return one["function"]["parameters"] if "function" in one else one["input_schema"]
+
+
+async def numpy(first: int, second: int, third: str = "x") -> None:
+    """Add up.
+
+    Parameters
+    ----------
+    first, second : int
+        A number.
+    third
+        A word.
+
+    Returns
+    -------
+    None
+    """
+
+
+def test_a_docstring_describes_the_tool_and_its_parameters() -> None:
+    spec = tool(numpy).described.spec
+
+    assert spec == Tool(
+        "numpy",
+        "Add up.",
+        {
+            "type": "object",
+            "properties": {
+                "first": {"type": "integer", "description": "A number."},
+                "second": {"type": "integer", "description": "A number."},
+                "third": {"type": "string", "description": "A word.", "default": "x"},
+            },
+            "required": ["first", "second"],
+            "additionalProperties": False,
+        },
+    )
+
+
+def test_the_context_is_not_shown_and_defaults_are() -> None:
+    async def look(
+        city: str,
+        days: Annotated[int, "How far."] = 3,
+        *,
+        context: ToolContext,
+        where: Annotated[Point, "Where it is."] = Point(1),  # noqa: B008
+        colour: Colour = Colour.RED,
+        odd: int | None = None,
+        maybe: ToolContext | None = None,
+    ) -> None:
+        """Look up the weather.
+
+        It may be wrong.
+
+        Args:
+            city: The name of a city,
+                in English.
+            days (int): What the annotation says wins.
+        """
+
+    # The annotations of this file are text, and its own names are not global.
+    look.__annotations__ = {
+        "city": str,
+        "days": Annotated[int, "How far."],
+        "context": ToolContext,
+        "where": Annotated[Point, "Where it is."],
+        "colour": Colour,
+        "odd": int | None,
+        "maybe": ToolContext | None,
+    }
+    made = tool(look).described
+    properties = made.spec.parameters["properties"]
+
+    assert made.contexts == ("context", "maybe")
+    assert made.spec.description == "Look up the weather.\n\nIt may be wrong."
+    assert list(properties) == ["city", "days", "where", "colour", "odd"]
+    assert properties["city"]["description"] == "The name of a city, in English."
+    assert properties["days"] == {"type": "integer", "description": "How far.", "default": 3}
+    assert properties["where"]["description"] == "Where it is."
+    assert properties["where"]["default"] == {"x": 1, "y": 0.0}
+    assert properties["colour"] == {"type": "string", "enum": ["blue", "red"], "default": "red"}
+    assert properties["odd"]["default"] is None
+    assert made.spec.parameters["required"] == ["city"]
+
+
+DOC_LINES = [
+    "Look it up.", "", "Args:", "    city: A city.", "    city", "    : ?", "Returns:", "Args",
+    "----", "Parameters", "----------", "city : str", "    A city.", ":param city: A city.",
+    ":param", "@param city:", "Example:", "Note: this.", "    more", "\t:",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(DOC_LINES), max_size=9))
+def test_no_docstring_is_too_odd(lines: list[str]) -> None:
+    found = documented(inspect.cleandoc("\n".join(lines)))
+    assert all(isinstance(text, str) for text in found.parameters.values())
+    if lines[:2] == ["Look it up.", ""]:
+        assert found.description.startswith("Look it up.")
+
+
+async def untouched(at: Sequence[int] = (), how: Any = None) -> str:
+    return f"{at!r} {how!r}"
+
+
+@pytest.mark.anyio
+async def test_what_is_not_given_is_left_to_the_function() -> None:
+    (one,) = await answers(Tools([untouched]), {})
+    assert one.text == "() None"

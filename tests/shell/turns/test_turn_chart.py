@@ -1,0 +1,119 @@
+"""The turn chart, every row of it taken by a turn through real guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from minamo.core.chunks import DoneChunk, ErrorChunk
+from minamo.core.result import StreamResult
+from minamo.machine import Coverage, verify
+from minamo.shell.providers.scripted import ScriptedProvider
+from minamo.shell.stops.registry import StopRequest
+from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tools import Tools, tool
+from minamo.shell.turns.turn_actions import CHART
+from minamo.shell.turns.turn_settings import TurnSettings
+from support.turns import Dialogue, Stage, asks, at, play
+
+SEEN = Coverage(CHART)
+USER, KILL, NEWER = StopRequest(), StopRequest(kind="kill"), StopRequest(kind="follow_up")
+
+
+async def work(seconds: float = 0.0) -> None:
+    await anyio.sleep(seconds)
+
+
+async def fail() -> None:
+    raise ToolError("no")
+
+
+TOOLS = Tools([work, fail, tool(work, name="last", ends_turn=True)])
+
+
+def status(
+    *scripts: Any,
+    wish: StopRequest | None = None,
+    when: float | None = None,
+    then: Callable[[Stage], object] | None = None,
+    **options: Any,
+) -> str:
+    """Play a turn that is watched; a wish comes *when*, or before it, and *then* something else."""
+    stage = Stage()
+    options.setdefault("tools", TOOLS)
+
+    async def story(on: Stage) -> Any:
+        if wish is not None and when is None:
+            on.stop_signal.request(wish)
+        async with anyio.create_task_group() as tasks:
+            if wish is not None and when is not None:
+                tasks.start_soon(at, when, lambda: on.stop_signal.request(wish))
+            if when is not None and then is not None:
+                tasks.start_soon(at, when + 0.5, lambda: then(on))
+            return await on.turn(Dialogue(list(scripts)), watch=SEEN, **options)
+
+    return play(story, stage).status
+
+
+def late(wish: StopRequest, story: Dialogue | None = None, **options: Any) -> str:
+    """A wish that comes when the reply has its outcome and the turn does not know it yet."""
+    stage = Stage()
+
+    async def stream_pass(source: Any, **how: bool) -> StreamResult:
+        result = await Stage().stream_pass(source, **how)
+        stage.stop_signal.request(wish)
+        return result
+
+    llm = story or Dialogue([asks("work")])
+    options |= {"stream_pass": stream_pass, "watch": SEEN}
+    return play(lambda on: on.turn(llm, TOOLS, **options), stage).status
+
+
+def test_p09_real_turns_take_every_row_of_the_chart(figure: Callable[[str], None]) -> None:
+    hangs, empty, down = (
+        ScriptedProvider([], hangs=True),
+        [DoneChunk()],
+        [ErrorChunk("api_error", "no")],
+    )
+    hello, call, long = ["Hi."], asks("work"), asks("work", seconds=9)
+
+    assert status(hello) == "completed"
+    assert status(["<silence/>"], settings=TurnSettings(silence_marker="<silence/>")) == "completed"
+    assert status(call, hello) == "completed"
+    assert status(asks("work", text="Hi."), empty) == "completed"
+    assert status(asks("last")) == "completed"
+    assert status(call, tools=None) == "function_call"
+    assert status(call, settings=TurnSettings(iterations_max=1)) == "error"
+    assert status(asks("fail")) == "error"
+    assert status(down) == "error"
+    assert status(hangs) == "timeout"
+    assert status(empty) == "empty_response"
+    for reply in (empty, down, hangs):
+        assert status(reply, fallbacks=[Dialogue([hello])]) == "completed"
+    for wish, outcome in (
+        (USER, "stopped_by_user"),
+        (KILL, "stopped_by_user"),
+        (NEWER, "follow_up_interrupt"),
+    ):
+        assert status(hello, wish=wish) == outcome
+        assert status(hangs, wish=wish, when=3) == outcome
+        assert status(long, wish=wish, when=3) == outcome
+        assert late(wish) == outcome
+        assert late(wish, Dialogue([down]), fallbacks=[Dialogue([hello])]) == outcome
+    soon = TurnSettings(turn_deadline_ms=2_000)
+    assert status(hangs, settings=soon) == "timeout"
+    assert status(long, settings=soon) == "timeout"
+    for then, outcome in (
+        (lambda on: on.stop_signal.clear(), "completed"),
+        (lambda on: on.stop_signal.request(KILL), "stopped_by_user"),
+    ):
+        assert status(long, hello, wish=USER, when=3, then=then) == outcome
+    assert status(long, hello, wish=USER, when=8.5) == "stopped_by_user"
+    figure(str(SEEN))
+    assert not SEEN.missing, str(SEEN)
+
+
+def test_the_chart_is_sound() -> None:
+    assert not verify(CHART)

@@ -1,0 +1,50 @@
+"""npm packages for tests: installed once per `package.json`, into a cache of the user."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from support.system_parts import report_missing
+
+
+def node_environment(folder: Path) -> dict[str, str]:
+    """Variables with which node finds the packages that *folder* asks for.
+
+    Where there is no npm, or where it cannot install, the test is skipped; in CI that fails it.
+    """
+    try:
+        modules = _installed(folder / "package.json")
+    except (OSError, subprocess.SubprocessError) as error:
+        output = str(getattr(error, "stderr", None) or error)
+        report_missing("npm", output.strip().splitlines()[-1])
+    return {**os.environ, "NODE_PATH": str(modules)}
+
+
+def _installed(wanted: Path) -> Path:
+    if shutil.which("node") is None or (npm := shutil.which("npm")) is None:
+        raise FileNotFoundError("node and npm are not installed")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hikari-minamo"
+    home = cache / f"npm-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]}"
+    if not home.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        _install(npm, wanted, home)
+    return home / "node_modules"
+
+
+def _install(npm: str, wanted: Path, home: Path) -> None:
+    """Install beside *home* and put the whole there, unless another process was faster."""
+    made = Path(tempfile.mkdtemp(dir=home.parent))
+    command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"]
+    try:
+        shutil.copy(wanted, made)
+        subprocess.run(command, cwd=made, check=True, capture_output=True, text=True, timeout=300)
+        with contextlib.suppress(OSError):
+            made.rename(home)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

@@ -1,0 +1,72 @@
+"""The recorded streams, and what an adapter makes of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.testing import check_adapter
+
+FOLDER = Path(__file__).parents[1] / "wire" / "recordings"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.sse"))
+KEY = "sk-canary-0123456789abcdef"
+
+
+def adapter(name: str, base_url: str = "http://127.0.0.1:9", **options: Any) -> Any:
+    """The adapter for a dialect, or for the dialect of a recording."""
+    if name.startswith("openai"):
+        return OpenAICompatible(f"{base_url}/v1", model="m", api_key=KEY, **options)
+    kind = Gemini if name.startswith("google") else Anthropic
+    return kind(model="m", api_key=KEY, base_url=base_url, **options)
+
+
+def recording(name: str) -> bytes:
+    return (FOLDER / f"{name}.sse").read_bytes()
+
+
+@frozen
+class Said:
+    """A whole reply."""
+
+    text: str
+    thoughts: str
+    calls: list[tuple[str, dict[str, Any]]]
+    last: DoneChunk | ErrorChunk
+    raw_calls: tuple[Call, ...]
+
+
+def gathered(chunks: Iterable[Chunk]) -> Said:
+    text, thoughts, calls = "", "", ()
+    last: Any = None
+    for chunk in chunks:
+        thoughts += "".join(chunk.thoughts)
+        if isinstance(chunk, TextChunk):
+            text += chunk.content
+        elif isinstance(chunk, FunctionCall):
+            calls = chunk.calls
+        last = chunk
+    pairs = [(call.name, dict(call.arguments)) for call in calls]
+    return Said(text, thoughts, pairs, last, calls)
+
+
+def replayed(name: str) -> Said:
+    """A recording, read whole, byte by byte and in random cuts."""
+    return gathered(check_adapter(adapter(name), recording(name)))
+
+
+def once(dialect: str, data: bytes) -> Said:
+    """Some bytes, read whole only: for what is too long to be read byte by byte in a test."""
+    llm = adapter(dialect)
+    decoder = llm.decoder()
+    frames = [*decoder.feed(data), *decoder.end()]
+    return gathered(chunk for frame in frames for chunk in llm.process_chunk(frame))
+
+
+def read(dialect: str, data: bytes, **options: Any) -> Said:
+    """Some bytes, likewise."""
+    return gathered(check_adapter(adapter(dialect, **options), data))
