@@ -14,6 +14,7 @@ from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.shell.stops.registry import Stops
 from minamo.shell.telemetry.observer import StreamInspector
+from minamo.shell.telemetry.telemetry import Telemetry
 from minamo.shell.turns.leases import Lease
 from minamo.shell.validation import is_loopback
 
@@ -114,6 +115,7 @@ def make_client(
     looker: StreamInspector | None = None,
     stops: Stops | None = None,
     lease: Lease | None = None,
+    telemetry: Sequence[Telemetry] = (),
 ) -> Client:
     """Return a client with the owner's settings."""
     wants = settings.bot
@@ -128,4 +130,5 @@ def make_client(
         stop_command=wants.stop_command or None,
         rest_url=settings.discord.url or None,
         inspect=False if looker is None else looker,
+        telemetry=telemetry,
     )

@@ -19,8 +19,10 @@ import hikari
 from minamo.bot.demo.demo import demo_world
 from minamo.bot.factory import make_bot, make_client, make_providers
 from minamo.bot.failures import CannotRun, explained
+from minamo.bot.health import Readiness, serve_health
 from minamo.bot.listener import Answering
 from minamo.bot.probe import Probed, probe
+from minamo.bot.prometheus import PrometheusMetrics
 from minamo.bot.settings import ProviderSettings, Settings
 from minamo.bot.tools import toolbox
 from minamo.inspect.hub import Hub
@@ -165,19 +167,31 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
             ) from None
         stops, lease = _shared(settings)
         hub = Hub(recording=True) if settings.page.on else None
-        client = make_client(bot, settings, looker=hub, stops=stops, lease=lease)
+        metrics = PrometheusMetrics()
+        client = make_client(
+            bot, settings, looker=hub, stops=stops, lease=lease, telemetry=[metrics]
+        )
         voices = cast("list[ChatProvider]", providers)
         Answering(bot, client, settings, voices, tools).listen()
         ending = await stack.enter_async_context(signals())
         if hub is not None:
             served = await stack.enter_async_context(serve(hub, port=settings.page.port))
             say(f"page     {served.address}")
+        readiness = Readiness.of(bot, settings.provider, settings.redis.url)
+        if settings.health.port:
+            address = await stack.enter_async_context(
+                serve_health(settings.health, readiness, metrics)
+            )
+            say(f"health   {address}/readyz")
         await _check_providers(settings.provider, say)
         stack.push_async_callback(close, bot)
         if not await start(bot, ending, settings.discord.url):
             return
         say(_greeting(bot.get_me(), settings))
-        await until_the_end(bot, ending)
+        try:
+            await until_the_end(bot, ending)
+        finally:
+            readiness.close()
         say("ending: replies that are being written come to their end; Ctrl-C again ends at once")
 
 

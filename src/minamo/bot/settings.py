@@ -208,6 +208,15 @@ class PageSettings:
 
 
 @frozen(kw_only=True)
+class HealthSettings:
+    """The endpoints for supervisors: /healthz, /readyz and /metrics."""
+
+    host: str = field(default="127.0.0.1", validator=_text(255, needed=True))
+    port: int = field(default=0, validator=_whole(0, 65_535))
+    """0: off."""
+
+
+@frozen(kw_only=True)
 class Settings:
     """All settings."""
 
@@ -219,6 +228,7 @@ class Settings:
     persona: tuple[PersonaSettings, ...] = ()
     redis: RedisSettings = Factory(RedisSettings)
     page: PageSettings = Factory(PageSettings)
+    health: HealthSettings = Factory(HealthSettings)
 
     def __attrs_post_init__(self) -> None:
         if len(self.provider) > PROVIDERS_MAX:

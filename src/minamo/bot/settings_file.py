@@ -20,6 +20,7 @@ from attrs import define, evolve, field, fields, frozen
 from minamo.bot.settings import (
     BotSettings,
     DiscordSettings,
+    HealthSettings,
     LimitSettings,
     PageSettings,
     PersonaSettings,
@@ -95,6 +96,7 @@ _TABLES: Mapping[str, Callable[..., Any]] = {
     "limits": LimitSettings,
     "redis": RedisSettings,
     "page": PageSettings,
+    "health": HealthSettings,
 }
 _LISTS: Mapping[str, Callable[..., Any]] = {
     "provider": ProviderSettings,
@@ -220,9 +222,26 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def _from_environment(settings: Settings, environ: Mapping[str, str]) -> Settings:
     token = environ.get("DISCORD_TOKEN", "").strip()
     discord = evolve(settings.discord, token=token) if token else settings.discord
+    health = _health(settings.health, environ.get("MINAMO_HEALTH", "").strip())
+    redis, url = settings.redis, environ.get("MINAMO_REDIS_URL", "").strip()
+    if url:
+        try:
+            redis = evolve(redis, url=url)
+        except BadSetting as error:
+            raise BadSetting(f"the environment: MINAMO_REDIS_URL: {error}") from None
     given = settings.provider or providers_named(environ)
     providers = tuple(_with_key(one, environ) for one in given)
-    return evolve(settings, discord=discord, provider=providers)
+    return evolve(settings, discord=discord, provider=providers, redis=redis, health=health)
+
+
+def _health(settings: HealthSettings, given: str) -> HealthSettings:
+    """Return *settings* with the address that MINAMO_HEALTH has: ``8081`` or ``host:8081``."""
+    if not given:
+        return settings
+    host, _, port = given.rpartition(":")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise BadSetting("the environment: MINAMO_HEALTH must be a port or host:port")
+    return evolve(settings, host=host.strip("[]") or settings.host, port=int(port))
 
 
 def providers_named(environ: Mapping[str, str]) -> tuple[ProviderSettings, ...]:

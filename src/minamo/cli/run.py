@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import datetime
+import json
 import logging
 import os
 import sys
@@ -11,6 +13,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
+from minamo.core.redact import redact
 from minamo.errors import BadRequest, BadSetting
 
 _EPILOG = """\
@@ -51,6 +54,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--no-browser", action="store_true", help="only print the page's address")
     parser.add_argument("--verbose", action="store_true", help="log what happens")
+    parser.add_argument(
+        "--log", choices=("text", "json"), default="text", help="the form of log lines; one each"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -61,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
         return _write(options.write_config)
     if options.port is not None and not 0 <= options.port <= 65_535:
         raise BadRequest(f"there is no port {options.port}; ports go from 0 to 65535")
-    _log(verbose=options.verbose)
+    _log(verbose=options.verbose, as_json=options.log == "json")
     settings = read_settings(options.config)
     with suppress(KeyboardInterrupt):
         if options.demo or not settings.discord.token:
@@ -121,11 +127,32 @@ def _write(path: Path) -> int:
     return 0
 
 
-def _log(*, verbose: bool) -> None:
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-        stream=sys.stderr,
+def _log(*, verbose: bool, as_json: bool) -> None:
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(
+        JsonFormatter()
+        if as_json
+        else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     )
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[lines])
     # hikari warns about errors that it then retries; minamo reports the final outcome.
     logging.getLogger("hikari").setLevel(logging.INFO if verbose else logging.ERROR)
+
+
+class JsonFormatter(logging.Formatter):
+    """A formatter with one JSON object per line; minamo's own fields are in ``minamo``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return *record* as one line, without anything shaped like a key."""
+        at = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+        said: dict[str, object] = {
+            "time": at.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redact(record.getMessage()),
+        }
+        if isinstance(fields := getattr(record, "minamo", None), dict):
+            said["minamo"] = fields
+        if record.exc_info:
+            said["exception"] = redact(self.formatException(record.exc_info))
+        return json.dumps(said, ensure_ascii=False, default=str)
