@@ -22,8 +22,8 @@ from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
 from minamo.shell.telemetry.telemetry import StreamInfo
 from minamo.twin import Twin
-from provider_server import serving, streamed
-from redis_server import RedisServer
+from support.provider_server import serving, streamed
+from support.redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
 
