@@ -25,9 +25,10 @@ from minamo.shell.stops.redis_link import client_for, close_client
 
 # Providers are asked for their models at most this often, whatever asks for /readyz.
 PROVIDERS_EVERY_S = 60.0
+# Whatever failed is asked as often as Redis: a bot that is ready again must show it soon.
 REDIS_EVERY_S = 5.0
 # Supervisors give up after a few seconds themselves; a check without an answer has failed.
-CHECK_S = 2.0
+CHECK_S = 4.0
 
 Check = Callable[[], Awaitable[str]]
 """Returns an empty string if all is well, else a short reason."""
@@ -48,7 +49,8 @@ class CachedCheck:
         async with self._lock:
             if time.monotonic() >= self._until:
                 self._answer = await _bounded(self._check)
-                self._until = time.monotonic() + self._every_s
+                keep_s = min(self._every_s, REDIS_EVERY_S) if self._answer else self._every_s
+                self._until = time.monotonic() + keep_s
         return self._answer
 
 
@@ -150,7 +152,7 @@ async def _bounded(check: Check) -> str:
 
 async def _providers(providers: Sequence[ProviderSettings]) -> str:
     """Return an empty string if any provider is usable: the others are its fallbacks."""
-    found = await asyncio.gather(*(probe(one, CHECK_S) for one in providers))
+    found = await asyncio.gather(*(probe(one, CHECK_S - 0.5) for one in providers))
     verdicts = {one.verdict for one in found}
     if verdicts & {"fine", "unclear", "no_model"} or not verdicts:
         return ""
