@@ -221,7 +221,7 @@ async def live(world: World, lanes: Lanes, who: str, place: int) -> None:
             async with lanes.open(
                 place, channel, stream.actions.outbox, stream_id=f"{world.seed} {who}",
                 manner=SendOptions(pause_s=None if pause is None else lambda _: pause),
-                heard=heard, limit_reached=driver.limit_reached,
+                on_receipt=heard, on_limit=driver.limit_reached,
             ) as dispatch:  # fmt: skip
                 await driver.run(provider, dispatch)
             people.cancel_scope.cancel()

@@ -207,8 +207,8 @@ async def drive(
         stream_id=stream_id,
         manner=SendOptions(pause_s=pause_s),
         typing=typing,
-        heard=driver.heard,
-        limit_reached=driver.limit_reached,
+        on_receipt=driver.heard,
+        on_limit=driver.limit_reached,
     ) as dispatch:
         await driver.run(provider, dispatch)
     run.receipts = tuple(dispatch.receipts)

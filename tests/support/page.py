@@ -161,8 +161,8 @@ class Rig:
                 stream_id=f"rig {self._number} {message_id}",
                 manner=SendOptions(reply_to=message_id),
                 typing=True,
-                heard=driver.heard,
-                limit_reached=driver.limit_reached,
+                on_receipt=driver.heard,
+                on_limit=driver.limit_reached,
             ) as dispatch:
                 await driver.run(source, dispatch)
             self.stop_signal = None

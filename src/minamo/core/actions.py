@@ -66,7 +66,7 @@ class StreamActions:
         self.effects: list[Effect] = []
         self.model_parts: list[dict[str, str]] = []
         self.machine: Machine | None = None
-        self.idle_lane: Callable[[], object] | None = None  # idle lane: takes each segment at once
+        self.idle_lane: Callable[[], object] | None = None  # called instead of an effect
         self.handed: int = 0  # segments that have left the buffer
         self.shown = 0  # messages visible on Discord
         self.ending: EndEvent = _UNENDED
@@ -241,8 +241,9 @@ class StreamActions:
         if segment.text.strip():
             self.model_parts.append({"text": segment.text})
         self.outbox.put(segment)
-        self.effects.append(Effect.DELIVER)
-        if self.idle_lane is not None:
+        if self.idle_lane is None:
+            self.effects.append(Effect.DELIVER)
+        else:
             self.idle_lane()
 
     def hand_complete(self, _: object) -> None:

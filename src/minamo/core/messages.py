@@ -5,7 +5,9 @@ Receipts hold short codes and no exception text.  Nothing here imports hikari.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Protocol
 
 from attrs import Attribute, field, frozen
 
@@ -154,3 +156,65 @@ class Receipt:
     def lost(self) -> bool:
         """Whether its text is, or may be, missing from the channel."""
         return not self.delivered and self.kind != "delete"
+
+
+class Sendable(Protocol):
+    """The text of one call: a message to create, or the new text of one to edit or delete."""
+
+    @property
+    def text(self) -> str:
+        """The text to send."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of call."""
+
+    @property
+    def target(self) -> int:
+        """The id of the message to edit or delete; 0 for a new one."""
+
+
+class MessageSource(ABC):
+    """Text waiting to be sent; `minamo.core.accounting.outbox.Outbox` is one implementation."""
+
+    __slots__ = ()
+
+    can_split: ClassVar[bool] = False
+    """Whether an overflow can take the remaining text as one text, with `take_rest`."""
+
+    @property
+    @abstractmethod
+    def waiting(self) -> int:
+        """Number of waiting characters."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether the message limit cut text off."""
+        return False
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the next call."""
+        return "create"
+
+    @abstractmethod
+    def take(self, most: int | None = None, room: int | None = None) -> Sequence[Sendable]:
+        """Take and return the messages of the waiting text, or of its first *most* segments.
+
+        With *room*, take at most so many messages; the text beyond them keeps waiting.
+        """
+
+    @abstractmethod
+    def withdraw(self, reason: str) -> object:
+        """Discard the waiting text."""
+
+    def finish(self) -> None:  # noqa: B027 - most sources need not know
+        """Note that no more text will follow; called once, when the stream queue is closed."""
+
+    def take_rest(self) -> str:
+        """Take and return all waiting text as written, to be sent as one file."""
+        raise NotImplementedError
+
+    def put_rest_back(self) -> None:
+        """Put the text of `take_rest` back because it was not sent."""
+        raise NotImplementedError

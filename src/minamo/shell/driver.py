@@ -12,7 +12,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncIterable, Callable, Iterable
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -31,9 +31,16 @@ from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.wire.assembler import ChunkOverlap
 
 ChunkSource: TypeAlias = AsyncIterable[str | Chunk]
-"""May also have ``silence``, a `Silence`: the marker of a reply that must not be shown."""
+"""May also be a `MarkedSource`."""
 Watcher: TypeAlias = Callable[[float, str, object], object]
 """Called with each event of the stream: time, name, payload."""
+
+
+@runtime_checkable
+class MarkedSource(Protocol):
+    """A source with the marker of a reply that must not be shown."""
+
+    silence: Silence | None
 
 
 class Sink(Protocol):
@@ -81,9 +88,7 @@ class NullSink:
         """Return at once: there is always room."""
 
     def deliver(self) -> None:
-        """Report the message limit if it was reached; the segment was taken already."""
-        if self._stream.actions.outbox.limited:
-            self._stream.limit_reached()
+        """Do nothing: every segment was taken as it was handed over."""
 
     def withdraw(self, reason: str) -> None:
         """Do nothing: no message is pending."""
@@ -99,11 +104,14 @@ class NullSink:
         """Do nothing: no message is unacknowledged."""
 
     def _take(self) -> None:
-        messages = self._stream.actions.outbox.take_segment()
+        outbox = self._stream.actions.outbox
+        messages = outbox.take_segment()
         self._stream.delivered(len(messages))
         if self._shown is not None:
             for message in messages:
                 self._shown(message.text)
+        if outbox.limited:
+            self._stream.limit_reached()
 
 
 _LOG = logging.getLogger("minamo.stream")
@@ -153,7 +161,7 @@ class Driver:
         """Run the stream to its outcome; raise nothing but a cancellation from outside."""
         self._outlet = outlet
         self._now = loop_clock()
-        silence = getattr(source, "silence", None)
+        silence = source.silence if isinstance(source, MarkedSource) else None
         self.stream.actions.silence = silence if isinstance(silence, Silence) else None
         with self.stop_signal.listen(self._request_stop):
             await self._read(source)

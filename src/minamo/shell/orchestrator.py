@@ -165,7 +165,7 @@ class StreamOrchestrator:
         else:  # edited pages have no overflow to put elsewhere
             manner = evolve(manner, overflow=None)
 
-        def heard(receipt: Receipt) -> None:
+        def on_receipt(receipt: Receipt) -> None:
             if growing is not None:
                 growing.heard(receipt)
                 if dispatch.typing is not None:  # a growing message shows the activity itself
@@ -179,8 +179,8 @@ class StreamOrchestrator:
             stream_id=context.stream_id,
             manner=manner,
             typing=context.typing,
-            heard=heard,
-            limit_reached=driver.limit_reached,
+            on_receipt=on_receipt,
+            on_limit=driver.limit_reached,
         ) as dispatch:
             if growing is not None:
                 driver.touched = _then(growing.touch, dispatch.deliver)

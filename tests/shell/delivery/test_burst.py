@@ -41,7 +41,7 @@ async def test_a_stop_in_the_middle_sends_no_more() -> None:
             if receipt.index == 9 and receipt.delivered:
                 one.withdraw("stop")
 
-        one = post.open(MANY, heard=heard)
+        one = post.open(MANY, on_receipt=heard)
         receipts = await one.finish()
         assert twin.texts() == MANY[:10]
         assert set(reasons(receipts)) == {("delivered", ""), ("not_sent", "stop")}
@@ -56,14 +56,14 @@ async def test_what_a_listener_raises_changes_nothing_but_the_log(
 
     async with Twin(rules=FREE) as twin, posting(twin, pacer=unpaced()) as post:
         await post.send("opens the route")
-        receipts = await post.send(*MANY, heard=heard)
+        receipts = await post.send(*MANY, on_receipt=heard)
         assert twin.texts()[1:] == MANY
         assert [one.outcome for one in receipts] == ["delivered"] * len(MANY)
         await post.send("the next one")
         assert twin.texts()[-1] == "the next one"
-    (record,) = [one for one in caplog.records if one.message == "hearing of a receipt failed"]
+    (record,) = [one for one in caplog.records if one.message == "processing a receipt failed"]
     assert record.kind == "LookupError"
-    assert record.place.startswith("test_delivery_burst.py:")
+    assert record.place.startswith("test_burst.py:")
     assert "mistake" not in caplog.text
 
 

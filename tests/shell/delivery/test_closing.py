@@ -75,7 +75,7 @@ async def close_in_a_burst(
                 for channel, sender in (("general", None), ("persona", ada)):
                     texts = [f"{channel} {n}" for n in range(BURST)]
                     heard = burst.voices[channel].append
-                    post.open(texts, channel, sender=sender, heard=heard, typing=True)
+                    post.open(texts, channel, sender=sender, on_receipt=heard, typing=True)
                 await twin.journal.until(lambda: len(twin.texts()) >= 2 and twin.texts("persona"))
                 began = time.perf_counter()
                 await bot.close()

@@ -22,7 +22,9 @@ async def grow(updates: int, seconds: float, length: int) -> str:
         twin.faults.latency_s = 0.05
         async with posting(twin) as post:
             sender, pages = post.sender(), PageSet()
-            one = post.lanes.open(sender.place, sender, pages, stream_id="s", heard=pages.heard)
+            one = post.lanes.open(
+                sender.place, sender, pages, stream_id="s", on_receipt=pages.heard
+            )
             began = time.perf_counter()
             for n in range(1, updates + 1):
                 pages.show(whole[: len(whole) * n // updates])
@@ -54,7 +56,7 @@ async def test_400_updates_in_8_s_are_at_most_14_edits(figure: Callable[[str], N
 async def test_a_message_that_somebody_deleted_is_not_written_again() -> None:
     async with Twin() as twin, posting(twin) as post:
         sender, pages = post.sender(), PageSet()
-        one = post.lanes.open(sender.place, sender, pages, stream_id="s", heard=pages.heard)
+        one = post.lanes.open(sender.place, sender, pages, stream_id="s", on_receipt=pages.heard)
         pages.show("one")
         one.deliver()
         await one.answered()

@@ -115,9 +115,7 @@ def test_the_message_limit_is_told_once() -> None:
     sender, source = FakeSender(), outbox(send_message_limit=2)
 
     async def story(lanes: Lanes) -> None:
-        one = lanes.open(
-            1, sender, source, stream_id="s", limit_reached=lambda: told.append("limit")
-        )
+        one = lanes.open(1, sender, source, stream_id="s", on_limit=lambda: told.append("limit"))
         for _ in range(4):
             source.put(segment("Some words.\n"))
             one.deliver()
@@ -135,7 +133,7 @@ def test_what_is_within_the_limit_is_sent_before_the_limit_is_told() -> None:
     async def story(lanes: Lanes) -> None:
         opened: list[StreamQueue] = []
         one = lanes.open(
-            1, sender, source, stream_id="s", limit_reached=lambda: opened[0].withdraw("limit")
+            1, sender, source, stream_id="s", on_limit=lambda: opened[0].withdraw("limit")
         )
         opened.append(one)
         source.put(segment("Some words. " * 100))

@@ -104,7 +104,7 @@ def test_a_stop_takes_back_what_is_not_out(after_s: float) -> None:
 
     async def story(lanes: Lanes) -> None:
         source = TextQueue(["a", "b", "c", "d", "e", "f", "g"])
-        one = lanes.open(1, sender, source, stream_id="s", heard=heard.append)
+        one = lanes.open(1, sender, source, stream_id="s", on_receipt=heard.append)
         one.deliver()
         await anyio.sleep(after_s)
         one.withdraw("stop")

@@ -46,7 +46,7 @@ def test_closing_drains_in_time_and_reports_the_rest(drain_s: float) -> None:
         nonlocal took
         async with open_lanes() as lanes:
             source = TextQueue([str(n) for n in range(10)])
-            one = lanes.open(1, sender, source, stream_id="s", heard=heard.append)
+            one = lanes.open(1, sender, source, stream_id="s", on_receipt=heard.append)
             one.deliver()
             await anyio.sleep(0.03)
             began = anyio.current_time()
@@ -71,7 +71,9 @@ def test_a_call_that_never_ends_does_not_hold_up_closing() -> None:
 
     async def main() -> None:
         async with open_lanes(drain_s=5.0) as lanes:
-            one = lanes.open(1, sender, TextQueue(["a", "b"]), stream_id="s", heard=told.append)
+            one = lanes.open(
+                1, sender, TextQueue(["a", "b"]), stream_id="s", on_receipt=told.append
+            )
             one.deliver()
             await anyio.sleep(1)
         assert anyio.current_time() < 1e5

@@ -52,7 +52,7 @@ async def send(lanes: Lanes, sender: FakeSender, heard: Any = None) -> list[Rece
     source = TextQueue(["one", "two"])
     with anyio.fail_after(60):
         async with lanes.open(
-            sender.place, sender, source, stream_id="s", typing=True, heard=heard
+            sender.place, sender, source, stream_id="s", typing=True, on_receipt=heard
         ) as one:
             one.deliver()
             await one.finish()
@@ -106,5 +106,5 @@ def test_a_driver_that_fails_at_its_receipts(caplog: pytest.LogCaptureFixture) -
         raise OSError("sk-secret")
 
     assert [one.delivered for one in check(FakeSender(BAD), heard)] == [True] * 4
-    assert "hearing of a receipt failed" in caplog.text
+    assert "processing a receipt failed" in caplog.text
     assert "sk-secret" not in caplog.text

@@ -91,7 +91,7 @@ async def drive(post: Post, stream: Stream, chunks: list[str]) -> list[Receipt]:
             stream.delivery_lost()
 
     source = stream.actions.outbox
-    options = {"heard": heard, "limit_reached": stream.limit_reached}
+    options = {"on_receipt": heard, "on_limit": stream.limit_reached}
     async with post.lanes.open(sender.place, sender, source, stream_id="s", **options) as one:
         for chunk in chunks:
             await one.room()

@@ -219,7 +219,9 @@ async def test_an_answer_grows_in_place() -> None:
         asked(post) as (used, sender),
     ):
         pages = PageSet()
-        one = post.lanes.open(sender.bot.place, sender, pages, stream_id="s", heard=pages.heard)
+        one = post.lanes.open(
+            sender.bot.place, sender, pages, stream_id="s", on_receipt=pages.heard
+        )
         whole = "word " * 900
         for size in (10, 1500, 3000, len(whole)):
             pages.show(whole[:size])

@@ -7,6 +7,7 @@ one by one.  Both use this module, so text and order are the same either way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from attrs import define, field
 
@@ -35,9 +36,10 @@ from minamo.core.accounting.spans import (
 from minamo.core.cleaning.humanize import humanize
 from minamo.core.cleaning.links import Links
 from minamo.core.config import HumanizerDegree, StreamConfig
-from minamo.core.fitting.fit import NOTHING, Fitted, Message, OpenFormatting, fit_front
+from minamo.core.fitting.fit import NOTHING, Fitted, FittedMessage, OpenFormatting, fit_front
 from minamo.core.lexing.segmenter import Segment
 from minamo.core.limits import FIT_MAX
+from minamo.core.messages import MessageSource
 
 
 @define
@@ -81,9 +83,10 @@ WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
 
 
 @define
-class Outbox:
+class Outbox(MessageSource):
     """Segments pending delivery, and the messages made of them."""
 
+    can_split: ClassVar[bool] = True
     config: StreamConfig
     ledger: Ledger
     watch: Callable[[FittedBatch], object] | None = None
@@ -131,7 +134,7 @@ class Outbox:
         last = clean_segment(pending, self.config, first=not self.spoke, links=self._links)
         return Snapshot((*self._waiting, last), self.beginning)
 
-    def take(self, most: int | None = None, room: int | None = None) -> list[Message]:
+    def take(self, most: int | None = None, room: int | None = None) -> list[FittedMessage]:
         """Return the messages of the pending text, or of its first *most* segments.
 
         An idle lane takes one segment at a time; one that is behind takes them all.  At most *room*
@@ -167,7 +170,7 @@ class Outbox:
         self._carry = fitted.carry
         return self._account(batch, fitted)
 
-    def take_segment(self) -> list[Message]:
+    def take_segment(self) -> list[FittedMessage]:
         """Return all messages of the first segment, however long it is; for an idle lane."""
         left = self.waiting - len(self._waiting[0].segment.text)
         messages = self.take(1)
@@ -198,7 +201,7 @@ class Outbox:
         first, last = waiting[0].segment, waiting[-1].segment
         self._rest = merge_segments(text, first.fence, last, mid_line=first.mid_line)
         # The message limit may leave nothing of it.
-        sent = self._account(batch, Fitted((Message((TextSpan(text, 0),)),), ()))
+        sent = self._account(batch, Fitted((FittedMessage(text, (TextSpan(text, 0),)),), ()))
         return sent[0].text if sent else ""
 
     def put_rest_back(self) -> None:
@@ -306,7 +309,7 @@ class Outbox:
     def _humanizes(self) -> bool:
         return self.config.degree >= HumanizerDegree.HEAVY and self.config.humanize
 
-    def _account(self, batch: SourceMap, fitted: Fitted) -> list[Message]:
+    def _account(self, batch: SourceMap, fitted: Fitted) -> list[FittedMessage]:
         messages = list(fitted.messages)
         held = split_source_map(batch, [message.pieces for message in messages])
         limit = self.config.send_message_limit

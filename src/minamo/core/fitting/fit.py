@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from minamo.core.accounting.spans import DroppedSpan, TextSpan
 from minamo.core.fitting.compose import NOTHING, Follows, OpenFormatting, compose, past_blank
 from minamo.core.fitting.cut_points import lay_out
-from minamo.core.fitting.split import Message, assemble
+from minamo.core.fitting.split import FittedMessage, assemble
 from minamo.core.limits import (
     AHEAD_MAX,
     FIT_MAX,
@@ -50,11 +50,14 @@ def truncate(fitted: Fitted, count: int, start: int) -> Fitted:
 def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
     """Return both as one; in the whole text the *rest* begins at *start*."""
     messages = [
-        Message(
+        FittedMessage(
+            message.text,
             tuple(
-                one if one.start is None else TextSpan(one.text, one.start + start, one.reason)
-                for one in message.pieces
-            )
+                piece
+                if piece.start is None
+                else TextSpan(piece.text, piece.start + start, piece.reason)
+                for piece in message.pieces
+            ),
         )
         for message in rest.messages
     ]
@@ -62,7 +65,7 @@ def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
     return Fitted((*front.messages, *messages), (*front.dropped, *dropped), rest.carry)
 
 
-__all__ = ["NOTHING", "Fitted", "Message", "OpenFormatting", "fit"]
+__all__ = ["NOTHING", "Fitted", "FittedMessage", "OpenFormatting", "fit"]
 
 _TABLES = ("code", "bullets", "raw")
 # Most text that models write: no character that begins formatting, a quote, a table or a tag, and
@@ -74,7 +77,7 @@ _PLAIN = re.compile(r"(?=[\n -/:-@{}^\]]*[A-Za-z0-9])[\n -)+-;=?-Z^\]a-z{}]*\Z")
 class Fitted:
     """A text as messages, the spans in none of them, and the formatting open at its end."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[FittedMessage, ...]
     dropped: tuple[DroppedSpan, ...]
     carry: OpenFormatting = NOTHING
 
@@ -127,7 +130,7 @@ def _as_it_is(text: str) -> Fitted:
     end = len(text.rstrip())
     edges = ((0, start), (end, len(text)))
     dropped = tuple(DroppedSpan(low, high, "seam") for low, high in edges if low < high)
-    return Fitted((Message((TextSpan(text[start:end], start),)),), dropped)
+    return Fitted((FittedMessage(text[start:end], (TextSpan(text[start:end], start),)),), dropped)
 
 
 def _portion_end(text: str, least: int) -> int:

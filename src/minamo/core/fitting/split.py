@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from itertools import accumulate, pairwise
+from typing import ClassVar
 
 from attrs import frozen
 
@@ -12,6 +13,7 @@ from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text
 from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, Layout
 from minamo.core.fitting.draft import BREAK, Enclosure, MessageDraft
 from minamo.core.limits import UTF16_MAX
+from minamo.core.messages import Kind
 
 _CUT = re.compile(rb"[^\0]")
 
@@ -125,20 +127,18 @@ _VISIBLE = re.compile(
 
 
 @frozen(slots=True)
-class Message:
+class FittedMessage:
     """One message for Discord, with the provenance of its text."""
 
+    kind: ClassVar[Kind] = "create"
+    target: ClassVar[int] = 0
+    text: str
     pieces: tuple[TextSpan, ...]
-
-    @property
-    def text(self) -> str:
-        """The text to send."""
-        return join_text(self.pieces)
 
 
 def assemble(
     draft: MessageDraft, layout: Layout
-) -> tuple[tuple[Message, ...], tuple[DroppedSpan, ...]]:
+) -> tuple[tuple[FittedMessage, ...], tuple[DroppedSpan, ...]]:
     """Cut *draft* into messages; return them, and the spans in none of them."""
     return _Assembler(draft, layout).run()
 
@@ -155,9 +155,9 @@ class _Assembler:
         self._offsets = list(accumulate(sizes, initial=0))
         self._shown = _without_markers(layout)
         self._dropped: list[DroppedSpan] = list(draft.dropped)
-        self._messages: list[Message] = []
+        self._messages: list[FittedMessage] = []
 
-    def run(self) -> tuple[tuple[Message, ...], tuple[DroppedSpan, ...]]:
+    def run(self) -> tuple[tuple[FittedMessage, ...], tuple[DroppedSpan, ...]]:
         """Return all messages, and all spans in none of them."""
         bounds = [0, *cuts(self._layout), len(self._layout.text)]
         for cut, end in pairwise(bounds):
@@ -181,7 +181,8 @@ class _Assembler:
         pieces = [*self._reopened(low, high, outer), *self._closed(high, inner)]
         # Of closers alone no message is made: there is nothing left that they close.
         if any(piece.start is not None for piece in pieces):
-            self._messages.append(Message(tuple(_merged(pieces))))
+            merged = tuple(_merged(pieces))
+            self._messages.append(FittedMessage(join_text(merged), merged))
 
     def _without_enders(self, start: int, end: int) -> tuple[int, list[Enclosure]]:
         """Skip closers of enclosures left empty; return the new start and what to reopen."""

@@ -16,9 +16,9 @@ from __future__ import annotations
 from attrs import define, evolve, field, frozen
 
 from minamo.core.accounting.pending import RenderedPrefix, Snapshot
-from minamo.core.fitting.fit import Fitted, Message, fit_front, followed, truncate
+from minamo.core.fitting.fit import Fitted, FittedMessage, fit_front, followed, truncate
 from minamo.core.limits import MESSAGE_LENGTH
-from minamo.core.messages import Kind, Receipt
+from minamo.core.messages import Kind, MessageSource, Receipt
 from minamo.core.stream import Stream
 
 
@@ -32,7 +32,7 @@ class PageEdit:
 
 
 @define
-class PageSet:
+class PageSet(MessageSource):
     """The messages of one reply edited in place.  Its `heard` must get every receipt."""
 
     limit: int = MESSAGE_LENGTH
@@ -121,9 +121,9 @@ class PageSet:
         due = self._due()
         return "create" if due is None else due.kind
 
-    def take(self, most: int | None = None) -> list[PageEdit]:
+    def take(self, most: int | None = None, room: int | None = None) -> list[PageEdit]:
         """Take and return the call that is due, or an empty list."""
-        del most
+        del most, room
         due = self._due()
         if due is None:
             return []
@@ -264,14 +264,14 @@ class PageSet:
         return fitted, end
 
 
-def _end(message: Message) -> int:
+def _end(message: FittedMessage) -> int:
     """Return the offset in the fitted text at which the message ends."""
     ends = [one.start + len(one.text) for one in message.pieces if one.start is not None]
     return max(ends, default=0)
 
 
 @define(eq=False)
-class EditInPlace:
+class EditInPlace(MessageSource):
     """The message source of a stream queue for a reply edited in place, instead of the outbox."""
 
     _stream: Stream = field(repr=False)
@@ -318,10 +318,10 @@ class EditInPlace:
         self._look_again()
         return self.pages.kind
 
-    def take(self, most: int | None = None) -> list[PageEdit]:
+    def take(self, most: int | None = None, room: int | None = None) -> list[PageEdit]:
         """Take and return the call that is due, or an empty list."""
         self._look_again()
-        due = self.pages.take(most)
+        due = self.pages.take(most, room)
         reach = self.pages.reach
         self._out = None if reach is None else RenderedPrefix(self._look, *reach)
         if not due and not self.pages.broken:

@@ -7,8 +7,8 @@ used with hikari in real time.  Nothing in this file imports hikari.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from attrs import define, field, frozen
 
@@ -20,6 +20,7 @@ from minamo.core.messages import (
     Embed,
     Extras,
     Kind,
+    MessageSource,
     OutgoingMessage,
 )
 from minamo.shell.delivery.overflow import Overflow
@@ -29,12 +30,15 @@ from minamo.shell.delivery.overflow import Overflow
 class Accepted:
     """Discord accepted the call."""
 
+    reason: ClassVar[str] = ""
     message_id: int | None
 
 
 @frozen(slots=True)
 class Deleted:
     """Discord accepted the message, and it has been deleted since."""
+
+    reason: ClassVar[str] = "deleted"
 
 
 @frozen(slots=True)
@@ -67,6 +71,10 @@ CLOSED = RetryLater("closed", math.inf)
 """The client was closed before the call: nothing was sent, and waiting will not help."""
 
 
+Burst = Callable[[SendOutcome | None], OutgoingMessage | None]
+"""Takes the outcome of the last message and returns the next; None if it must wait or is absent."""
+
+
 class Sender(Protocol):
     """A sender of calls for one channel.  Failures are returned as outcomes, never raised."""
 
@@ -97,46 +105,12 @@ class Sender(Protocol):
         """Start a thread from a message; `Accepted.message_id` is the thread's id."""
 
 
-class HasText(Protocol):
-    """An object with a text, such as a fitted message.
+@runtime_checkable
+class BurstSender(Protocol):
+    """A sender that can make several creates within one call."""
 
-    If it also has a `kind` and a `target`, it edits or deletes the message with that id.
-    """
-
-    @property
-    def text(self) -> str:
-        """The text to send."""
-
-
-class MessageSource(Protocol):
-    """Text waiting to be sent; `minamo.core.accounting.outbox.Outbox` is one implementation."""
-
-    @property
-    def waiting(self) -> int:
-        """Number of waiting characters."""
-
-    @property
-    def limited(self) -> bool:
-        """Whether the message limit cut text off."""
-
-    def take(self, most: int | None = None) -> Sequence[HasText]:
-        """Take and return the messages of the waiting text, or of its first *most* segments."""
-
-    def withdraw(self, reason: str) -> object:
-        """Discard the waiting text."""
-
-
-class SplittableSource(MessageSource, Protocol):
-    """A source whose remaining text an overflow can take as one text."""
-
-    def take(self, most: int | None = None, room: int | None = None) -> Sequence[HasText]:
-        """Take at most *room* messages; the text beyond them keeps waiting."""
-
-    def take_rest(self) -> str:
-        """Take and return all waiting text as written, to be sent as one file."""
-
-    def put_rest_back(self) -> None:
-        """Put the text of `take_rest` back because it was not sent."""
+    async def create_all(self, after: Burst) -> None:
+        """Send messages until *after*, given the outcome of the last one, returns None."""
 
 
 @frozen(slots=True, kw_only=True)
@@ -153,7 +127,7 @@ class SendOptions:
     pause_s: Callable[[int], float] | None = None
     """Simulated typing time in seconds for a number of characters; None for no pause."""
     overflow: Overflow | None = None
-    """Handling of a reply with too many messages; needs a `SplittableSource`."""
+    """Handling of a reply with too many messages; needs a source that `can_split`."""
     button: Button | None = None
     """Shown below the first message until the stream is finished."""
     extras: Extras | None = None
@@ -165,14 +139,17 @@ class PlainMessage:
     """A message that needs no fitting."""
 
     text: str
+    kind: Kind = "create"
+    target: int = 0
+    """The message to edit or delete; 0 for a new one."""
 
 
 @define
-class TextQueue:
+class TextQueue(MessageSource):
     """Texts waiting to be sent, each as one message."""
 
+    can_split: ClassVar[bool] = True
     lines: list[str] = field(factory=list, repr=False)
-    limited: bool = field(default=False, init=False)
     _rest: list[str] = field(factory=list, init=False, repr=False)
 
     @property

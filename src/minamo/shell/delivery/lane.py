@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
 from typing import assert_never
 
 import anyio
@@ -29,14 +28,6 @@ from minamo.shell.delivery.interfaces import (
 )
 from minamo.shell.delivery.pacing import Pacer, Permit
 from minamo.shell.delivery.queue import StreamQueue
-
-Next = Callable[[SendOutcome | None], OutgoingMessage | None]
-"""Takes the outcome of the last message and returns the next; None if it must wait or is absent."""
-
-
-def in_bursts(sender: Sender) -> Callable[[Next], Awaitable[object]] | None:
-    """Return the sender's `create_all`, or None if it has none."""
-    return getattr(sender, "create_all", None)
 
 
 def fits_in(one: StreamQueue) -> bool:
@@ -159,9 +150,9 @@ class Lane:
         if turn is None:
             return await self._wait_and_attempt(one, most)
         delivery = one.first or one.fit(most)
-        if (send := in_bursts(one.sender)) is not None and fits_in(one):
+        if one.bursts is not None and fits_in(one):
             burst = Burst(self.pacer, one, turn)
-            await send(burst)
+            await one.bursts.create_all(burst)
             if burst.error is not None:
                 raise burst.error
             return False
@@ -227,17 +218,17 @@ class Lane:
             if not isinstance(answer, Unknown) and not _soon(answer):
                 break
         if isinstance(answer, Accepted):
-            one.fitting.threaded(answer.message_id, "no_id")
+            one.threaded(answer.message_id, "no_id")
         else:
-            one.fitting.threaded(None, getattr(answer, "reason", "deleted"))
+            one.threaded(None, answer.reason)
 
     async def _take_button(self, one: StreamQueue, message_id: int) -> None:
         """Remove the button from the first message; a button that remains does nothing."""
         async with self.pacer.turn(one.sender.route("edit"), one.sender.place) as turn:
-            answer = await one.sender.edit(one.fitting.unbuttoning, message_id)
+            answer = await one.sender.edit(one.without_button, message_id)
             turn.hear(answer)
         if not isinstance(answer, Accepted):
-            _LOG.debug("a button stays", extra={"reason": getattr(answer, "reason", "")})
+            _LOG.debug("a button stays", extra={"reason": answer.reason})
         one.unbuttoned()
 
 

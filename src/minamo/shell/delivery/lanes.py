@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.abc import TaskGroup
 
-from minamo.core.messages import Receipt
+from minamo.core.messages import MessageSource, Receipt
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded, place_of
-from minamo.shell.delivery.interfaces import MessageSource, Sender, SendOptions
+from minamo.shell.delivery.interfaces import Sender, SendOptions
 from minamo.shell.delivery.lane import Lane
 from minamo.shell.delivery.pacing import Pacer
 from minamo.shell.delivery.queue import StreamQueue
@@ -56,10 +56,10 @@ class Lanes:
         line: int | None = None,
         manner: SendOptions | None = None,
         typing: bool = False,
-        heard: Callable[[Receipt], object] | None = None,
-        limit_reached: Callable[[], object] | None = None,
+        on_receipt: Callable[[Receipt], object] | None = None,
+        on_limit: Callable[[], object] | None = None,
     ) -> StreamQueue:
-        """Queue a stream in the channel; *heard* is called with each receipt, at once.
+        """Queue a stream in the channel; *on_receipt* is called with each receipt, at once.
 
         A message that need not wait for the reply being written there gets a *line* of its own:
         any id that is not a channel's.
@@ -71,8 +71,8 @@ class Lanes:
             source,
             stream_id=stream_id,
             manner=manner or SendOptions(),
-            heard=heard,
-            limit_reached=limit_reached,
+            on_receipt=on_receipt,
+            on_limit=on_limit,
             typing=shown,
             watch=self._watch,
         )

@@ -1,4 +1,4 @@
-"""The queue between one stream's driver and its lane, its waiters and its receipts.
+"""The queue between one stream's driver and its lane: text, fitted messages, receipts, waiters.
 
 The driver adds text and waits; the lane takes messages and settles them.  Nothing here calls
 Discord, so a driver may be cancelled at any of its awaits without affecting a call in flight.
@@ -7,18 +7,21 @@ Discord, so a driver may be cancelled at any of its awaits without affecting a c
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 import anyio
+from attrs import evolve
 
-from minamo.core.messages import Receipt
+from minamo.core.messages import File, Kind, MessageSource, OutgoingMessage, Receipt
+from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import place_of
 from minamo.shell.delivery.delivery import Delivery
-from minamo.shell.delivery.interfaces import MessageSource, Sender, SendOptions
-from minamo.shell.delivery.outgoing import Composer, Fitting
+from minamo.shell.delivery.interfaces import BurstSender, PlainMessage, Sender, SendOptions
+from minamo.shell.delivery.outgoing import Composer
 from minamo.shell.delivery.typing import Typing
 
 
@@ -55,10 +58,6 @@ _LOG = logging.getLogger("minamo.discord")
 HELD_MAX = 8_000
 
 
-def _nothing(_: object) -> None:
-    pass
-
-
 class StreamQueue:
     """The messages of one stream to one channel, in order.
 
@@ -74,29 +73,32 @@ class StreamQueue:
         *,
         stream_id: str,
         manner: SendOptions,
-        heard: Callable[[Receipt], object] | None = None,
-        limit_reached: Callable[[], object] | None = None,
+        on_receipt: Callable[[Receipt], object] | None = None,
+        on_limit: Callable[[], object] | None = None,
         typing: Typing | None = None,
         watch: Observer | None = None,
     ) -> None:
         self.channel_id = channel_id
         self.sender = sender
+        self.bursts: BurstSender | None = sender if isinstance(sender, BurstSender) else None
         self.typing = typing
         self.receipts: list[Receipt] = []
-        self.finished: bool = False  # no text will be added
+        self.finished = False  # no text will be added
         self.behind = False  # another stream was in the lane before it
         self.tried = False  # a call has been made
-        self.hurried: anyio.Event = anyio.Event()  # no more simulated typing
+        self.hurried = anyio.Event()  # no more simulated typing
         self.interrupt: Callable[[], object] | None = None  # ends the lane's wait
         self.manner = manner
         self.buttoned: int | None = None  # id of the message with the button
         self._source = source
-        self.fitting: Fitting = Fitting(
-            source,
-            Composer(channel_id, sender, manner, stream_id, self._settled, self._wake, watch),
+        self._composer = Composer(
+            channel_id, sender, manner, stream_id, self._settle, self._wake, watch
         )
-        self._heard = heard or _nothing
-        self._limit_reached = limit_reached
+        if self._composer.overflow is not None and not source.can_split:
+            raise BadSetting("overflow: a reply that is edited in place can only be split")
+        self._fitted: deque[Delivery] = deque()
+        self._on_receipt = on_receipt
+        self._on_limit = on_limit
         self._shut = ""  # why text is no longer accepted
         self._waiting = Condition()
 
@@ -123,18 +125,27 @@ class StreamQueue:
     @property
     def held(self) -> int:
         """Characters accepted and not yet acknowledged; text collected for a file is excluded."""
-        return self.fitting.held
+        held = 0 if self._composer.collecting else self._source.waiting
+        for delivery in self._fitted:
+            held += delivery.post.characters
+        return held
 
     @property
     def busy(self) -> bool:
-        """Whether messages or text can be sent now."""
-        return self.fitting.busy(ending=self.finished)
+        """Whether messages or text can be sent now; a file is only made when the stream ends."""
+        if self._fitted:
+            return True
+        return self._source.waiting > 0 and (self.finished or not self._composer.collecting)
 
     def deliver(self) -> None:
         """Wake the lane: the source has new text."""
         if self._shut:
-            self._report_rest(self._shut)
-        self.fitting.look_at_size()
+            self._drop_rest(self._shut)
+        overflow = self._composer.overflow
+        # A character has at least a byte: text that is already too large for a file is split.
+        too_large = overflow is not None and self._source.waiting > overflow.rules.bytes_max
+        if overflow is not None and too_large and self._composer.collecting:
+            overflow.split("too_large")
         self._waiting.change()
 
     async def room(self) -> None:
@@ -147,15 +158,17 @@ class StreamQueue:
 
     def withdraw(self, reason: str) -> None:
         """Withdraw all text and messages whose call has not begun."""
-        self.fitting.withdraw(reason, anyio.current_time())
-        self._report_rest(reason)
+        now = anyio.current_time()
+        for delivery in list(self._fitted):
+            delivery.withdraw(reason, now)
+        self._drop_rest(reason)
         self.hurry()
         self._wake()
 
     def close(self) -> None:
         """Accept no more text; the lane serves the next stream when all messages have receipts."""
-        if not self.finished and (finish := getattr(self._source, "finish", None)) is not None:
-            finish()
+        if not self.finished:
+            self._source.finish()
         self.finished = True
         if self.typing is not None and not self.busy:
             self.typing.hide()
@@ -185,17 +198,17 @@ class StreamQueue:
     @property
     def first(self) -> Delivery | None:
         """The next message to send, if one is fitted."""
-        return self.fitting.first
+        return self._fitted[0] if self._fitted else None
 
     @property
     def route(self) -> str:
         """The rate limit for the next call."""
-        return self.sender.route(self.fitting.kind)
+        return self.sender.route(self._fitted[0].kind if self._fitted else self._source.kind)
 
     @property
     def is_last(self) -> bool:
         """Whether the next message is the last of the stream."""
-        return self.finished and self.fitting.is_last()
+        return self.finished and len(self._fitted) <= 1 and not self._source.waiting
 
     @property
     def pausing(self) -> bool:
@@ -209,32 +222,72 @@ class StreamQueue:
 
     def fit(self, most: int | None = None) -> Delivery | None:
         """Compose messages from waiting text; return the first, or None if it was blank."""
-        first = self.fitting.fit(most, anyio.current_time(), ending=self.finished)
-        if first is None:
+        composer, now = self._composer, anyio.current_time()
+        if composer.collecting:
+            self._fit_file(now)
+        if not composer.collecting:
+            for text in self._source.take(most, composer.room):
+                self._fitted.append(composer.compose(text, now, ending=self.finished))
+        if not self._fitted:
             self._waiting.change()  # the text was blank, so none is held any more
             self._look_at_limit()
-        return first
+        return self.first
 
     def echoed(self, nonce: str, message_id: int) -> None:
         """Record that the gateway reported a message with this nonce."""
-        self.fitting.echoed(nonce, message_id, anyio.current_time())
+        for delivery in self._fitted:
+            if delivery.post.nonce == nonce:
+                delivery.echoed(message_id, anyio.current_time())
+                return
 
     def give_up(self, reason: str) -> None:
         """Issue receipts for all unacknowledged messages and accept no more text."""
         self._shut = reason
         self.finished = True
-        self.fitting.give_up(reason, anyio.current_time())
-        self._report_rest(reason)
+        now = anyio.current_time()
+        for delivery in list(self._fitted):
+            delivery.give_up(reason, now)
+        self._drop_rest(reason)
         self._wake()
 
     def next_thread(self) -> tuple[int, str] | None:
         """Return message id and name for a thread due before the next message, or None."""
-        return self.fitting.next_thread(self.receipts[-1] if self.receipts else None)
+        first, overflow = self.first, self._composer.overflow
+        if first is None or overflow is None or not overflow.needs_thread(first.index):
+            return None
+        message_id = self.receipts[-1].message_id if self.receipts else None
+        if message_id is None:
+            self.threaded(None, "no_message")
+            return None
+        return message_id, overflow.rules.thread_name
+
+    def threaded(self, thread_id: int | None, reason: str = "") -> None:
+        """Continue in the thread *thread_id*; if None, split the reply and note the *reason*."""
+        overflow = self._composer.overflow
+        assert overflow is not None
+        if thread_id is None:
+            overflow.split(reason)
+            if self._fitted:
+                self._fitted[0].note = overflow.take_note()
+            return
+        overflow.thread_id = thread_id
+        for delivery in self._fitted:
+            delivery.post = evolve(delivery.post, channel_id=thread_id)
 
     def unfiled(self, delivery: Delivery, reason: str) -> None:
         """Turn the text of a file that Discord refused into messages."""
-        self.fitting.unfiled(delivery, reason)
+        overflow = self._composer.overflow
+        assert overflow is not None
+        self._fitted.remove(delivery)
+        self._composer.uncompose()
+        overflow.split(reason)
+        self._source.put_rest_back()
         self._waiting.change()
+
+    @property
+    def without_button(self) -> OutgoingMessage:
+        """The edit that removes the button."""
+        return self._composer.without_button()
 
     def unbuttoned(self) -> None:
         """Record that the button was removed, or cannot be."""
@@ -243,39 +296,73 @@ class StreamQueue:
 
     # Internal.
 
-    def _report_rest(self, reason: str) -> None:
+    def _fit_file(self, now: float) -> None:
+        """Compose the rest of the reply as one file message; split it if it is too large."""
+        overflow = self._composer.overflow
+        assert overflow is not None
+        text = self._source.take_rest()
+        if not text.strip():
+            return
+        file = File(overflow.rules.file_name, text)
+        if len(file.data) > overflow.rules.bytes_max:
+            overflow.split("too_large")
+            self._source.put_rest_back()
+        else:
+            message = PlainMessage("")
+            self._fitted.append(self._composer.compose(message, now, ending=True, file=file))
+
+    def _drop_rest(self, reason: str) -> None:
         """Withdraw text that was never fitted, and issue a receipt for it."""
-        rest = self.fitting.drop_rest(self.channel_id, reason, anyio.current_time())
-        if rest is not None:
-            self._tell(rest)
+        waiting = self._source.waiting
+        kind: Kind = self._source.kind if waiting else "create"
+        # Also if no text waits yet: pages may follow the one in flight.
+        self._source.withdraw(reason)
+        if waiting:
+            self._report(
+                Receipt(
+                    outcome="not_sent",
+                    channel_id=self.channel_id,
+                    index=self._composer.count,
+                    characters=waiting,
+                    reason=reason,
+                    kind=kind,
+                    settled_at=anyio.current_time(),
+                )
+            )
 
-    def _settled(self, receipt: Receipt) -> None:
-        if (one := self.fitting.settle()) is not None:
-            self._look_at_button(one, receipt)
-        self._tell(receipt)
+    def _settle(self, receipt: Receipt) -> None:
+        """Drop the message of *receipt*, and report the receipt."""
+        first = self._fitted[0]
+        if first.ended:
+            self._fitted.popleft()
+            self._look_at_button(first, receipt)
+        else:  # a later one was withdrawn
+            self._fitted = deque(delivery for delivery in self._fitted if not delivery.ended)
+        self._report(receipt)
 
-    def _look_at_button(self, one: Delivery, receipt: Receipt) -> None:
-        if one.post.button is not None:
+    def _look_at_button(self, delivery: Delivery, receipt: Receipt) -> None:
+        if delivery.post.button is not None:
             self.buttoned = receipt.message_id
-        elif one.kind == "delete" and one.target == self.buttoned and receipt.delivered:
+        elif delivery.kind == "delete" and delivery.target == self.buttoned and receipt.delivered:
             self.buttoned = None  # deleted with its message
 
-    def _tell(self, receipt: Receipt) -> None:
+    def _report(self, receipt: Receipt) -> None:
         self.receipts.append(receipt)
         try:
-            self._heard(receipt)
+            if self._on_receipt is not None:
+                self._on_receipt(receipt)
         except Exception as error:  # noqa: BLE001 - the lane has other messages to send
             where = {"kind": type(error).__name__, "place": place_of(error)}
-            _LOG.error("hearing of a receipt failed", extra=where)
+            _LOG.error("processing a receipt failed", extra=where)
         self._look_at_limit()
         self._waiting.change()
 
     def _look_at_limit(self) -> None:
         # Only when the messages within the limit have receipts: the stream reacts by withdrawing
         # every message that is not in flight.
-        if self._source.limited and self.first is None and self._limit_reached is not None:
-            tell, self._limit_reached = self._limit_reached, None
-            tell()
+        if self._source.limited and not self._fitted and self._on_limit is not None:
+            on_limit, self._on_limit = self._on_limit, None
+            on_limit()
 
     def _wake(self) -> None:
         if self.interrupt is not None:

@@ -5,14 +5,14 @@ Only messages of the bot itself have a nonce by which Discord recognises a repea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 import hikari
 from attrs import define, field
 
 from minamo.core.messages import SUPPRESS_EMBEDS, Button, Kind, OutgoingMessage
-from minamo.shell.delivery.interfaces import SendOutcome
+from minamo.shell.delivery.interfaces import Burst, SendOutcome
 from minamo.shell.discord.calls import CallRunner, answer_of, treat_missing_as_deleted
 
 
@@ -109,9 +109,7 @@ class BotSender:
         """Send a new message."""
         return await self.calls.make(self._create(post), creates=True)
 
-    async def create_all(
-        self, after: Callable[[SendOutcome | None], OutgoingMessage | None]
-    ) -> None:
+    async def create_all(self, after: Burst) -> None:
         """Send messages until *after*, given the outcome of the last one, returns None."""
 
         async def run() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 import hikari
 from attrs import define, field
 
-from minamo.core.messages import SUPPRESS_EMBEDS, Extras, Kind, Receipt
+from minamo.core.messages import SUPPRESS_EMBEDS, Extras, Kind, MessageSource, Receipt
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
 from minamo.shell.delivery.interfaces import Sender, SendOptions, TextQueue
@@ -30,18 +30,17 @@ _LINK = re.compile(r"https?://", re.IGNORECASE)
 
 
 @define
-class MessageChange:
+class MessageChange(MessageSource):
     """A message source with one edit that leaves the text as it is."""
 
     target: int
     kind: Kind = field(default="edit", init=False)
     text: str = field(default="", init=False)
-    limited: bool = field(default=False, init=False)
     waiting: int = field(default=1, init=False)
 
-    def take(self, most: int | None = None) -> Sequence[MessageChange]:
+    def take(self, most: int | None = None, room: int | None = None) -> Sequence[MessageChange]:
         """Take and return the edit, once."""
-        del most
+        del most, room
         taken, self.waiting = self.waiting, 0
         return [self] if taken else []
 

@@ -282,7 +282,7 @@ class InteractionSender:
             answer = await self.calls.make(look())
             if seen:
                 return seen[0]
-            why = getattr(answer, "reason", "")
+            why = answer.reason
             is_final = isinstance(answer, Rejected)
             if is_final and not (self._is_foreign and why == UNANSWERED):
                 break

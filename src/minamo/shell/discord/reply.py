@@ -286,4 +286,4 @@ class _Threads:
         answer: SendOutcome = await self._bot.start_thread(self._bot.place, message_id, name)
         if isinstance(answer, Accepted) and answer.message_id is not None:
             return answer.message_id
-        return getattr(answer, "reason", "unknown")
+        return answer.reason or "unknown"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from minamo.core.messages import MessageSource
 from minamo.shell.delivery.interfaces import PlainMessage
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.turns.tool_context import Progress
@@ -19,11 +20,10 @@ LINES_MAX = 20
 
 
 @define
-class LatestLines:
+class LatestLines(MessageSource):
     """A source for a lane: the newest unsent line of each call."""
 
     left: int = LINES_MAX
-    limited: bool = field(default=False, init=False)
     _lines: dict[int, str] = field(factory=dict, init=False, repr=False)
 
     @property
