@@ -15,7 +15,7 @@ from minamo import __version__
 from minamo.errors import BadRequest, BadSetting, MinamoError
 
 # Each module has `add(commands)`, which declares the arguments and the function to run.
-_COMMANDS = ("run", "demo", "doctor", "ask", "replay", "charts", "twin", "bench")
+_COMMANDS = ("run", "demo", "new", "doctor", "ask", "replay", "charts", "twin", "bench")
 # The exit code of shells for a process ended by Ctrl-C: 128 + SIGINT.
 _INTERRUPTED = 130
 _EPILOG = """\
@@ -24,6 +24,7 @@ examples:
   minamo run                    see it in the browser: no token, no account
   minamo demo code              see it in the terminal
   minamo run --config FILE      run your own bot; first: minamo run --write-config FILE
+  minamo new my-bot             write the project of a bot of your own
   minamo COMMAND --help         more about one command
 
 exit codes: 0 it went well; 1 it ran and the answer is no; 2 it was asked for something that
