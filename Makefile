@@ -75,6 +75,20 @@ screenshots: install  ## Take the pictures of the live page anew, with a real br
 diagrams: install  ## Draw diagrams/ anew from statecharts/
 	$(RUN)minamo charts --write
 
+docs: install    ## Build the documentation into build/docs; open build/docs/index.html
+	$(RUN)sphinx-build -W --keep-going -q -b html docs build/docs
+
+dist: install    ## Build what would be uploaded into dist/, and check it
+	rm -rf dist
+	$(RUN)python -m hatchling build
+	$(RUN)twine check --strict dist/*
+
+lowest: install  ## Try the wheel with the lowest and the highest versions of its dependencies
+	$(RUN)pytest -q -m slow tests/contract/test_release.py
+
+audit: install   ## Known vulnerabilities and licences of everything that a bot installs
+	$(RUN)pytest -q -m "slow or not slow" tests/contract/test_audit.py
+
 # New dice each time.  Whatever fails names the seed of its case, and SEED=that begins there.
 ifndef SEED
 SEED := $(shell date +%s)
@@ -91,4 +105,4 @@ bench: install   ## Measure
 	$(RUN)minamo bench delivery
 	$(RUN)minamo bench load
 
-.PHONY: help install run test oldest check fix screenshots diagrams promises bench
+.PHONY: help install run test oldest check fix screenshots diagrams docs dist lowest audit promises bench
