@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import aiohttp
 import hikari
@@ -41,26 +41,24 @@ class Lines:
         return minamo.Frame(line, "lines", stamp, self)
 
 
-class LinesAdapter:
-    """The adapter: one for the whole bot, so it holds no state of a stream."""
+class LinesAdapter(minamo.Adapter):
+    """The adapter; the base class adds `ask` and `chat`.
+
+    There is one for the whole bot, so it holds no state of a stream.
+    """
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
 
-    def ask(self, text: str) -> minamo.ChatStream:
-        return minamo.ChatStream(self, text)
-
-    def chat(self, messages: Sequence[minamo.ChatMessage], **_: object) -> minamo.ChatStream:
-        """Make it a provider for `client.turn`, too; options such as tools= arrive here."""
-        return self.ask("\n".join(f"{message.role}: {message.text}" for message in messages))
-
     def decoder(self) -> Lines:
+        """Return a decoder from bytes to frames; only `check_adapter` needs this method."""
         return Lines()
 
-    async def start_stream(self, request: str) -> AsyncIterator[minamo.Frame]:
+    async def start_stream(self, request: minamo.ChatRequest) -> AsyncIterator[minamo.Frame]:
         decoder = self.decoder()
+        prompt = "\n".join(f"{message.role}: {message.text}" for message in request.messages)
         try:
-            async for data in self._connect(request):
+            async for data in self._connect(prompt):
                 for frame in decoder.feed(data):
                     yield frame
         except (OSError, aiohttp.ClientError):

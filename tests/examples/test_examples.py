@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yarl
 from aiohttp import web
 from opentelemetry.sdk.metrics import export as metrics
 from opentelemetry.sdk.trace import export as spans
@@ -36,7 +37,7 @@ from support.redis_server import RedisServer
 pytestmark = pytest.mark.anyio
 
 TESTED_HERE = {
-    "edit_in_place", "memory", "minimal", "own_adapter", "persona", "quiz/bot", "rest_bot", "telemetry",
+    "beside_discord_py", "edit_in_place", "memory", "minimal", "own_adapter", "persona", "quiz/bot", "rest_bot", "telemetry",
     "two_processes", "with_arc", "with_crescent", "with_tanjun", "with_tools",
 }  # fmt: skip
 
@@ -111,6 +112,24 @@ async def test_rest_bot(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
             await until(lambda: twin.texts() == ["Hello."])
         await close(program.llm)
     assert not program.replies
+
+
+@pytest.mark.filterwarnings("ignore:'audioop' is deprecated:DeprecationWarning")
+async def test_beside_discord_py(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    from discord.gateway import DiscordWebSocket
+    from discord.http import Route
+
+    monkeypatch.setattr(Route, "BASE", twin.url)
+    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(twin.gateway_url))
+    model = saying("One.\n\n", "Two.")
+    async with serving(model):
+        place(twin, model.url, monkeypatch)
+        program = load_example("beside_discord_py")
+        async with twin.running(program.bot):
+            await twin.say("not for the bot")
+            await twin.say("hi", mention=True)
+            await until(lambda: twin.texts() == ["One.", "Two."])
+    assert len(model.bodies) == 1
 
 
 async def test_with_tools(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:

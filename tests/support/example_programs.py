@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -84,6 +85,7 @@ def place(twin: Twin, model_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for kind in (hikari.GatewayBot, hikari.RESTBot):
         monkeypatch.setattr(hikari, kind.__name__, _local(kind, twin.url))
+    monkeypatch.setattr(hikari, "RESTApp", functools.partial(hikari.RESTApp, url=twin.url))
 
 
 def _local(kind: Any, url: str) -> type:

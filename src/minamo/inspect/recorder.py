@@ -16,7 +16,7 @@ from attrs import define, field, fields
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.messages import Receipt
-from minamo.core.stream import Stream, clock_lengths
+from minamo.core.stream import Stream
 from minamo.core.trace import SETTINGS, chunk_record
 from minamo.inspect.replay import MOVES_MAX
 from minamo.inspect.tracks import Tracks, receipt_record
@@ -235,7 +235,11 @@ class Recorder:
             "first_at": self.first_at,
             "heard_at": self.heard_at,
             "paused_at": self.paused_at,
-            "clocks": clock_lengths(config),
+            "clocks": {
+                "first_token": config.first_token_timeout_ms / 1000,
+                "inactivity": config.inactivity_timeout_ms / 1000,
+                "deadline": config.stream_deadline_ms / 1000,
+            },
             "lane": self.lane,
             "receipts": list(self.receipts),
             "latest": list(self.latest) if with_latest else [],

@@ -21,7 +21,8 @@ from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, ErrorChunk
 from minamo.core.lexing.silence import Silence
 from minamo.core.messages import Receipt
-from minamo.core.stream import CHART, Stream, clock_lengths
+from minamo.core.result import StopReason
+from minamo.core.stream import Stream
 from minamo.shell.callbacks import Guarded
 from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.delivery.queue import HELD_MAX
@@ -185,7 +186,7 @@ class Driver:
             stream.delivery_lost()
             self._tell("delivery_lost", receipt)
         if self.clocks is not None:
-            self.clocks.heard("receipt", stream.state, self._now())
+            self.clocks.progressed(self._now())
         if self._progress is not None:
             self._progress()
         self._perform()
@@ -211,10 +212,7 @@ class Driver:
     # Reading.
 
     async def _read(self, source: ChunkSource) -> None:
-        lengths = clock_lengths(self._config)
-        call_ms = self._call_timeout_ms
-        lengths["sdk_call_timeout"] = math.inf if call_ms is None else call_ms / 1000
-        clocks = self.clocks = Clocks(CHART, lengths, self.stream.state, self._now())
+        clocks = self.clocks = Clocks(self._config, self._now(), self._call_timeout_ms)
         if self.stream.decided:
             return
         try:
@@ -227,11 +225,14 @@ class Driver:
             # Only exceptions such as `SystemExit` arrive here; they are raised unwrapped.
             raise group.exceptions[0] from None
 
-    def _run_out(self, clock: str) -> None:
+    def _run_out(self, reason: StopReason) -> None:
         if self.stream.decided:
             return
-        self._tell("silent", clock)
-        self.stream.ran_out(clock)
+        self._tell("silent", reason)
+        if reason == "deadline":
+            self.stream.overran()
+        else:
+            self.stream.silent(reason)
         self._perform()
 
     async def _heed(self, source: ChunkSource, clocks: Clocks) -> None:
@@ -268,9 +269,8 @@ class Driver:
                     self._tell("end", None)
                     stream.end()
                 else:
-                    now = self._now()
+                    clocks.heard(self._now())
                     self._take(chunk)
-                    clocks.heard("chunk", stream.state, now)
                     if self.touched is not None:
                         self.touched()
                     if self._progress is not None:

@@ -175,7 +175,7 @@ class Message:
     pinged_everyone: bool = False
     edits: int = 0
     thread_id: int | None = None
-    #: User ids by emoji, in order of time; the key is `name:id` for the emoji of a server.
+    #: User ids by emoji, in order of time; an emoji of a server is keyed by its name and id.
     reactions: dict[str, list[int]] = field(factory=dict)
     pinned_at: float | None = None
 
