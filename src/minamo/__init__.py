@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minamo.core.chunks import Call as Call
+    from minamo.core.chunks import Citation as Citation
     from minamo.core.chunks import DoneChunk as DoneChunk
     from minamo.core.chunks import ErrorChunk as ErrorChunk
     from minamo.core.chunks import FunctionCall as FunctionCall
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from minamo.shell.orchestrator import StreamOrchestrator as StreamOrchestrator
     from minamo.shell.providers.adapters import Anthropic as Anthropic
     from minamo.shell.providers.adapters import Gemini as Gemini
+    from minamo.shell.providers.adapters import OpenAI as OpenAI
     from minamo.shell.providers.adapters import OpenAICompatible as OpenAICompatible
     from minamo.shell.providers.base import Adapter as Adapter
     from minamo.shell.providers.base import ChatRequest as ChatRequest
@@ -96,6 +98,7 @@ _HOMES = {
     "Button": "minamo.core.messages",
     "Call": "minamo.core.chunks",
     "ChartError": "minamo.errors",
+    "Citation": "minamo.core.chunks",
     "Client": "minamo.shell.client",
     "ClientClosed": "minamo.errors",
     "Timeouts": "minamo.shell.providers.http",
@@ -115,6 +118,7 @@ _HOMES = {
     "ChatMessage": "minamo.wire.conversation",
     "MinamoError": "minamo.errors",
     "NoticeSettings": "minamo.shell.notices.notices",
+    "OpenAI": "minamo.shell.providers.adapters",
     "OpenAICompatible": "minamo.shell.providers.adapters",
     "OpenTelemetry": "minamo.shell.telemetry.otel",
     "Overflow": "minamo.shell.delivery.overflow",
@@ -175,6 +179,7 @@ __all__ = [
     "ChatMessage",
     "ChatRequest",
     "ChatStream",
+    "Citation",
     "Client",
     "ClientClosed",
     "DoneChunk",
@@ -191,6 +196,7 @@ __all__ = [
     "MemoryStops",
     "MinamoError",
     "NoticeSettings",
+    "OpenAI",
     "OpenAICompatible",
     "OpenTelemetry",
     "Overflow",

@@ -8,8 +8,16 @@ from typing import Any
 
 from attrs import frozen
 
-from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
-from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.core.chunks import (
+    Call,
+    Chunk,
+    DoneChunk,
+    ErrorChunk,
+    FunctionCall,
+    TextChunk,
+    normal_finish_reason,
+)
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
 from minamo.testing import check_adapter
 
 FOLDER = Path(__file__).parents[1] / "wire" / "recordings"
@@ -21,6 +29,8 @@ def adapter(name: str, base_url: str = "http://127.0.0.1:9", **options: Any) -> 
     """The adapter for a dialect, or for the dialect of a recording."""
     if name.startswith("openai"):
         return OpenAICompatible(f"{base_url}/v1", model="m", api_key=KEY, **options)
+    if name.startswith("responses"):
+        return OpenAI(model="m", api_key=KEY, base_url=f"{base_url}/v1", **options)
     kind = Gemini if name.startswith("google") else Anthropic
     return kind(model="m", api_key=KEY, base_url=base_url, **options)
 
@@ -70,3 +80,8 @@ def once(dialect: str, data: bytes) -> Said:
 def read(dialect: str, data: bytes, **options: Any) -> Said:
     """Some bytes, likewise."""
     return gathered(check_adapter(adapter(dialect, **options), data))
+
+
+def done(raw: str, *told: Any, **more: Any) -> DoneChunk:
+    """The done chunk of an adapter for a finish reason in the provider's own word."""
+    return DoneChunk(normal_finish_reason(raw), *told, raw_finish_reason=raw, **more)

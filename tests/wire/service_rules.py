@@ -184,3 +184,36 @@ def gemini(body: Body) -> None:
         assert len(set(known)) == len(known)
     assert not waiting
     assert "toolConfig" not in body or body["tools"]
+
+
+def responses(body: Body) -> None:
+    """The Responses API with nothing stored: items by value, none looked up by an id."""
+    waiting: list[str] = []
+    assert body["input"]
+    assert body["store"] is False
+    for item, after in zip(body["input"], [*body["input"][1:], None], strict=True):
+        kind = item.get("type", "message")
+        assert "id" not in item, "Item with id … not found. Items are not persisted"
+        if kind.endswith("_output"):
+            waiting.remove(item["call_id"])  # "No tool call found for function call output"
+            assert isinstance(item["output"], str)
+        elif kind in ("function_call", "custom_tool_call"):
+            given = item.get("input")
+            assert given is not None or isinstance(json.loads(item["arguments"]), dict)
+            assert re.fullmatch("[a-zA-Z0-9_-]{1,128}", item["name"])
+            assert re.fullmatch(".{1,64}", item["call_id"], re.DOTALL)
+            waiting.append(item["call_id"])
+        elif kind == "reasoning":
+            assert isinstance(item["summary"], list)
+            assert item["encrypted_content"]
+            # "was provided without its required following item"
+            assert after is not None
+            assert after.get("role") != "user"
+        else:
+            assert kind == "message"
+            assert item["role"] in ("user", "assistant")
+            assert item["content"], "neither text nor parts"
+            assert item["role"] == "user" or isinstance(item["content"], str)
+            assert not waiting, "No tool output found for function call"
+    assert not waiting
+    assert "tool_choice" not in body or body["tools"]

@@ -8,7 +8,7 @@ import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
 from minamo.wire.conversation import assistant, tool_result, user
-from support.recordings import adapter, once, read, replayed
+from support.recordings import adapter, done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 USAGE = Usage(13, 12, 3, 4)
@@ -34,14 +34,14 @@ def test_plain_text_with_usage() -> None:
     said = replayed("anthropic-text")
 
     assert said.text == "Hello there."
-    assert said.last == DoneChunk("end_turn", USAGE, "claude-x")
+    assert said.last == done("end_turn", USAGE, "claude-x")
 
 
 def test_fact_08_pings_come_anywhere() -> None:
     said = replayed("anthropic-08-pings")
 
     assert said.text == "Hi"
-    assert said.last == DoneChunk("end_turn", USAGE, "claude-x")
+    assert said.last == done("end_turn", USAGE, "claude-x")
 
 
 def test_fact_09_server_tools_do_not_leak() -> None:
@@ -63,7 +63,7 @@ def test_fact_10_where_a_calls_input_may_be(name: str, text: str, calls: object)
 
     assert (said.text, said.calls) == (text, calls)
     assert isinstance(said.last, DoneChunk)
-    assert said.last.finish_reason == "tool_use"
+    assert said.last.raw_finish_reason == "tool_use"
 
 
 def test_fact_11_text_split_by_citations_and_server_tools() -> None:
@@ -100,7 +100,7 @@ def test_thinking_is_kept_for_the_next_request() -> None:
     assert said.text == "I roll. "
     assert said.calls == [ROLL, ("flip", {"coins": 2})]
     assert said.raw_calls[0].replay == {"thinking": blocks}
-    assert said.last == DoneChunk("tool_use", USAGE, "claude-x", replay={"thinking": blocks})
+    assert said.last == done("tool_use", USAGE, "claude-x", replay={"thinking": blocks})
 
 
 def test_thinking_keeps_its_place_among_text() -> None:
@@ -136,12 +136,12 @@ def test_thinking_keeps_its_place_among_text() -> None:
 def test_unsigned_or_endless_thinking_is_not_sent_back() -> None:
     unsigned = start(0, type="thinking", thinking="Hm.") + delta(0, type="signature_delta")
     said = read("anthropic", BEGIN + unsigned + END)
-    assert (said.thoughts, said.last) == ("Hm.", DoneChunk("end_turn", None, "c"))
+    assert (said.thoughts, said.last) == ("Hm.", done("end_turn", None, "c"))
 
-    long = delta(0, type="thinking_delta", thinking="x" * 60_000) * 5
+    long = delta(0, type="thinking_delta", thinking="x" * 60_000) * 18
     signed = start(0, type="thinking", signature="c2ln") + long
     said = once("anthropic", BEGIN + signed + END)
-    assert said.last == DoneChunk("end_turn", None, "c")
+    assert said.last == done("end_turn", None, "c")
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_what_goes_wrong(name: str, text: str, error: ErrorChunk) -> None:
 
 
 def test_length_and_a_missing_end_mark_are_fine() -> None:
-    assert replayed("anthropic-length").last == DoneChunk("max_tokens", USAGE, "claude-x")
+    assert replayed("anthropic-length").last == done("max_tokens", USAGE, "claude-x")
     stop = event(type="message_delta", delta={"stop_reason": "end_turn"})
-    assert read("anthropic", BEGIN + stop).last == DoneChunk("end_turn", None, "c")
+    assert read("anthropic", BEGIN + stop).last == done("end_turn", None, "c")
 
 
 def test_unknown_events_and_deltas_are_skipped() -> None:
@@ -246,7 +246,7 @@ def test_input_that_is_no_object() -> None:
 def test_usage_of_the_wrong_type_is_no_error() -> None:
     odd = event(type="message_delta", delta={"stop_reason": "end_turn"}, usage="a lot")
 
-    assert read("anthropic", BEGIN + odd).last == DoneChunk("end_turn", None, "c")
+    assert read("anthropic", BEGIN + odd).last == done("end_turn", None, "c")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from minamo.core.chunks import DoneChunk, ErrorChunk, FunctionCall
 from minamo.core.redact import shorten
 from minamo.wire.errors import from_object, from_status, retry_after
-from support.recordings import KEY, adapter, gathered, once, read
+from support.recordings import KEY, adapter, done, gathered, once, read
 
 STATUSES = [
     (400, "api_error", False), (401, "api_error", False), (402, "api_error", False),
@@ -199,7 +199,7 @@ def test_p21_nor_does_a_done_chunk_repeat_it() -> None:
     frame = {"model": KEY, "provider": KEY, "choices": [{"delta": {}, "finish_reason": KEY}]}
     said = read("openai", b"data: " + json.dumps(frame).encode() + b"\n\n")
 
-    assert said.last == DoneChunk("[key]", None, "[key]", "[key]")
+    assert said.last == done("[key]", None, "[key]", "[key]")
 
 
 @pytest.mark.parametrize(

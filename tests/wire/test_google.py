@@ -8,7 +8,7 @@ import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
 from minamo.wire.google.reader import PartialArg, place, settled, steps
-from support.recordings import once, read, replayed
+from support.recordings import done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 USAGE = Usage(9, 6, 3, 2)
@@ -30,7 +30,7 @@ def test_plain_text_with_usage() -> None:
     said = replayed("google-text")
 
     assert said.text == "Hello there."
-    assert said.last == DoneChunk("STOP", USAGE, "gemini-x")
+    assert said.last == done("STOP", USAGE, "gemini-x")
 
 
 def test_fact_14_the_signature_comes_as_a_final_empty_part() -> None:
@@ -48,14 +48,14 @@ def test_fact_14_or_on_a_call() -> None:
     assert [c.replay for c in said.raw_calls] == [{"thought_signature": "c2ln"}, {}]
     assert [c.id for c in said.raw_calls] == ["", "f2"]
     assert isinstance(said.last, DoneChunk)
-    assert said.last.finish_reason == "STOP"
+    assert said.last.raw_finish_reason == "STOP"
 
 
 def test_fact_15_no_index_no_args_no_usage() -> None:
     said = replayed("google-15-bare")
 
     assert said.calls == [("now", {})]
-    assert said.last == DoneChunk("STOP")
+    assert said.last == DoneChunk("tool_calls", raw_finish_reason="STOP")
 
 
 def test_fact_15_a_blocked_prompt_may_be_all_there_is() -> None:
@@ -137,7 +137,7 @@ def test_a_call_at_the_limit_of_one_request_may_be_half_a_call() -> None:
 
 
 def test_length() -> None:
-    assert replayed("google-length").last == DoneChunk("MAX_TOKENS", USAGE, "gemini-x")
+    assert replayed("google-length").last == done("MAX_TOKENS", USAGE, "gemini-x")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_frames_that_say_nothing() -> None:
     said = read("google", odd + frame() + frame(call(name="a")) + frame(call()) + END)
 
     assert said.calls == [("a", {})]
-    assert said.last == DoneChunk("STOP")
+    assert said.last == DoneChunk("tool_calls", raw_finish_reason="STOP")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minamo.core.chunks import Call
-from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
 from minamo.wire.conversation import ChatMessage, assistant, system, tool_result, user
 from minamo.wire.options import Tool
 from support.recordings import KEY
@@ -29,6 +29,7 @@ SERVICES: dict[str, tuple[Any, Callable[[Any], None]]] = {
         "openrouter.ai": service_rules.lenient,
     }.items()
 }
+SERVICES["openai"] = (OpenAI(model="gpt-5.6", api_key=KEY), service_rules.responses)
 SERVICES["anthropic"] = (Anthropic(model="m", api_key=KEY), service_rules.anthropic)
 SERVICES["google"] = (Gemini(model="gemini-3-flash", api_key=KEY), service_rules.gemini)
 
@@ -44,6 +45,11 @@ REPLAYS: list[dict[str, Any]] = [
     {"reasoning": "Hm. \ud83d"},
     {"reasoning_details": [{"type": "reasoning.text", "text": "Hm.", "signature": "c2ln"}]},
     {"extra_content": {"google": {"thought_signature": "c2ln"}}},
+    {"output": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+                {"type": "message", "text": "Well.", "phase": None}]},
+    {"output": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+                {"call": 0}]},
+    {"custom": True},
 ]  # fmt: skip
 IDS = ["", "a", "functions.roll:0", "call_" + "x" * 60, "toolu_01A", "call00001", "Ab3Ab3Ab3"]
 NAMES = ["roll", "now", "browser.open", "", "7 dwarfs", "würfeln" * 20]

@@ -44,6 +44,7 @@ OPTIONAL = {
         r"candidates\.0\.content\.parts\.\d+\.functionCall\.(args|partialArgs)",
         r".*functionCall\.args\..*",
     ],
+    "responses": [],
     "anthropic": [
         # What stands in a block that begins is empty in a stream; only whole messages differ.
         r"content_block\.(text|input)(\..*)?", r"message\.content(\..*)?",

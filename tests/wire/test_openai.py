@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
-from support.recordings import once, read, replayed
+from support.recordings import done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 
@@ -25,14 +25,14 @@ def test_plain_text_with_usage() -> None:
     said = replayed("openai-text")
 
     assert said.text == "Hello there."
-    assert said.last == DoneChunk("stop", Usage(9, 3, 1, 2), "gpt-x")
+    assert said.last == done("stop", Usage(9, 3, 1, 2), "gpt-x")
 
 
 def test_fact_01_frames_without_choices_come_first_and_last() -> None:
     said = replayed("openai-01-azure")
 
     assert said.text == "Hi"
-    assert said.last == DoneChunk("stop", Usage(5, 1), "gpt-4o-2024")
+    assert said.last == done("stop", Usage(5, 1), "gpt-4o-2024")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_fact_03_explicit_nulls_and_missing_fields() -> None:
     said = replayed("openai-03-nulls")
 
     assert said.text == "Hi"
-    assert said.last == DoneChunk("", None, "gpt-x")
+    assert said.last == done("", None, "gpt-x")
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_fact_04_reasoning_is_kept_for_the_next_request() -> None:
 def test_reasoning_too_long_to_send_back_is_dropped_whole(field: str) -> None:
     long = "x" * 60_000
     delta = {field: long if field == "reasoning_content" else [{"text": long}]}
-    said = once("openai", frame(delta) * 5 + END)
+    said = once("openai", frame(delta) * 18 + END)
 
-    assert len(said.thoughts) == 300_000
-    assert said.last == DoneChunk("stop")
+    assert len(said.thoughts) == 1_080_000
+    assert said.last == done("stop")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_fact_06_text_reasoning_and_a_call_share_a_reply() -> None:
 
 
 def test_fact_07_openrouter_comments_and_the_serving_provider() -> None:
-    assert replayed("openai-07-openrouter").last == DoneChunk("stop", None, "gpt-x", "Fireworks")
+    assert replayed("openai-07-openrouter").last == done("stop", None, "gpt-x", "Fireworks")
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_finish_reasons_that_are_failures(reason: str, kind: str) -> None:
 
 
 def test_length_and_a_missing_end_mark_are_fine() -> None:
-    assert replayed("openai-length").last == DoneChunk("length", None, "gpt-x")
-    assert replayed("openai-no-done").last == DoneChunk("stop", None, "gpt-x")
+    assert replayed("openai-length").last == done("length", None, "gpt-x")
+    assert replayed("openai-no-done").last == done("stop", None, "gpt-x")
 
 
 def test_a_call_cut_off_before_its_arguments_is_no_call() -> None:
@@ -227,7 +227,7 @@ def test_side_dishes_of_the_wrong_type_are_no_error() -> None:
     said = read("openai", b"data: " + json.dumps(data).encode() + b"\n\n" + END)
 
     assert said.text == "Hi"
-    assert said.last == DoneChunk("stop")
+    assert said.last == done("stop")
 
 
 def test_other_choices_are_not_ours() -> None:
@@ -336,12 +336,12 @@ def test_an_event_called_error_is_one() -> None:
 def test_fact_02_perplexity_ends_with_a_done_frame_and_no_end_mark() -> None:
     said = replayed("openai-02-perplexity")
     assert (said.text, said.thoughts) == ("Rain today.[1]", "")
-    assert said.last == DoneChunk("stop", Usage(4, 3), "sonar")
+    assert said.last == done("stop", Usage(4, 3), "sonar")
 
     said = replayed("openai-02-perplexity-concise")
     assert said.text == "Rain today."
     assert said.thoughts == "Searching the web.\nReading.\n"
-    assert said.last == DoneChunk("length", Usage(6, 9), "sonar-pro")
+    assert said.last == done("length", Usage(6, 9), "sonar-pro")
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_a_done_frame_that_is_all_there_is(choice: Any, text: str) -> None:
     said = read("openai", f"data: {body}\n\n".encode())
 
     assert said.text == text
-    assert said.last == DoneChunk("stop" if choice else "", None, "m")
+    assert said.last == done("stop" if choice else "", None, "m")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
 
 from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
@@ -12,7 +13,7 @@ from minamo.testing import check_adapter
 from minamo.wire.conversation import assistant, tool_result, user
 from minamo.wire.frames import Frame
 from minamo.wire.limits import WireLimits
-from support.recordings import adapter, gathered, read, recording
+from support.recordings import NAMES, adapter, done, gathered, read, recording, replayed
 
 FRAME = b'data: {"choices":[{"delta":{"content":"Hi"}%s}]}\n\n'
 
@@ -34,7 +35,7 @@ def test_p23_a_broken_limit_is_one_error_after_the_text(what: str) -> None:
 
 def test_hanging_up_after_a_complete_reply_is_no_failure() -> None:
     lost = ErrorChunk("timeout", "the provider fell silent", retryable=True)
-    for finish, last in ((b',"finish_reason":"stop"', DoneChunk("stop")), (b"", lost)):
+    for finish, last in ((b',"finish_reason":"stop"', done("stop")), (b"", lost)):
         llm = adapter("openai")
         decoder = llm.decoder()
         frames = [*decoder.feed(FRAME % finish), *decoder.feed(lost), *decoder.end()]
@@ -141,3 +142,26 @@ def test_check_adapter_returns_the_chunks() -> None:
         DoneChunk(),
     ]
     assert check_adapter(adapter("openai"), recording("openai-text"))[-1].type == "done"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_chunks_straight_from_the_bytes_are_those_of_the_frames(name: str) -> None:
+    llm = adapter(name)
+    response = llm._response()
+    chunks = [*response.read(recording(name)), *response.read(None)]
+    assert gathered(chunks) == replayed(name)
+    lost = ErrorChunk("timeout", "gone")
+    assert gathered(llm._response().read(lost)).last == lost
+
+
+@pytest.mark.parametrize("length", [2_000, 2_001, 5_000])
+def test_a_long_text_is_split(length: int) -> None:
+    text = "a" * length
+    plain, overlap = adapter("openai"), adapter("google", overlap_removal=True)
+    for llm, data in (
+        (plain, {"choices": [{"delta": {"content": text}}]}),
+        (overlap, {"candidates": [{"content": {"parts": [{"text": text}]}}]}),
+    ):
+        chunks = llm._response().read(b"data: " + msgspec.json.encode(data) + b"\n\n")
+        assert "".join(chunk.content for chunk in chunks) == text
+        assert max(len(chunk.content) for chunk in chunks) == 2_000

@@ -42,9 +42,10 @@ class EndEvent:
     data: Any = None
     calls: tuple[Call, ...] = ()
     usage: Usage | None = None
-    finish_reason: str = ""
     suppress: str = ""
     """Suppression reason for discarded text."""
+    done: DoneChunk | None = None
+    """How the provider finished a reply that ends with tool calls."""
 
 
 _UNENDED = EndEvent()

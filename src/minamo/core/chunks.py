@@ -21,15 +21,37 @@ MESSAGE_CHARS_MAX = 300
 RETRY_AFTER_MAX_S = 3_600.0
 # More than all models together write in a day, and within a 64-bit counter.
 TOKENS_MAX = 10**12
-# Finish reasons of all dialects, in lower case, for a reply that reached its length limit.
-_CUT_OFF = frozenset(
-    ("length", "max_tokens", "max_output_tokens", "model_context_window_exceeded", "continuation")
-)
+# More sources than a reply names; a router may send a whole page of results.
+CITATIONS_MAX = 256
+
+FinishReason = Literal[
+    "", "stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other"
+]
+"""Why a reply ended, in one form for all providers; empty if the provider did not say."""
+
+# The providers' own words, in lower case.
+_FINISH_REASONS: dict[str, FinishReason] = {
+    "": "",
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed", "eos", "eos_token"), "stop"),
+    **dict.fromkeys(
+        ("length", "max_tokens", "max_output_tokens", "model_length", "continuation",
+         "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(("tool_calls", "tool_use", "tool_call", "function_call"), "tool_calls"),
+    **dict.fromkeys(
+        ("content_filter", "safety", "recitation", "language", "blocklist", "prohibited_content",
+         "spii", "image_safety", "image_prohibited_content", "image_recitation", "model_armor",
+         "jailbreak", "sensitive"), "content_filter"),
+    **dict.fromkeys(("refusal", "refused"), "refusal"),
+    **dict.fromkeys(("pause", "pause_turn"), "pause"),
+    **dict.fromkeys(
+        ("error", "failed", "insufficient_system_resource", "malformed_function_call",
+         "malformed_response", "unexpected_tool_call", "too_many_tool_calls"), "error"),
+}  # fmt: skip
 
 
-def is_cut_off(finish_reason: str) -> bool:
-    """Return whether a finish reason, of any dialect, means that the length limit was reached."""
-    return finish_reason.lower() in _CUT_OFF
+def normal_finish_reason(raw: str) -> FinishReason:
+    """Return a finish reason of any provider in the one form; `other` if it is unknown."""
+    return _FINISH_REASONS.get(raw.lower(), "other")
 
 
 def _count(value: object) -> int | None:
@@ -76,6 +98,17 @@ class Usage:
 
 
 @frozen(slots=True)
+class Citation:
+    """A source that the model names for its reply."""
+
+    url: str
+    title: str = ""
+    start: int | None = None
+    """Where in the reply's text the cited passage begins, if the provider says so."""
+    end: int | None = None
+
+
+@frozen(slots=True)
 class TextChunk:
     """A piece of text; empty if the chunk only carries thoughts or keeps the stream alive."""
 
@@ -96,6 +129,8 @@ class FunctionCall:
     """Token counts of the reply; the done chunk after it has them too, but comes late."""
     finish_reason: str = ""
     """Why the reply ended; the done chunk after it has it too."""
+    raw_finish_reason: str = field(default="", kw_only=True)
+    citations: tuple[Citation, ...] = field(default=(), repr=as_count, kw_only=True)
     type: ClassVar[Literal["function_call"]] = "function_call"
 
 
@@ -122,6 +157,7 @@ class DoneChunk:
     """The provider's report that it finished; more chunks may still follow."""
 
     finish_reason: str = ""
+    """One of `FinishReason`; another word is read as the provider's own."""
     usage: Usage | None = None
     model: str = ""
     """The model that answered; it may differ from the requested one."""
@@ -130,6 +166,11 @@ class DoneChunk:
     thoughts: tuple[str, ...] = field(default=(), repr=as_count)
     replay: Mapping[str, Any] = field(factory=dict, repr=as_count)
     """Data the provider expects back with this reply in the history."""
+    raw_finish_reason: str = field(default="", kw_only=True)
+    """The provider's own word for the finish reason."""
+    citations: tuple[Citation, ...] = field(default=(), repr=as_count, kw_only=True)
+    skipped: int = field(default=0, kw_only=True)
+    """Events of kinds that the reader does not know, and skipped."""
     type: ClassVar[Literal["done"]] = "done"
 
 

@@ -13,10 +13,12 @@ from typing import Any, get_args
 
 from minamo.core.checks import is_number, is_whole, shown
 from minamo.core.chunks import (
+    CITATIONS_MAX,
     MESSAGE_CHARS_MAX,
     RETRY_AFTER_MAX_S,
     Call,
     Chunk,
+    Citation,
     DoneChunk,
     ErrorChunk,
     ErrorKind,
@@ -77,13 +79,14 @@ def find_problem(said: Any) -> str:
             if said.overlap is not None and not is_whole(said.overlap, 0):
                 what = what or _wrong("overlap", "a number of characters", said.overlap)
         case FunctionCall():
-            what = _calls(said.calls) or _usage(said.usage) or _text("finish_reason", said)
+            what = _calls(said.calls) or _usage(said.usage) or _ending(said)
         case ErrorChunk():
             what = _error(said)
         case DoneChunk():
             what = _usage(said.usage) or _mapping("replay", said.replay)
-            for name in ("finish_reason", "model", "provider"):
-                what = what or _text(name, said)
+            what = what or _text("model", said) or _text("provider", said) or _ending(said)
+            if not what and not is_whole(said.skipped, 0):
+                what = _wrong("skipped", "a number of events", said.skipped)
         case None:
             return "a source gives text, and this gave None; leave those out"
         case _:
@@ -121,6 +124,25 @@ def _thoughts(value: object) -> str:
 
 def _usage(value: object) -> str:
     return "" if value is None or isinstance(value, Usage) else _wrong("usage", "a Usage", value)
+
+
+def _ending(said: DoneChunk | FunctionCall) -> str:
+    what = _text("finish_reason", said) or _text("raw_finish_reason", said)
+    return what or _citations(said.citations)
+
+
+def _citations(value: object) -> str:
+    if not isinstance(value, tuple):
+        return _wrong("citations", "a tuple of Citation", value)
+    for source in value:
+        if not isinstance(source, Citation):
+            return f"citations must be Citation, and one is a {_name(source)}"
+        for name in ("start", "end"):
+            if getattr(source, name) is not None and not is_whole(getattr(source, name), 0):
+                return _wrong(name, "a number of characters", getattr(source, name))
+        if _text("url", source) or _text("title", source):
+            return _text("url", source) or _text("title", source)
+    return ""
 
 
 def _calls(value: Any) -> str:
@@ -192,10 +214,27 @@ def _rebuilt(said: Any) -> Chunk:
         counts = (usage.input_tokens, usage.output_tokens)
         usage = Usage(*counts, usage.reasoning_tokens, usage.cached_tokens)
     reason = _word(said.finish_reason)
+    raw, sources = _word(said.raw_finish_reason), tuple(map(_source, said.citations))
     if isinstance(said, FunctionCall):
-        return FunctionCall(tuple(map(_call, said.calls)), thoughts, usage, reason)
-    names = (_word(said.model), _word(said.provider))
-    return DoneChunk(reason, usage, *names, thoughts=thoughts, replay=dict(said.replay))
+        calls = tuple(map(_call, said.calls))
+        return FunctionCall(
+            calls, thoughts, usage, reason, raw_finish_reason=raw, citations=sources[:CITATIONS_MAX]
+        )
+    return DoneChunk(
+        reason,
+        usage,
+        _word(said.model),
+        _word(said.provider),
+        thoughts,
+        dict(said.replay),
+        raw_finish_reason=raw,
+        citations=sources[:CITATIONS_MAX],
+        skipped=int(said.skipped),
+    )
+
+
+def _source(source: Citation) -> Citation:
+    return Citation(_exact(source.url), _word(source.title), source.start, source.end)
 
 
 def _call(call: Call) -> Call:

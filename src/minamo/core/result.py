@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
-from minamo.core.chunks import Call, Usage, as_count, as_length
+from minamo.core.chunks import Call, Citation, FinishReason, Usage, as_count, as_length
 from minamo.core.messages import Receipt
 
 Status = Literal[
@@ -49,7 +49,12 @@ class StreamResult:
     continuation_prefill: str = field(default="", repr=as_length)
     """The unfinished last clause of a reply that was cut short, from which to continue it."""
     function_calls: tuple[Call, ...] = field(default=(), repr=as_count)
-    finish_reason: str = ""
+    finish_reason: FinishReason = ""
+    """Why the provider ended the reply, in one form for all providers."""
+    raw_finish_reason: str = ""
+    """The provider's own word for it."""
+    citations: tuple[Citation, ...] = field(default=(), repr=as_count)
+    """The sources that the model names."""
     usage: Usage | None = None
     receipts: tuple[Receipt, ...] = field(default=(), repr=as_count)
     suppressed: Mapping[str, int] = field(factory=dict)

@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from minamo.core.accounting.outbox import WITHDRAWN
 from minamo.core.accounting.pending import RenderedPrefix
 from minamo.core.actions import Effect, EndEvent, StreamActions
-from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk, is_cut_off
+from minamo.core.chunks import (
+    Chunk,
+    DoneChunk,
+    ErrorChunk,
+    FunctionCall,
+    TextChunk,
+    normal_finish_reason,
+)
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.intake import RULE, Intake
 from minamo.core.lexing.lexer import MARKERS, Token
@@ -75,7 +82,13 @@ class Stream:
             self._text(chunk.content)
         elif isinstance(chunk, FunctionCall):
             data = chunk.calls[0] if chunk.calls else None
-            ending = EndEvent(None, data, chunk.calls, chunk.usage, chunk.finish_reason)
+            done = DoneChunk(
+                chunk.finish_reason,
+                chunk.usage,
+                raw_finish_reason=chunk.raw_finish_reason,
+                citations=chunk.citations,
+            )
+            ending = EndEvent(None, data, chunk.calls, chunk.usage, done=done)
             self._end("function_called", ending)
         elif isinstance(chunk, ErrorChunk):
             self._end("provider_failed", EndEvent(data=chunk))
@@ -166,8 +179,9 @@ class Stream:
         status: Status = self.state  # type: ignore[assignment]  # the chart's outcomes are the statuses
         counts = {"total_chunks": self.chunks, "total_characters": self.characters}
         text = actions.outbox.text
-        reason = actions.done.finish_reason or actions.ending.finish_reason
-        cut_short = status in ("timeout", "error") or is_cut_off(reason)
+        done = actions.ending.done or actions.done
+        reason = normal_finish_reason(done.finish_reason)
+        cut_short = status in ("timeout", "error") or reason == "length"
         return StreamResult(
             status=status,
             data=actions.ending.data,
@@ -178,6 +192,8 @@ class Stream:
             continuation_prefill=_unfinished(text) if cut_short else "",
             function_calls=actions.ending.calls,
             finish_reason=reason,
+            raw_finish_reason=done.raw_finish_reason or done.finish_reason,
+            citations=done.citations,
             usage=actions.done.usage or actions.ending.usage,
             suppressed=dict(sorted(actions.ledger.suppressed.items())),
             additions={k: v for k, v in sorted(actions.ledger.additions.items()) if v},

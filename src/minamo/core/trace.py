@@ -13,7 +13,16 @@ from typing import Any
 from attrs import asdict, fields, frozen
 
 from minamo.core.checks import shown
-from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
+from minamo.core.chunks import (
+    Call,
+    Chunk,
+    Citation,
+    DoneChunk,
+    ErrorChunk,
+    FunctionCall,
+    TextChunk,
+    Usage,
+)
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting, BadTrace
 
@@ -52,8 +61,11 @@ def chunk_record(chunk: Chunk) -> dict[str, Any]:
         record |= _filled({"retry_after": chunk.retry_after, "status": chunk.status})
     else:
         record["finish_reason"] = chunk.finish_reason
+        record |= _filled({"raw_finish_reason": chunk.raw_finish_reason})
         record |= _filled({"model": chunk.model, "provider": chunk.provider})
         record |= _filled({"usage": usage_record(chunk.usage)})
+        if chunk.citations:
+            record["citations"] = [_filled(asdict(source)) for source in chunk.citations]
     if chunk.thoughts:
         record["thoughts"] = list(chunk.thoughts)
     return record
@@ -88,12 +100,13 @@ _ERROR_KINDS = (
 )  # fmt: skip
 # Message for JSON nested deeper than `DEPTH_MAX`.
 _TOO_DEEP = "not JSON that anyone would write: nested too deeply"
+_CITATION = ("url", "title", "start", "end")
 _EVENTS = ("chunk", "stop", "kill", "delivery_lost", "end")
 _CHUNKS = {
     "text": ("content",),
     "function_call": ("name", "arguments", "calls", "id"),
     "error": ("kind", "message", "retryable", "retry_after", "status"),
-    "done": ("finish_reason", "usage", "model", "provider"),
+    "done": ("finish_reason", "raw_finish_reason", "usage", "model", "provider", "citations"),
 }
 
 
@@ -248,7 +261,21 @@ def _chunk(value: object) -> Chunk:
         model=_typed(record, "model", str, ""),
         provider=_typed(record, "provider", str, ""),
         thoughts=said,
+        raw_finish_reason=_typed(record, "raw_finish_reason", str, ""),
+        citations=_citations(record.get("citations", [])),
     )
+
+
+def _citations(value: object) -> tuple[Citation, ...]:
+    if not isinstance(value, list):
+        raise BadTrace(f"citations must be a list; it is {shown(value)}")
+    found = []
+    for source in value:
+        record = _only(_object(source, "a citation"), _CITATION, "a citation")
+        spots = [_typed(record, name, int, None) for name in ("start", "end")]
+        texts = [_typed(record, name, str, "") for name in ("url", "title")]
+        found.append(Citation(*texts, *spots))
+    return tuple(found)
 
 
 def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> ErrorChunk:

@@ -11,17 +11,20 @@ from typing import Any
 
 from attrs import evolve
 
+from minamo.core.checks import is_whole
 from minamo.core.chunks import (
+    CITATIONS_MAX,
     MESSAGE_CHARS_MAX,
     Call,
     Chunk,
+    Citation,
     DoneChunk,
     ErrorChunk,
     ErrorKind,
     FunctionCall,
     TextChunk,
     Usage,
-    is_cut_off,
+    normal_finish_reason,
 )
 from minamo.core.contract import TEXT_MAX, split_text
 from minamo.core.redact import shorten
@@ -166,6 +169,17 @@ class ToolCallAssembler:
         return Call(draft.name, arguments, draft.id, draft.replay)
 
 
+# Longer ones are not shown anywhere, and Discord's own limit for a link is shorter.
+_URL_CHARS_MAX = 2_048
+
+
+def is_link(url: str) -> bool:
+    """Return whether *url* can be shown as a link: http, plain characters, of sane length."""
+    if not url.startswith(("https://", "http://")) or len(url) > _URL_CHARS_MAX:
+        return False
+    return url.isprintable() and not any(mark in url for mark in " <>")
+
+
 # Sign of life while there is no text to show; restarts the timeouts.
 _ALIVE = TextChunk()
 
@@ -173,8 +187,9 @@ _ALIVE = TextChunk()
 class ReplyAssembler:
     """Collector of what a dialect's reader finds; decides which chunks the stream receives."""
 
-    __slots__ = ("_joiner", "_overlap", "_secrets", "_thoughts", "calls", "complete", "ended",
-                 "finish_reason", "model", "provider", "replay", "usage")  # fmt: skip
+    __slots__ = ("_citations", "_joiner", "_overlap", "_secrets", "_thoughts", "calls", "complete",
+                 "ended", "finish_reason", "model", "provider", "replay", "skipped",
+                 "usage")  # fmt: skip
 
     def __init__(
         self,
@@ -192,6 +207,10 @@ class ReplyAssembler:
         self.complete: bool = False
         """Whether a finish reason arrived: the reply is complete even without an end mark."""
         self.finish_reason: str = ""
+        """The provider's own word; the chunks have it in the one form too."""
+        self.skipped: int = 0
+        """Events of unknown kinds."""
+        self._citations: dict[str, Citation] = {}
         self.usage: Usage | None = None
         self.model: str = ""
         self.provider: str = ""
@@ -227,28 +246,55 @@ class ReplyAssembler:
 
     def close(self) -> list[Chunk]:
         """Return the last chunks of a reply that ended normally."""
-        calls = self.calls.finish(cut_off=is_cut_off(self.finish_reason))
+        reason = normal_finish_reason(self.finish_reason)
+        calls = self.calls.finish(cut_off=reason == "length")
         if self.calls.problem:
             return self.fail("model_error", self.calls.problem, retryable=True)
         out = self._rest()
         self.ended = True
-        finish_reason = self._clean(self.finish_reason)
+        raw = self._clean(self.finish_reason)
+        citations = tuple(self._citations.values())
         if calls:
+            # Some dialects finish a reply with calls as they finish any other.
+            reason = "tool_calls" if reason == "stop" else reason
             out.append(
                 FunctionCall(
-                    self._with_replay(calls), usage=self.usage, finish_reason=finish_reason
+                    self._with_replay(calls),
+                    usage=self.usage,
+                    finish_reason=reason,
+                    raw_finish_reason=raw,
+                    citations=citations,
                 )
             )
         out.append(
             DoneChunk(
-                finish_reason,
+                reason,
                 self.usage,
                 self._clean(self.model),
                 self._clean(self.provider),
                 replay=self.replay,
+                raw_finish_reason=raw,
+                citations=citations,
+                skipped=self.skipped,
             )
         )
         return out
+
+    def cite(self, url: object, title: object = "", start: Any = None, end: Any = None) -> None:
+        """Record a source; a repeated one, or a value that is not one, is ignored."""
+        if not isinstance(url, str) or not is_link(url) or len(self._citations) == CITATIONS_MAX:
+            return
+        known = self._citations.get(url)
+        if known is None or not known.title:
+            if not is_whole(start, 0) or not is_whole(end, start):
+                start = end = None
+            name = " ".join(title.split()) if isinstance(title, str) else ""
+            self._citations[url] = Citation(url, self._clean(name), start, end)
+
+    def skip(self) -> list[Chunk]:
+        """Count an event of a kind that the reader does not know; return no chunks."""
+        self.skipped += 1
+        return []
 
     def unread(self, data: bytes) -> list[Chunk]:
         """Fail because of an undecodable frame; a blank one is ignored."""

@@ -6,22 +6,24 @@ from attrs import Attribute, field, frozen
 
 from minamo.errors import BadRequest
 
-# One line of a stream is one frame as JSON: a token or two, about 300 bytes.  Whole tool calls
-# and search results are the longest, and stay well below this.
-LINE_BYTES_MAX = 65_536
-# All bytes between two frames, including comments and blank lines.
-FRAME_BYTES_MAX = 1_048_576
+# One line of a stream is one frame as JSON: a token or two, about 300 bytes.  Tool calls sent
+# whole, search results and encrypted reasoning reach some 100 kB, and an inline picture megabytes.
+LINE_BYTES_MAX = 8 * 1_048_576
+# All bytes between two frames, including comments and blank lines: one line, and room for more.
+FRAME_BYTES_MAX = LINE_BYTES_MAX + 1_048_576
 # 200,000 tokens at 300 bytes are 60 MB; no reply meant for a reader is longer.
 STREAM_BYTES_MAX = 64 * 1_048_576
 FRAMES_MAX = 1_000_000
-# All arguments of a reply together.  The largest observed wrote a file of 100 kB.
+# All arguments of a reply together.  The largest observed wrote a file of 100 kB.  In one line
+# they fit even if every character is escaped.
 ARGUMENT_CHARS_MAX = 262_144
 CALLS_MAX = 64
 # Schemas nest five or six deep.  Code that walks arguments recursively must survive them.
 ARGUMENT_DEPTH_MAX = 64
 
-# Data that the provider wants back (signatures, reasoning); more is dropped, not truncated.
-REPLAY_CHARS_MAX = 262_144
+# Data that the provider wants back (signatures, reasoning); more is dropped, not truncated.  It
+# fits a line, and a dozen of it fit a request.
+REPLAY_CHARS_MAX = 1_048_576
 # How much of an error response is read to find its message.
 ERROR_BYTES_MAX = 65_536
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, is_cut_off
+from minamo.core.chunks import (
+    Call,
+    DoneChunk,
+    ErrorChunk,
+    FunctionCall,
+    TextChunk,
+    normal_finish_reason,
+)
 from minamo.core.result import StreamResult
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.testing import listen, run_with_virtual_clock
@@ -19,29 +26,30 @@ def finished(*chunks: TextChunk | FunctionCall | ErrorChunk | DoneChunk) -> Stre
 
 @pytest.mark.parametrize("reason", LENGTH)
 def test_a_reply_at_its_length_has_a_prefill(reason: str) -> None:
-    assert is_cut_off(reason)
     result = finished(TextChunk("Done. And then the"), DoneChunk(reason))
-    assert (result.continuation_prefill, result.finish_reason) == ("And then the", reason)
+    assert (result.continuation_prefill, result.finish_reason) == ("And then the", "length")
+    assert result.raw_finish_reason == reason
 
 
 @pytest.mark.parametrize("reason", ["stop", "STOP", "end_turn", "", "tool_calls", "SAFETY"])
 def test_a_reply_that_ended_by_itself_has_none(reason: str) -> None:
-    assert not is_cut_off(reason)
     assert finished(TextChunk("Done. And then the"), DoneChunk(reason)).continuation_prefill == ""
 
 
-@pytest.mark.parametrize("name", ["openai-length", "google-length", "anthropic-length"])
+@pytest.mark.parametrize(
+    "name", ["openai-length", "google-length", "anthropic-length", "responses-length"]
+)
 def test_every_dialect_says_it_so(name: str) -> None:
     llm = adapter(name)
     decoder = llm.decoder()
     frames = [*decoder.feed(recording(name)), *decoder.end()]
     chunks = [chunk for frame in frames for chunk in llm.process_chunk(frame)]
-    assert is_cut_off(chunks[-1].finish_reason)
+    assert chunks[-1].finish_reason == "length"
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("openai-05-pieces", "tool_calls"), ("google-parallel", "STOP"), ("anthropic-10-input-in-start", "tool_use")],
+    [("openai-05-pieces", "tool_calls"), ("google-parallel", "STOP"), ("anthropic-10-input-in-start", "tool_use"), ("responses-tools", "completed")],
 )  # fmt: skip
 def test_a_function_call_has_the_reason_too(name: str, reason: str) -> None:
     llm = adapter(name)
@@ -50,5 +58,20 @@ def test_a_function_call_has_the_reason_too(name: str, reason: str) -> None:
     chunks = [chunk for frame in frames for chunk in llm.process_chunk(frame)]
     call = next(chunk for chunk in chunks if isinstance(chunk, FunctionCall))
     # The stream ends with the call; the done chunk after it is late.
-    assert finished(TextChunk("x"), call).finish_reason == call.finish_reason == reason
+    assert finished(TextChunk("x"), call).finish_reason == call.finish_reason == "tool_calls"
+    assert finished(TextChunk("x"), call).raw_finish_reason == call.raw_finish_reason == reason
     assert finished(TextChunk("x"), FunctionCall((Call("a"),))).finish_reason == ""
+
+
+@pytest.mark.parametrize(
+    ("raw", "normal"),
+    [
+        ("", ""), ("STOP", "stop"), ("end_turn", "stop"), ("max_output_tokens", "length"),
+        ("tool_use", "tool_calls"), ("IMAGE_SAFETY", "content_filter"), ("refusal", "refusal"),
+        ("pause_turn", "pause"), ("MALFORMED_FUNCTION_CALL", "error"), ("sunset", "other"),
+    ],
+)  # fmt: skip
+def test_one_form_for_all_providers(raw: str, normal: str) -> None:
+    assert normal_finish_reason(raw) == normal
+    result = finished(TextChunk("x"), DoneChunk(raw))
+    assert (result.finish_reason, result.raw_finish_reason) == (normal, raw)

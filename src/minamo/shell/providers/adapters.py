@@ -1,4 +1,4 @@
-"""The adapters: OpenAI-compatible servers, Google Gemini, Anthropic.
+"""The adapters: OpenAI, OpenAI-compatible servers, Google Gemini, Anthropic.
 
 Each is a constructor that knows the provider's address and headers; `HttpAdapter` does the rest.
 """
@@ -29,6 +29,8 @@ from minamo.wire.limits import WireLimits
 from minamo.wire.openai import request as openai
 from minamo.wire.openai.reader import OpenAIReader
 from minamo.wire.openai.request import ways_for
+from minamo.wire.responses import request as responses
+from minamo.wire.responses.reader import ResponsesReader
 
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
 
@@ -69,6 +71,41 @@ class OpenAICompatible(HttpAdapter):
             f"{base}/chat/completions",
             OpenAIReader,
             partial(openai.build, ways=ways),
+            headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
+            secrets=secrets_of(api_key or "", own),
+            limits=limits,
+            timeouts=timeouts,
+        )
+
+
+class OpenAI(HttpAdapter):
+    """Adapter for OpenAI's Responses API; for another server that speaks it give its `base_url`.
+
+    With *thoughts*, reasoning models report summaries of their thoughts.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        api_key: str | None = None,
+        base_url: str = "https://api.openai.com/v1",
+        headers: Mapping[str, str] | None = None,
+        allow_http: bool = False,
+        thoughts: bool = False,
+        limits: WireLimits | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        base = checked_url(base_url, allow_http=allow_http)
+        if api_key is not None or not (allow_http or is_loopback(base)):
+            api_key = checked_key(api_key)
+        own = checked_headers(headers or {})
+        super().__init__(
+            "openai",
+            checked_model(model),
+            f"{base}/responses",
+            ResponsesReader,
+            partial(responses.build, thoughts=thoughts),
             headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
             secrets=secrets_of(api_key or "", own),
             limits=limits,

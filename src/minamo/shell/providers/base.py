@@ -190,7 +190,7 @@ async def _read_frames(
 def _broken(error: Exception) -> ErrorChunk:
     # Only the type and the location: messages can hold secrets.
     _LOG.warning("an adapter raised %s at %s", type(error).__name__, place_of(error))
-    return ErrorChunk("api_error", f"the adapter failed ({type(error).__name__})")
+    return ErrorChunk("api_error", f"the adapter failed ({type(error).__name__})", cause=error)
 
 
 def _report(hook: Callable[[ErrorChunk], object] | None, error: ErrorChunk) -> None:

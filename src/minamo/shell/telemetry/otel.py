@@ -189,9 +189,9 @@ class _Stream:
     def _end_chat(self, result: StreamResult, failed: str) -> None:
         chat, usage, took_ms = self.chat, result.usage, result.metrics.get("decided_after_ms")
         first_ms = result.metrics.get("time_to_first_chunk_ms")
-        if result.finish_reason:
+        if result.raw_finish_reason:
             chat.set_attribute(
-                "gen_ai.response.finish_reasons", [shorten(result.finish_reason, _WORD_MAX)]
+                "gen_ai.response.finish_reasons", [shorten(result.raw_finish_reason, _WORD_MAX)]
             )
         if first_ms is not None:
             chat.set_attribute("gen_ai.response.time_to_first_chunk", first_ms / 1000)

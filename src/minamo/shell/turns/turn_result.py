@@ -72,6 +72,8 @@ class TurnResult:
             continuation_prefill=last.continuation_prefill if last else "",
             function_calls=calls,
             finish_reason=last.finish_reason if last else "",
+            raw_finish_reason=last.raw_finish_reason if last else "",
+            citations=tuple(source for one in results for source in one.citations),
             usage=self.usage,
             receipts=tuple(receipt for one in results for receipt in one.receipts),
             suppressed=_sum(one.suppressed for one in results),

@@ -1,0 +1,138 @@
+"""Request builder for OpenAI's Responses API, without state on the server.
+
+Nothing is stored there: reasoning travels encrypted in the history, as the service returned it.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from minamo.core.chunks import Call
+from minamo.wire.conversation import (
+    ChatMessage,
+    MessageWithIds,
+    match_tool_results,
+    with_author_prefix,
+)
+from minamo.wire.frames import Request
+from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
+
+_IDS = re.compile(".{1,64}", re.DOTALL)
+# Models that do not reason refuse to be asked about it.
+_PLAIN = re.compile(r"(ft:)?(gpt-[34]|chatgpt)")
+# These look reasoning up under its id; everywhere else an id that is not stored is refused.
+_BY_ID = ("azure.com", "githubcopilot.com")
+
+
+def build(
+    url: str,
+    headers: Mapping[str, str],
+    model: str,
+    messages: Sequence[ChatMessage],
+    options: RequestOptions,
+    *,
+    thoughts: bool = False,
+) -> Request:
+    """Return the request for one streamed reply."""
+    turns = match_tool_results(messages, _IDS)
+    with_ids = (urlsplit(url).hostname or "").endswith(_BY_ID)
+    body: dict[str, Any] = {
+        "model": model,
+        "input": [item for turn in turns for item in _items(turn, with_ids=with_ids)],
+        "stream": True,
+        "store": False,
+    }
+    told = [turn.message.text for turn in turns if turn.message.role == "system"]
+    if told:
+        body["instructions"] = "\n\n".join(told)
+    if not _PLAIN.match(model):
+        body["include"] = ["reasoning.encrypted_content"]
+        if thoughts:
+            body["reasoning"] = {"summary": "auto"}
+    if options.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                # On by default here, and few schemas fulfil its conditions.
+                "strict": False,
+            }
+            for tool in options.tools
+        ]
+    if options.tool_choice in ("auto", "none", "required"):
+        body["tool_choice"] = options.tool_choice
+    elif options.tool_choice:
+        body["tool_choice"] = {"type": "function", "name": options.tool_choice}
+    sampling = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "max_output_tokens": options.max_tokens,
+    }
+    body |= {name: value for name, value in sampling.items() if value is not None}
+    return Request(url, headers, encoded(body, options.extra), model)
+
+
+def _items(turn: MessageWithIds, *, with_ids: bool) -> Iterable[dict[str, Any]]:
+    message = turn.message
+    if message.call is not None:
+        kind = "custom_tool_call" if "custom" in message.call.replay else "function_call"
+        yield {"type": f"{kind}_output", "call_id": turn.ids[0], "output": message.text}
+    elif message.role == "user":
+        yield {"role": "user", "content": _content(message)}
+    elif message.role == "assistant":
+        yield from _assistant(turn, with_ids=with_ids)
+
+
+def _content(message: ChatMessage) -> str | list[dict[str, Any]]:
+    text = with_author_prefix(message)
+    if not message.images:
+        return text
+    parts: list[dict[str, Any]] = []
+    if message.text.strip():
+        parts.append({"type": "input_text", "text": text})
+    for image in message.images:
+        url = image.source
+        if isinstance(url, bytes):
+            url = f"data:{image.media_type};base64,{base64.b64encode(url).decode()}"
+        parts.append({"type": "input_image", "image_url": url, "detail": "auto"})
+    return parts
+
+
+def _assistant(turn: MessageWithIds, *, with_ids: bool) -> Iterable[dict[str, Any]]:
+    message = turn.message
+    replay = message.calls[0].replay if message.calls else message.replay
+    calls = [_call(call, turn.ids[number]) for number, call in enumerate(message.calls)]
+    kept = replay.get("output", ())
+    in_order = [item["call"] for item in kept if "call" in item]
+    if in_order != list(range(len(calls))):
+        kept = ()  # the history has other calls than the reply: nothing fits together
+    if not kept:
+        if message.text.strip():
+            yield {"role": "assistant", "content": message.text}
+        yield from calls
+        return
+    for item in kept:
+        if "call" in item:
+            yield calls[item["call"]]
+        elif item["type"] == "message":
+            if item["text"].strip():
+                phase = {"phase": item["phase"]} if item["phase"] else {}
+                yield {"role": "assistant", "content": item["text"], **phase}
+        else:
+            named = item if with_ids else {**item, "id": None}
+            yield {key: value for key, value in named.items() if value is not None}
+
+
+def _call(call: Call, call_id: str) -> dict[str, Any]:
+    name = name_in_history(call.name)
+    if "custom" in call.replay:
+        text = str(call.arguments.get("input", ""))
+        return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": text}
+    arguments = as_json(call.arguments).decode()
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
