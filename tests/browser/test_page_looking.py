@@ -150,7 +150,7 @@ async def test_save_load_and_compare(look, tmp_path, shoot):
         assert await page.locator("#past .message").count() == 1
         # What happened is the file's, and not that of the stream behind it.
         assert "lake tonight" in await page.locator("#log .chunk").inner_text()
-        assert "Nothing on its way" in await page.inner_text("#lane")
+        assert "A file has no lane" in await page.inner_text("#lane")
         await page.click("#first")
         await seen.until("document.querySelectorAll('#log .line:not(.later)').length === 0")
         await page.click("#tab-compare")

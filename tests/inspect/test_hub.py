@@ -8,7 +8,7 @@ from minamo.core.stream import Stream
 from minamo.inspect import hub as hubs
 from minamo.inspect.feed import CHANNELS_MAX, MESSAGES_MAX, Author, Feed, Message
 from minamo.inspect.hub import Hub
-from minamo.machine import Machine
+from minamo.machine import Machine, TransitionRecord
 from minamo.shell.delivery.delivery import TABLE, DeliveryActions, Report
 
 
@@ -84,8 +84,31 @@ def test_who_comes_later_finds_the_state_of_now():
     (page,) = hub._pages
     hub.leave(page)
     machine.send("answered", Report(message_id=5))
-    (lit,) = hub.snapshot()["lit"]
-    assert (lit["chart"], lit["target"]) == ("delivery", "delivered")
+    lit = hub.snapshot()["lit"]
+    assert [(one["chart"], one["target"]) for one in lit] == [
+        ("delivery", "sending"),
+        ("delivery", "delivered"),
+    ]
+
+
+def test_a_page_can_go_back_to_the_states_of_other_charts_and_when_they_were():
+    now = [10.0]
+    hub = Hub(clock=lambda: now[0])
+    machine = Machine(TABLE, DeliveryActions(True))
+    machine.subscribe(hub.observer("delivery", 9))
+    machine.send("turn_came", Report())
+    now[0] = 12.0
+    machine.send("answered", Report(message_id=5))
+    now[0] = 15.0
+    assert [one["age"] for one in hub.snapshot()["lit"]] == [5.0, 3.0]
+    seen = hub.observer("turn")
+    taken: list[TransitionRecord] = []
+    again = Machine(TABLE, DeliveryActions(True))
+    again.subscribe(taken.append)
+    again.send("turn_came", Report())
+    for _ in range(hubs.LIT_MAX + 5):
+        seen(taken[0])
+    assert len(hub.snapshot()["lit"]) == 2 + hubs.LIT_MAX
 
 
 def test_only_so_many_pages():
@@ -107,7 +130,7 @@ def test_other_charts_are_lit():
     (told,) = page.take()
     assert (told["kind"], told["chart"], told["channel"]) == ("chart", "delivery", "9")
     assert (told["source"], told["target"]) == ("sending", "delivered")
-    assert hub.snapshot()["lit"][0]["target"] == "delivered"
+    assert hub.snapshot()["lit"][-1]["target"] == "delivered"
 
 
 # What stands in the channels.

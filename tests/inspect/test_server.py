@@ -146,16 +146,17 @@ async def test_a_session_is_not_the_key_and_each_is_its_own(visitor):
                 assert answer.status == (200 if value == session else 403), value
 
 
-async def test_a_session_ends_with_its_page(hub):
+@pytest.mark.parametrize(("key", "status"), [(SECRET, 200), (f"not {SECRET}", 403)])
+async def test_a_session_ends_with_its_key(hub, key, status):
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as s:
         async with serve(hub, key=SECRET) as served:
             port = served.port
             cookie = (await Visitor(served, s).enter()).partition(";")[0]
         async with (
-            serve(hub, key=SECRET, port=port) as served,
+            serve(hub, key=key, port=port) as served,
             s.get(f"http://127.0.0.1:{port}/", headers={"Cookie": cookie}) as answer,
         ):
-            assert answer.status == 403
+            assert answer.status == status
 
 
 async def spoken(port, request):
@@ -301,7 +302,7 @@ async def test_what_the_page_may_do(visitor):
 async def test_nobody_waits_while_a_picture_is_drawn(visitor, monkeypatch):
     drawn_in: list[object] = []
 
-    def draw(_):
+    def draw(*_):
         drawn_in.append(threading.current_thread())
         return "<svg/>"
 
@@ -381,13 +382,21 @@ async def test_what_happens_is_heard_live(visitor, hub):
         assert (await read(answer))[0]["kind"] == "hello"
         hub.tell({"kind": "test", "text": "a\nb"})
         assert await read(answer) == [{"kind": "test", "text": "a\nb"}]
-        assert hub.watched
+        assert len(hub._pages) == 1
     for _ in range(200):
         hub.tell({"kind": "test"})  # a connection that is gone is noticed when something is said
-        if not hub.watched:
+        if not hub._pages:
             break
         await asyncio.sleep(0.01)
+    assert not hub._pages
+
+
+async def test_channel_events_are_wanted_by_a_page_or_for_a_later_one():
+    hub = Hub()
     assert not hub.watched
+    hub.join(lambda: None)
+    assert hub.watched
+    assert Hub(recording=True).watched
 
 
 async def test_a_page_that_does_not_read_holds_nobody_up(visitor, hub):

@@ -17,8 +17,20 @@ from attrs import evolve
 from minamo.machine.model import Chart, Row, State
 from minamo.machine.reader import read
 from minamo.machine.svg.layout import layout
-from minamo.machine.svg.picture import PITCH, TITLE_PX, Line, Picture, Rect, line_width, width
-from minamo.machine.svg.render import HEADING, to_svg
+from minamo.machine.svg.picture import (
+    FULL,
+    PITCH,
+    SQUARE,
+    TALL,
+    WIDE,
+    Line,
+    Picture,
+    Rect,
+    Sizes,
+    line_width,
+    width,
+)
+from minamo.machine.svg.render import names_only, to_svg
 from minamo.machine.svg.routing import draw
 
 CHARTS = Path(__file__).parents[2] / "statecharts"
@@ -101,7 +113,13 @@ def chart_number(n: int) -> Chart:
 
 @cache
 def picture_of(n: int) -> Picture:
-    return draw(chart_number(n), layout(chart_number(n), HEADING))
+    return draw(chart_number(n), layout(chart_number(n), FULL))
+
+
+@cache
+def small_picture_of(n: int, sizes: Sizes) -> tuple[Chart, Picture]:
+    chart = names_only(chart_number(n))
+    return chart, draw(chart, layout(chart, sizes))
 
 
 def rows_of(element: ET.Element) -> list[int]:
@@ -139,6 +157,48 @@ def obstacles(picture: Picture) -> list[Rect]:
 @pytest.fixture(params=range(CHARTS_MADE + 1))
 def drawn(request) -> tuple[Chart, Picture]:
     return chart_number(request.param), picture_of(request.param)
+
+
+@pytest.mark.parametrize("sizes", [WIDE, SQUARE, TALL], ids=["wide", "square", "tall"])
+@pytest.mark.parametrize("n", range(CHARTS_MADE + 1))
+def test_small_pictures_have_names_only_and_nothing_covers_anything(n, sizes):
+    drawn = small_picture_of(n, sizes)
+    for check in ALWAYS:
+        getattr(TestGeometry(), check)(drawn)
+    _, picture = drawn
+    targets = {row.index for row in chart_number(n).rows if row.target is not None}
+    assert {index for arrow in picture.arrows for index in arrow.rows} == targets
+    assert not any(box.notes for box in picture.boxes)
+    assert not any(arrow.label for arrow in picture.arrows)
+    for box in picture.boxes:
+        assert width(box.id, sizes.title_px) + 2 * sizes.inset <= box.rect.w
+
+
+@pytest.mark.parametrize(
+    ("sizes", "pane"), [(SQUARE, (545, 470)), (WIDE, (730, 500)), (TALL, (362, 600))]
+)
+def test_the_names_of_the_stream_chart_are_legible_in_a_pane(sizes, pane):
+    """The panes are those of a page of 1280 by 720, of one of 1600 by 760, and of a phone."""
+    _, picture = small_picture_of(0, sizes)
+    scale = min(pane[0] / picture.width, pane[1] / picture.height)
+    assert sizes.title_px * scale >= 10.5
+
+
+def test_a_small_picture_has_no_heading_and_one_size_of_letters():
+    root = ET.fromstring(to_svg(STREAM, sizes=WIDE))
+    assert {text.get("class") for text in root.iter(f"{SVG}text")} == {"name large"}
+    assert ".chart .large{font-size:22px}" in root.find(f"{SVG}style").text
+    assert len(list(root.iter(f"{SVG}text"))) == len(STREAM.states)
+
+
+ALWAYS = (
+    "test_every_state_is_there_once_inside_its_parent",
+    "test_siblings_keep_their_distance",
+    "test_children_leave_the_text_of_their_parent_free",
+    "test_lines_run_through_no_leaf_and_over_no_text",
+    "test_lines_enter_only_the_states_they_belong_to",
+    "test_lines_begin_and_end_at_what_they_join",
+)
 
 
 class TestGeometry:
@@ -222,7 +282,7 @@ class TestGeometry:
     def test_text_fits(self, drawn):
         _, picture = drawn
         for box in picture.boxes:
-            assert width(box.id, TITLE_PX) < box.rect.w
+            assert width(box.id, FULL.title_px) < box.rect.w
             for line in (line for note in box.notes for line in note.lines):
                 assert line_width(line) < box.rect.w
         for label in (arrow.label for arrow in picture.arrows if arrow.label):
@@ -346,7 +406,7 @@ def test_nothing_is_fetched_and_nothing_runs():
 
 def test_a_large_chart():
     chart = random_chart(9, size=40)
-    picture = draw(chart, layout(chart, HEADING))
+    picture = draw(chart, layout(chart, FULL))
 
     assert len(picture.boxes) == 40
     assert picture.width % PITCH == 0
@@ -359,7 +419,7 @@ def test_seven_siblings_in_a_row_are_folded_into_bands():
         for n, key in enumerate(keys)
     }
     chart = chart_of(states, keys[0])
-    picture = draw(chart, layout(chart, HEADING))
+    picture = draw(chart, layout(chart, FULL))
 
     assert len({box.rect.y for box in picture.boxes}) > 1
     assert picture.width < 1500

@@ -335,5 +335,5 @@ def _object(value: object, what: str) -> Mapping[str, Any]:
 def _only(record: Mapping[str, Any], known: tuple[str, ...], what: str) -> Mapping[str, Any]:
     for key in record:
         if key not in known:
-            raise BadTrace(f"{what} has no {shown(key)}; known are {', '.join(known)}")
+            raise BadTrace(f"unknown key {shown(key)} in {what}; known are {', '.join(known)}")
     return record

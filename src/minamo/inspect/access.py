@@ -58,12 +58,15 @@ class AccessControl:
     names: frozenset[str]
     """Host names under which the page is served, besides IP addresses and `localhost`."""
     port: int = 0
-    _secret: bytes = field(factory=lambda: secrets.token_bytes(32), init=False, repr=False)
-    """Signs the sessions.  Created at every start, so that sessions end with the page."""
+    _secret: bytes = field(init=False, repr=False)
+    """Signs the sessions.  Made from the key: a page that stays open reconnects to a bot that is
+    started again with the same key, and sessions end with their key."""
 
     def __attrs_post_init__(self) -> None:
         if len(str(self.key).strip()) < KEY_LENGTH_MIN:
             raise BadSetting(f"the key of the page must have {KEY_LENGTH_MIN} characters or more")
+        given = str(self.key).encode("utf-8", "replace")
+        self._secret = hashlib.scrypt(given, salt=b"minamo page sessions", n=2**12, r=8, p=1)
 
     @property
     def cookie(self) -> str:

@@ -7,15 +7,19 @@ dark: so charts are served without their style, and the style is a file of its o
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 
 from attrs import field, frozen
 
 from minamo.errors import ChartError
 from minamo.machine import Row, chart_names, load, to_svg
-from minamo.machine.svg.render import DARK, LIGHT, RULES
+from minamo.machine.svg.picture import FULL, SQUARE, TALL, WIDE, Sizes
+from minamo.machine.svg.render import DARK, LARGE, LIGHT, RULES
 
 _TYPES = {
     ".html": "text/html",
@@ -72,12 +76,33 @@ def _trigger(row: Row) -> str:
     return (f"by {', '.join(row.events)}" if row.events else "at once") + guard
 
 
-@lru_cache(maxsize=16)
-def chart_svg(name: str) -> str | None:
+#: The pictures of each chart: for reading, and with names only for panes of three shapes.
+SIZES: Mapping[str, Sizes] = {"full": FULL, "wide": WIDE, "square": SQUARE, "tall": TALL}
+
+
+#: One picture at a time: a second request for one that is being drawn waits for it.
+_DRAWING = Lock()
+
+
+def chart_svg(name: str, size: str = "full") -> str | None:
     """Return the picture of a chart, for a page that has `chart_style`; None if unknown."""
-    if name not in chart_names():
+    if name not in chart_names() or size not in SIZES:
         return None
-    return _STYLE.sub("", to_svg(load(name)))
+    with _DRAWING:
+        return _drawn(name, size)
+
+
+@lru_cache(maxsize=64)
+def _drawn(name: str, size: str) -> str:
+    return _STYLE.sub("", to_svg(load(name), sizes=SIZES[size]))
+
+
+def draw_charts() -> None:
+    """Draw the pictures that a page shows first, so that its visitor does not wait for them."""
+    first = [("stream", size) for size in SIZES if size != "full"]
+    for name, size in (*first, *((name, "square") for name in chart_names())):
+        with suppress(ChartError):
+            chart_svg(name, size)
 
 
 @lru_cache(maxsize=1)
@@ -87,7 +112,7 @@ def chart_style() -> str:
         _block(":root .chart", LIGHT),
         _block(':root[data-theme="dark"] .chart', DARK),
     ]
-    for selectors, rule in RULES:
+    for selectors, rule in (*RULES, LARGE):
         scoped = ",".join(f".chart {selector}" for selector in selectors.split(","))
         lines.append(f"{scoped}{{{rule}}}")
     return "\n".join(lines)

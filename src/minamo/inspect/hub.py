@@ -6,6 +6,7 @@ its queue and gets a new snapshot.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -27,6 +28,8 @@ STREAMS_MAX = 32
 QUEUE_MAX = 4_000
 # A snapshot includes the latest events for this many streams.
 RECENT = 2
+# States of one chart that a page can go back to.
+LIT_MAX = 200
 # Pages open on one bot at the same time; more is a mistake or misuse.
 PAGES_MAX = 16
 
@@ -83,9 +86,8 @@ class Hub:
     """Streams discarded because there were more than `STREAMS_MAX`."""
     _recorders: OrderedDict[str, Recorder] = field(factory=OrderedDict, init=False, repr=False)
     _pages: list[Page] = field(factory=list, init=False, repr=False)
-    _lit: dict[str, tuple[str | None, TransitionRecord]] = field(
-        factory=dict, init=False, repr=False
-    )
+    _lit: dict[str, deque[Json]] = field(factory=dict, init=False, repr=False)
+    _id: str = field(factory=lambda: secrets.token_hex(4), init=False, repr=False)
     _numbers: count[int] = field(factory=lambda: count(1), init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -95,8 +97,8 @@ class Hub:
 
     @property
     def watched(self) -> bool:
-        """Whether a page is open."""
-        return bool(self._pages)
+        """Whether a page shows what happens now; with `recording` one that is opened later does."""
+        return self.recording or bool(self._pages)
 
     def open_stream(
         self, channel_id: int, stream: Stream, *, at: float | None = None
@@ -120,14 +122,17 @@ class Hub:
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
         """Return an observer for machines of *chart*, so that the page highlights their state."""
         channel = None if channel_id is None else str(channel_id)
+        history = self._lit.setdefault(chart, deque(maxlen=LIT_MAX))
 
         def taken(one: TransitionRecord) -> None:
             if one.row is None:
                 return
-            # Also without an open page: a page opened later must not show an outdated state.
-            self._lit[chart] = (channel, one)
+            # Also without an open page: a page opened later shows these states, and can go back.
+            lit: Json = {"chart": chart, "channel": channel, "event": one.event}
+            lit |= {"source": one.source, "target": one.target, "row": one.row.index}
+            history.append({**lit, "at": self.clock()})
             if self._pages:
-                self.tell({"kind": "chart", **_light(chart, channel, one)})
+                self.tell({"kind": "chart", **lit, "age": 0.0})
 
         return taken
 
@@ -164,7 +169,12 @@ class Hub:
             "people": dict(self.feed.people),
             "messages": self.feed.snapshot(),
             "streams": [self._summary(one, with_latest=one in recent) for one in records],
-            "lit": [_light(chart, *lit) for chart, lit in self._lit.items()],
+            "lit": [
+                {**lit, "age": self.clock() - lit["at"]}
+                for history in self._lit.values()
+                for lit in history
+            ],
+            "bot": self._id,
             "dropped": self.dropped,
             "behind": behind,
         }
@@ -175,9 +185,3 @@ class Hub:
             "age": self.clock() - recorder.began_at,
             "channel_name": self.feed.names.get(str(recorder.channel_id)),
         }
-
-
-def _light(chart: str, channel: str | None, one: TransitionRecord) -> Json:
-    row = None if one.row is None else one.row.index
-    told: Json = {"chart": chart, "channel": channel, "event": one.event}
-    return told | {"source": one.source, "target": one.target, "row": row}

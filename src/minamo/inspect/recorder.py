@@ -20,7 +20,7 @@ from minamo.core.stream import Stream
 from minamo.core.trace import SETTINGS, chunk_record
 from minamo.inspect.replay import MOVES_MAX
 from minamo.inspect.tracks import Tracks, receipt_record
-from minamo.inspect.views import excerpt
+from minamo.inspect.views import clocks, excerpt
 
 
 def settings_of(config: StreamConfig) -> dict[str, Any]:
@@ -226,7 +226,6 @@ class Recorder:
 
     def summary(self, *, with_latest: bool = True) -> Json:
         """Return everything a page needs to show this stream from now on."""
-        config = self.stream.actions.config
         return {
             "id": self.id,
             "channel": str(self.channel_id),
@@ -235,11 +234,7 @@ class Recorder:
             "first_at": self.first_at,
             "heard_at": self.heard_at,
             "paused_at": self.paused_at,
-            "clocks": {
-                "first_token": config.first_token_timeout_ms / 1000,
-                "inactivity": config.inactivity_timeout_ms / 1000,
-                "deadline": config.stream_deadline_ms / 1000,
-            },
+            "clocks": clocks(self.stream.actions.config),
             "lane": self.lane,
             "receipts": list(self.receipts),
             "latest": list(self.latest) if with_latest else [],
@@ -293,7 +288,7 @@ class Recorder:
                 self.heard_at += waited
 
     def _receipt(self, receipt: Receipt) -> None:
-        told = receipt_record(receipt)
+        told = receipt_record(receipt) | {"t": round(self._now, 3)}
         if receipt.kind == "create":
             self.tracks.given.pop(receipt.index, None)
         if len(self.receipts) < RECEIPTS_MAX:

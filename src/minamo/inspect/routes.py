@@ -86,7 +86,7 @@ class Site:
         """Serve the picture of a chart."""
         # Drawing takes up to a second, once; replies must not wait for it.
         name = request.match_info["name"].removesuffix(".svg")
-        svg = await asyncio.to_thread(chart_svg, name)
+        svg = await asyncio.to_thread(chart_svg, name, request.query.get("size", "full"))
         if svg is None:
             return json_error(404, "there is no such chart")
         return web.Response(text=svg, content_type="image/svg+xml")

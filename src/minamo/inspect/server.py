@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from threading import Thread
 
 from aiohttp import web
 from attrs import field, frozen
 
 from minamo.errors import BadSetting
 from minamo.inspect.access import AccessControl
+from minamo.inspect.assets import draw_charts
 from minamo.inspect.hub import Hub
 from minamo.inspect.routes import Site
 from minamo.inspect.views import Actions, Prompt
@@ -71,6 +73,8 @@ async def serve(
                 "choose another port, or 0 for any that is free"
             ) from None
         doors.port = int(runner.addresses[0][1])
+        # A daemon: the end of the program does not wait for pictures.
+        Thread(target=draw_charts, name="minamo charts", daemon=True).start()
         yield Served(host, doors.port, key)
     finally:
         site.closing.set()

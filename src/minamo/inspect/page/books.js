@@ -1,8 +1,7 @@
 // Where every character of a stream is: asked for once, and again when the stream has moved on.
 
-import { getJson } from "./net.js";
+import { getJson, state } from "./state.js";
 import { characters } from "./dom.js";
-import { state } from "./state.js";
 
 const known = new Map(); // stream id to { seen, books }
 const KNOWN_MAX = 4;

@@ -1,11 +1,9 @@
 // The channel as Discord would show it.
 
-import { $, h, perFrame, plural } from "./dom.js";
+import { $, h, perFrame, plural, toast } from "./dom.js";
 import { plain } from "./inline.js";
 import { markdown } from "./markdown.js";
-import { on, select, state } from "./state.js";
-import { postJson } from "./net.js";
-import { toast } from "./dom.js";
+import { on, postJson, select, state } from "./state.js";
 
 const GROUP_MS = 7 * 60 * 1000; // so long messages of one author stand together
 const NEAR_PX = 80; // nearer to the end than this, the view follows it
@@ -47,6 +45,22 @@ export function begin() {
     });
   }
   setInterval(drawTyping, 500);
+  on("link", drawTyping);
+  // Where the list gets smaller or larger, its end stays in sight if it was.
+  const list = $("messages");
+  let atEnd = true;
+  list.addEventListener("scroll", () => {
+    atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_PX;
+  });
+  new ResizeObserver(() => {
+    if (atEnd) list.scrollTop = list.scrollHeight;
+  }).observe(list);
+}
+
+// Who sent a stream's messages, where one of them is known.
+export function authorOf(stream) {
+  const sent = stream?.receipts.find((one) => messages.has(one.message));
+  return sent ? messages.get(sent.message).author : null;
 }
 
 export const messageOf = (element) => messages.get(element.closest("[data-message]")?.dataset.message);
@@ -235,7 +249,8 @@ function outcomes(list) {
     const line = h(
       "li",
       { class: `outcome is-${stream.status}` },
-      h("button", { type: "button", onclick: () => select(stream.id), title: "Look at this stream" },
+      // The list of streams does the same by keyboard, without a stop at every reply.
+      h("button", { type: "button", tabindex: "-1", onclick: () => select(stream.id), title: "Look at this stream" },
         h("span", { class: "pill" }, stream.status.replaceAll("_", " ")),
         ` ${plural(stream.messages, "message")}${hidden ? ` · ${plural(hidden, "character")} left out` : ""}`),
     );
@@ -255,7 +270,7 @@ function lastBefore(time) {
 function drawTyping() {
   const now = performance.now();
   for (const [id, [, until]] of typing) if (until < now) typing.delete(id);
-  const who = [...typing.values()].map(([name]) => name);
+  const who = state.lost === null ? [...typing.values()].map(([name]) => name) : [];
   const words = who.length > 2 ? "Several people are typing" : `${who.join(" and ")} ${who.length > 1 ? "are" : "is"} typing`;
   const place = $("typing");
   const line = who.length ? words : "";

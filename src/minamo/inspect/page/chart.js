@@ -1,16 +1,17 @@
 // The charts, with the state that is active lit as it runs.
 
 import { $, h, tabs } from "./dom.js";
-import { arrange } from "./arrange.js";
-import { getDocument } from "./net.js";
-import { on, selected, state } from "./state.js";
+import { getDocument, on, selected, state } from "./state.js";
 
 // A state is lit at least so long, so that eyes can follow; a long queue is shown faster.
 const DWELL_MS = 90;
 const HURRY = 16; // more than this waiting: one per frame
 const SKIP = 120; // more than this: only the latest
 
-const charts = new Map(); // name to { info, svg, lit }
+const SHAPES = [[1.1, "wide"], [0.85, "square"], [0, "tall"]]; // of panes: width to height
+const LETTERS_MAX = 0.8; // of the size that a picture with names only is drawn in
+
+const charts = new Map(); // name to { info, pictures, svg, lit, rows }
 const queue = [];
 let shown = "stream";
 let busy = false;
@@ -21,14 +22,14 @@ export function begin() {
   const order = ["stream", "turn", "channel", "delivery"];
   const found = [...state.about.charts].sort((a, b) => (order.indexOf(a.name) + 9) % 9 - ((order.indexOf(b.name) + 9) % 9));
   for (const info of found) {
-    charts.set(info.name, { info, svg: null, lit: null, rows: [] });
+    charts.set(info.name, { info, pictures: new Map(), svg: null, lit: null, rows: [] });
     const is = info.name === shown;
     list.append(h("button", { type: "button", role: "tab", id: `chart-${info.name}`, "aria-controls": "picture", "aria-selected": String(is), tabindex: is ? "0" : "-1" }, info.name));
   }
   tabs(list, (id) => show(id.slice("chart-".length)));
   $("fit").addEventListener("click", () => size("fit"));
   $("read").addEventListener("click", () => size("read"));
-  new ResizeObserver(() => charts.get(shown)?.svg && arrange($("picture"), charts.get(shown).svg)).observe($("picture"));
+  new ResizeObserver(() => show(shown)).observe($("picture"));
   on("selected", () => {
     if (state.travel) return;
     lightNow();
@@ -38,35 +39,69 @@ export function begin() {
     if (one.kind === "moves" && !state.travel) queue.push(...one.moves);
     play();
   });
-  on("chart", (one) => light(one.chart, one.target, [one.row]));
-  on("hello", (one) => one.lit.forEach((lit) => light(lit.chart, lit.target, [lit.row])));
-  show(shown);
+  on("chart", (one) => state.travel || light(one.chart, one.target, [one.row]));
+  on("hello", () => state.travel || lightOthers());
+}
+
+// The charts beside the stream's: as they were at a moment of this page's clock, or are now.
+// Without a channel (in a trace from a file) they are dark.
+export function lightOthers(moment = Infinity, channel = undefined) {
+  for (const name of charts.keys()) {
+    if (name === "stream") continue;
+    const known = (state.lit.get(name) || []).filter((one) => one.when <= moment && (moment === Infinity || one.channel === null || one.channel === channel));
+    const last = channel === null ? null : known.pop();
+    light(name, last?.target || null, last ? [last.row] : []);
+  }
+}
+
+// A picture for the pane as it is: with every rule to read, or with names only, wide or tall.
+function wanted() {
+  const place = $("picture");
+  if (!place.classList.contains("fit")) return "full";
+  return SHAPES.find(([least]) => place.clientWidth >= place.clientHeight * least)[1];
+}
+
+async function picture(chart, size) {
+  if (!chart.pictures.has(size)) {
+    chart.pictures.set(size, getDocument(`/api/charts/${chart.info.name}.svg?size=${size}`).then((made) => {
+      const svg = document.importNode(made.documentElement, true);
+      if (size !== "full") svg.style.maxWidth = `${svg.viewBox.baseVal.width * LETTERS_MAX}px`;
+      svg.removeAttribute("width");
+      svg.removeAttribute("height");
+      return svg;
+    }));
+  }
+  try {
+    return await chart.pictures.get(size);
+  } catch (error) {
+    chart.pictures.delete(size); // the next attempt may succeed
+    throw error;
+  }
 }
 
 async function show(name) {
   shown = name;
   const chart = charts.get(name);
   if (!chart) return;
-  if (!chart.svg) {
-    const made = await getDocument(`/api/charts/${name}.svg`);
-    chart.svg = document.importNode(made.documentElement, true);
-    chart.svg.removeAttribute("width");
-    chart.svg.removeAttribute("height");
+  const size = wanted();
+  try {
+    const svg = await picture(chart, size);
+    if (shown !== name || wanted() !== size) return; // another was chosen meanwhile
+    if ($("picture").firstChild === svg) return;
+    chart.svg = svg;
+    $("picture").replaceChildren(svg);
+    paint(chart);
+  } catch {
+    $("picture").replaceChildren(h("p", { class: "quiet" }, "The chart could not be fetched. Press its name to try again."));
   }
-  if (shown !== name) return; // another tab was chosen meanwhile
-  $("picture").replaceChildren(chart.svg);
-  arrange($("picture"), chart.svg);
   $("picture").setAttribute("aria-label", `Chart of a ${name}`);
-  paint(chart);
 }
 
 function size(how) {
-  const place = $("picture");
-  place.classList.toggle("fit", how === "fit");
+  $("picture").classList.toggle("fit", how === "fit");
   $("fit").setAttribute("aria-pressed", String(how === "fit"));
   $("read").setAttribute("aria-pressed", String(how !== "fit"));
-  if (charts.get(shown)?.svg) arrange(place, charts.get(shown).svg);
-  follow();
+  show(shown);
 }
 
 // Where the picture is larger than its place, the lit state stays in sight.
@@ -81,6 +116,7 @@ function follow() {
 }
 
 function play() {
+  if (state.travel) queue.length = 0; // what was still to be shown is not of the step looked at
   if (busy || !queue.length) return;
   if (queue.length > SKIP) queue.splice(0, queue.length - HURRY).forEach(remember);
   const move = queue.shift();
@@ -119,6 +155,7 @@ export function light(name, leaf, rows, past = null) {
 }
 
 export const lightNow = () => {
+  lightOthers();
   const stream = selected();
   queue.length = 0;
   way = [];
@@ -152,7 +189,8 @@ function fade(element) {
 function words(chart) {
   if (chart.info.name !== shown) return;
   const leaf = chart.lit;
-  $("now-state").textContent = leaf || (chart.info.name === "stream" ? "no stream yet" : `no ${chart.info.name} seen yet`);
+  const none = state.streams.size || state.travel ? "not lit here" : "no stream yet";
+  $("now-state").textContent = leaf || (chart.info.name === "stream" ? none : state.travel ? `no ${chart.info.name} at this step` : `no ${chart.info.name} seen yet`);
   $("now-state").dataset.state = leaf || "";
   const row = chart.info.rows[chart.rows[chart.rows.length - 1]];
   $("now-by").textContent = row && leaf ? row.by : "";

@@ -1,9 +1,8 @@
 // Two streams side by side, with what differs marked.
 
 import { $, h, plural } from "./dom.js";
-import { getJson } from "./net.js";
+import { getJson, on, state } from "./state.js";
 import { label } from "./traces.js";
-import { on, state } from "./state.js";
 
 const SHOWN_MAX = 4000; // characters of one message
 
@@ -63,6 +62,11 @@ async function draw() {
 
 const outcome = (one) => one.status + (one.stop_reason ? ` (${one.stop_reason})` : "");
 const tally = (counts) => Object.entries(counts).map(([name, count]) => `${name}: ${count}`);
+const meaning = (text) => {
+  const { hidden, added } = state.about.reasons;
+  const name = text?.split(": ")[0];
+  return hidden[name] || added[name] || null;
+};
 
 function verdict(x, y) {
   const parts = ["status", "stop_reason", "states", "messages", "thoughts", "details", "suppressed", "additions"];
@@ -75,6 +79,7 @@ function pair(title, a, b) {
   const rows = [];
   for (let n = 0; n < Math.max(a.length, b.length, 1); n++) {
     const [left, right] = marked(a[n], b[n]);
+    for (const [side, text] of [[left, a[n]], [right, b[n]]]) if (meaning(text)) side.title = meaning(text);
     rows.push(h("div", { class: "sides" }, left, right));
   }
   return h("section", { class: "compare" }, h("h3", {}, title), ...rows);

@@ -1,8 +1,7 @@
 // The box to write in, the prompts, and Stop.  Hidden where the page may only look.
 
 import { $, h, toast } from "./dom.js";
-import { postJson } from "./net.js";
-import { on, running, state } from "./state.js";
+import { on, postJson, running, selected, state } from "./state.js";
 
 export function begin() {
   const may = state.about.may_act;
@@ -26,6 +25,7 @@ export function begin() {
   $("stop").addEventListener("click", stop);
   on("running", draw);
   on("hello", draw);
+  document.addEventListener("minamo:lit", (event) => event.detail.chart === "stream" && draw());
   draw();
 }
 
@@ -37,10 +37,15 @@ function grow() {
 
 function draw() {
   const busy = running();
+  const lost = state.lost !== null;
+  for (const button of [...$("prompts").children, $("send")]) button.disabled = lost;
   $("stop").disabled = !busy;
   $("send").textContent = busy ? "Follow up" : "Send";
   $("composer").classList.toggle("busy", busy);
-  $("hint").textContent = busy ? "Writing now ends this reply and takes its place." : "";
+  // One line always, so that nothing moves under a finger when a reply begins or ends.
+  const words = busy ? "Writing now ends this reply and takes its place." : "Enter sends, Shift+Enter begins a new line.";
+  if ($("hint").textContent !== words) $("hint").textContent = words;
+  $("hint-state").textContent = selected()?.state || ""; // for phones, where the chart is further down
 }
 
 async function say(text) {

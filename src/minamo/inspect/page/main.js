@@ -1,8 +1,7 @@
 // Put the page together: hear what happens, and let each part draw its own.
 
 import { $, toast } from "./dom.js";
-import { getJson, listen } from "./net.js";
-import { emit, on, running, selected, state, take } from "./state.js";
+import { emit, getJson, listen, on, running, selected, state, take } from "./state.js";
 import * as channel from "./channel.js";
 import * as chart from "./chart.js";
 import * as clocks from "./clocks.js";
@@ -14,11 +13,22 @@ import * as traces from "./traces.js";
 import * as travel from "./travel.js";
 import * as why from "./why.js";
 
-const LINKS = { open: "live", waiting: "connecting", closed: "not connected: reload the page" };
+const LINKS = { open: "live", gone: "not connected", refused: "not connected" };
+const NOTICES = {
+  gone: "The bot cannot be reached: its program has ended, or the network is down. You see what came last; this page goes on by itself when the bot is back.",
+  refused: "The bot was started again with another key. Open the address that it printed.",
+};
 
 function linked(how) {
   $("link").dataset.link = how;
   $("link-words").textContent = LINKS[how];
+  $("lost").hidden = how === "open";
+  if ($("lost").textContent !== (NOTICES[how] || "")) $("lost").textContent = NOTICES[how] || "";
+  document.documentElement.classList.toggle("lost", how !== "open");
+  if (how === "open") state.lost = null;
+  else state.lost ??= performance.now();
+  emit("running");
+  emit("link", how);
 }
 
 // Happenings are taken once per frame: a flood of them cannot freeze the page.

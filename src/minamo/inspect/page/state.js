@@ -1,4 +1,4 @@
-// What the page knows, and who wants to hear when it changes.
+// What the page knows, who wants to hear when it changes, and the talk with the server.
 
 const LATEST_MAX = 400; // happenings kept per stream
 const STREAMS_MAX = 64; // a page may stay open for days
@@ -10,6 +10,9 @@ export const state = {
   selected: null, // the stream that is looked at
   following: true, // move on to each new stream
   travel: null, // { look, step } while looking back
+  lit: new Map(), // chart to the states it was in, in order: { channel, target, row, when }
+  bot: null, // which run of the bot this is; its stream ids begin anew with each
+  lost: null, // when the connection was lost
 };
 
 const listeners = new Map();
@@ -40,6 +43,7 @@ export const grows = (stream) => stream.status === null && stream.receipts.some(
 export const selected = () => state.streams.get(state.selected) || null;
 // A channel has one stream at a time, so an older one that never ended was given up.
 export const running = () => {
+  if (state.lost !== null) return false;
   const latest = new Map([...state.streams.values()].map((one) => [one.channel, one]));
   return [...latest.values()].some((one) => one.status === null && one.ended_at === null);
 };
@@ -83,8 +87,22 @@ const streamTook = {
   },
 };
 
+const LIT_MAX = 400; // per chart
+
+// Remember in which state a chart was, and since when on the clock of this page.
+function remember({ chart, channel, target, row, age }) {
+  const known = state.lit.get(chart) || [];
+  known.push({ channel, target, row, when: performance.now() - age * 1000 });
+  if (known.length > LIT_MAX) known.splice(0, LIT_MAX / 4);
+  state.lit.set(chart, known);
+}
+
 export function take(one) {
   if (one.kind === "hello") {
+    if (state.bot !== one.bot) state.selected = null;
+    state.bot = one.bot;
+    state.lit.clear();
+    one.lit.forEach(remember);
     state.streams.clear();
     one.streams.forEach(keep);
     if (!state.streams.has(state.selected)) state.selected = [...state.streams.keys()].pop() || null;
@@ -109,6 +127,83 @@ export function take(one) {
       emit("running");
     }
   } else {
+    if (one.kind === "chart") remember(one);
     emit(one.kind, one);
+  }
+}
+
+// Talk to the server: read, ask, and hear what happens.
+
+const GONE = "The bot cannot be reached: its program has ended, or the network is down.";
+
+async function answered(path, how) {
+  let response;
+  try {
+    response = await fetch(path, how);
+  } catch {
+    throw new Error(GONE);
+  }
+  if (response.ok) return response;
+  let words = `the server answered ${response.status}`;
+  try {
+    words = (await response.json()).error || words;
+  } catch {
+    // no JSON, then the number must do
+  }
+  throw new Error(words);
+}
+
+export const getJson = async (path) => (await answered(path)).json();
+
+export const postJson = async (path, body = {}) =>
+  (await answered(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json();
+
+export const postText = async (path, text) => (await answered(path, { method: "POST", body: text })).json();
+
+// A picture comes as a document, not as text: there is no moment at which text becomes markup.
+export const getDocument = (path) =>
+  new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("GET", path);
+    request.responseType = "document";
+    request.onload = () => (request.responseXML ? resolve(request.responseXML) : reject(new Error(path)));
+    request.onerror = () => reject(new Error(path));
+    request.send();
+  });
+
+const RETRY_MS = 2000;
+
+// `heard` gets lists of happenings, `linked` whether the connection stands: "open", "gone" while
+// it is tried again, or "refused" if the server is another one, which does not know this page.
+export function listen(heard, linked) {
+  let source = null;
+  const connect = () => {
+    source = new EventSource("/api/live");
+    source.onmessage = (event) => heard(JSON.parse(event.data));
+    source.onopen = () => linked("open");
+    source.onerror = async () => {
+      // The browser's own attempts are seconds apart, and end for good at the first refusal.
+      source.close();
+      linked(await refused() ? "refused" : "gone");
+      if (!document.documentElement.dataset.left) setTimeout(connect, RETRY_MS);
+    };
+  };
+  addEventListener("pagehide", () => {
+    document.documentElement.dataset.left = "yes";
+    source.close();
+  });
+  addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    delete document.documentElement.dataset.left;
+    connect();
+  });
+  connect();
+}
+
+async function refused() {
+  try {
+    return (await fetch("/api/about")).status === 403;
+  } catch {
+    return false; // nobody answers
   }
 }

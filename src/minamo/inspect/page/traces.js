@@ -2,8 +2,7 @@
 
 import { $, h, toast } from "./dom.js";
 import { enter, leave } from "./travel.js";
-import { postText } from "./net.js";
-import { emit, on, select, selected, state } from "./state.js";
+import { emit, on, postText, select, selected, state } from "./state.js";
 
 const FILE_MAX = 8 * 1024 * 1024;
 const LOADED_MAX = 8;
@@ -11,6 +10,7 @@ const LOADED_MAX = 8;
 export function begin() {
   on("streams", draw);
   on("selected", draw);
+  on("left", draw);
   $("streams").addEventListener("change", (event) => choose(event.target.value));
   $("save").addEventListener("click", save);
   $("load").addEventListener("click", () => $("file").click());

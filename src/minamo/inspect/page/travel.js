@@ -1,15 +1,15 @@
 // Step back and forth through a stream.  Every step was worked out at once, so each is a look-up.
 
 import { $, h, plural, seconds, toast } from "./dom.js";
-import { avatar, namesNow } from "./channel.js";
-import { light, lightNow } from "./chart.js";
+import { authorOf, avatar, namesNow } from "./channel.js";
+import { light, lightNow, lightOthers } from "./chart.js";
 import { asFate, opened, ordinal } from "./books.js";
-import { getJson } from "./net.js";
+import { emit, getJson, on, selected, state } from "./state.js";
 import { markdown } from "./markdown.js";
-import { emit, on, selected, state } from "./state.js";
 
 const SCALE = 1000; // of the slider before it is known how many steps there are
 const HELD_SHOWN = 4000;
+const WAY_MAX = 60;
 let looks = new Map(); // stream id to { lines, look }
 
 export function begin() {
@@ -23,6 +23,12 @@ export function begin() {
   });
   $("back-live").addEventListener("click", leave);
   document.addEventListener("keydown", keyed);
+  on("hello", () => {
+    // The streams of a bot that was started again have the same ids and are others.
+    if (state.travel && !state.travel.file && state.travel.bot !== state.bot) leave();
+    looks.clear();
+  });
+  on("link", () => state.travel || draw());
   on("selected", (stream) => {
     if (stream && state.travel && state.travel.id !== stream.id) leave();
     draw();
@@ -59,7 +65,7 @@ function go(where) {
       if (!state.travel) {
         const look = await lookNow();
         if (!look) return;
-        state.travel = { id: state.selected, look, step: look.steps.length - 1, file: null };
+        state.travel = { id: state.selected, bot: state.bot, look, step: look.steps.length - 1, file: null };
       }
       const last = state.travel.look.steps.length - 1;
       state.travel.step = Math.min(Math.max(where(state.travel.step, last), 0), last);
@@ -82,6 +88,7 @@ export function leave() {
   draw();
   lightNow();
   emit("travelled");
+  emit("left");
 }
 
 function draw() {
@@ -93,7 +100,7 @@ function draw() {
   if (!travel) {
     $("slider").max = SCALE;
     $("slider").value = SCALE;
-    $("step").textContent = "live";
+    $("step").textContent = state.lost === null ? "live" : "not live";
     for (const id of ["first", "prev", "next", "last", "slider"]) $(id).disabled = !selected();
     return;
   }
@@ -109,7 +116,9 @@ function draw() {
   $("back-words").textContent += merged(travel, step === last);
   $("back-live").hidden = Boolean(travel.file) && !state.streams.size;
   light("stream", now.state, now.moves.map((move) => move[3]), wayTo(look, step));
-  past(look, now, step);
+  const stream = state.streams.get(travel.id);
+  lightOthers(stream ? momentOf(stream, travel) : -Infinity, stream ? stream.channel : null);
+  past(look, now, step, travel.file ? null : stream);
   emit("travelled");
 }
 
@@ -122,19 +131,27 @@ function merged({ id, look }, atEnd) {
   return ` · the channel has ${plural(sent, "message")}: ${grew ? "the reply grew in place" : "its lane was behind and merged some"}`;
 }
 
-function wayTo(look, step) {
-  const way = [];
-  for (let n = Math.max(0, step - 60); n <= step; n++) {
-    for (const [, source, target] of look.steps[n].moves) {
-      if (way[way.length - 1] !== source) way.push(source);
-      if (way[way.length - 1] !== target) way.push(target);
-    }
-  }
-  return way.length ? way : [look.steps[step].state];
+// When a step was, on the clock of this page.  What the last step led to belongs to it.
+export function momentOf(stream, { look, step }) {
+  const over = step === look.steps.length - 1;
+  return over ? Infinity : stream.began + look.steps[step].t * 1000;
 }
 
-function past(look, now, step) {
-  const author = { name: "reply" };
+// The states up to a step, repeats collapsed.  Worked out once for a look: [step, state].
+function wayTo(look, step) {
+  if (!look.way) {
+    look.way = [[0, look.steps[0].state]];
+    const put = (n, name) => look.way[look.way.length - 1][1] === name || look.way.push([n, name]);
+    look.steps.forEach((one, n) => {
+      for (const [, source, target] of one.moves) put(n, source), put(n, target);
+      put(n, one.state);
+    });
+  }
+  return look.way.filter(([n]) => n <= step).slice(-WAY_MAX).map(([, name]) => name);
+}
+
+function past(look, now, step, stream) {
+  const author = authorOf(stream) || { name: "reply" };
   const items = look.messages.slice(0, now.messages).slice(-100).map((one, n) =>
     h("li", { class: `message${n ? " joined" : ""}`, "data-past": String(Math.max(now.messages - 100, 0) + n) },
       n ? h("span", { class: "gutter" }) : avatar(author),

@@ -1,8 +1,7 @@
 // Press a character: why is it shown, or not?
 
-import { $, countBefore, h, nameOf } from "./dom.js";
+import { $, caretAt, countBefore, h, hit, nameOf } from "./dom.js";
 import { booksOf, fateAt } from "./books.js";
-import { caretAt, hit } from "./pointing.js";
 import { messageOf } from "./channel.js";
 import { originOf } from "./inline.js";
 import { grows, numberOf, state } from "./state.js";

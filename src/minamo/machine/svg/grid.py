@@ -15,15 +15,6 @@ from attrs import define, field, frozen
 
 from minamo.machine.svg.picture import PITCH, Point, Rect
 
-GAP = 40
-"""Distance between two boxes: room for three arrows."""
-LIST_GAP = 20
-"""Distance between boxes that no arrow joins."""
-LABEL_GAP = 20
-"""Distance between two labels: room for one arrow."""
-REACH = 30
-"""Distance between a box and a label: room for a bend and for the head of the arrow."""
-
 
 def spread(wants: Sequence[tuple[int, int]], gap: int, room: int | None = None) -> list[int]:
     """Return starts for pieces (wanted middle, size), in this order and *gap* apart.

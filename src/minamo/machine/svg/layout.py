@@ -14,17 +14,15 @@ from attrs import field, frozen
 
 from minamo.machine.model import Chart, Row, State
 from minamo.machine.svg.picture import (
-    INSET,
     LEADING,
     PITCH,
-    TITLE_BAND,
-    TITLE_PX,
     Box,
     Label,
     Line,
     Note,
     Point,
     Rect,
+    Sizes,
     block,
     ceil,
     line_width,
@@ -87,13 +85,7 @@ ACROSS_CHARS = 32
 """Labels between columns are narrow, because the widest one widens the whole gap."""
 DOWN_CHARS = 66
 """Labels between bands may be long, because there only their height takes space."""
-MARGIN = 30
-"""Distance between a box and its content, and around the picture."""
-HEAD_GAP = 20
-"""Distance between a compound's own text and its children."""
 DOT = 20
-PAGE = (1300, 1200)
-"""Size for which the picture is laid out, so that it is legible when shown this wide."""
 # Width to height of the shapes a compound state offers to the state around it.
 _SHAPES = ((6, 10), (12, 10), (24, 10))
 # Most combinations of children's shapes that are tried.
@@ -123,21 +115,23 @@ class Layout:
     boxes: tuple[Box, ...]
     links: tuple[Link, ...]
     spots: tuple[Label, ...]
+    sizes: Sizes
 
 
-def layout(chart: Chart, top: int) -> Layout:
-    """Place everything but the arrows, below a heading of *top* pixels."""
+def layout(chart: Chart, sizes: Sizes) -> Layout:
+    """Place everything but the arrows."""
     joins = links(chart)
-    shape = min(_shapes(chart, joins, None), key=lambda s: _misfit(s, PAGE))
+    shape = min(_shapes(chart, joins, None, sizes), key=lambda s: _misfit(s, sizes.page))
     boxes: list[Box] = []
     spots: dict[int, Label] = {}
-    _flatten(chart, joins, shape, None, (0, top), boxes, spots)
+    _flatten(chart, joins, shape, None, (0, sizes.heading), boxes, spots)
     return Layout(
         shape.w,
-        shape.h + top,
+        shape.h + sizes.heading,
         tuple(boxes),
         tuple(joins),
         tuple(spots[n] for n in range(len(joins))),
+        sizes,
     )
 
 
@@ -146,17 +140,20 @@ def _misfit(shape: Shape, page: Point) -> int:
     return max(shape.w * 1000 // page[0], shape.h * 1000 // page[1]) + shape.wire // 40
 
 
-def _shapes(chart: Chart, joins: Sequence[Link], home: str | None) -> list[Shape]:
+def _shapes(chart: Chart, joins: Sequence[Link], home: str | None, sizes: Sizes) -> list[Shape]:
     children = _children(chart, home)
     if home is not None and not children:
-        return _leaves(chart.states[home])
-    offers = [_shapes(chart, joins, child) for child in children]
+        return _leaves(chart.states[home], sizes)
+    offers = [_shapes(chart, joins, child, sizes) for child in children]
     ties = [_tie(link, n) for n, link in enumerate(joins) if link.home == home]
     found: list[Shape] = []
     for pick in islice(product(*offers), _TRIES):
         inner = dict(zip(children, pick, strict=True))
-        tiles = [_tile(key, shape) for key, shape in inner.items()]
-        found += [_compound(chart, home, placed, inner) for placed in arrangements(tiles, ties)]
+        tiles = [_tile(key, shape, sizes) for key, shape in inner.items()]
+        found += [
+            _compound(chart, home, placed, inner, sizes)
+            for placed in arrangements(tiles, ties, sizes)
+        ]
     if home is None:
         return found
     best = [min(found, key=lambda s: _misfit(s, (100 * a, 100 * b))) for a, b in _SHAPES]
@@ -167,11 +164,11 @@ def _children(chart: Chart, home: str | None) -> tuple[str, ...]:
     return tuple(s.id for s in chart.top) if home is None else chart.states[home].children
 
 
-def _leaves(state: State) -> list[Shape]:
+def _leaves(state: State, sizes: Sizes) -> list[Shape]:
     found: list[Shape] = []
     for chars in LEAF_CHARS:
         written = notes(state, chars)
-        w, h = _text_size(state, written)
+        w, h = _text_size(state, written, sizes)
         shape = Shape(w, h, written, anchors={state.id: (w // 2, h // 2)})
         # The wide shape is only useful if it saves more than a line.
         if not found or h < found[0].h - 2 * LEADING:
@@ -179,10 +176,11 @@ def _leaves(state: State) -> list[Shape]:
     return found
 
 
-def _text_size(state: State, written: Sequence[Note]) -> Point:
+def _text_size(state: State, written: Sequence[Note], sizes: Sizes) -> Point:
     lines = [line for note in written for line in note.lines]
-    w = max([width(state.id, TITLE_PX), *(line_width(line) for line in lines)]) + 2 * INSET
-    return ceil(w), ceil(TITLE_BAND + (len(lines) * LEADING + 6 if lines else 4))
+    widest = max([width(state.id, sizes.title_px), *(line_width(line) for line in lines)])
+    w = widest + 2 * sizes.inset
+    return ceil(w), ceil(sizes.title_band + (len(lines) * LEADING + 6 if lines else 4))
 
 
 def _tie(link: Link, key: int) -> Tie:
@@ -202,23 +200,29 @@ def _lines(link: Link, chars: int) -> tuple[Line, ...]:
     return tuple(line for row in link.rows for line in wrap(words(row), chars))
 
 
-def _tile(key: str, shape: Shape) -> Tile:
-    title = ceil(width(key, TITLE_PX)) + 4 * PITCH
+def _tile(key: str, shape: Shape, sizes: Sizes) -> Tile:
+    title = ceil(width(key, sizes.title_px)) + 4 * PITCH
     return Tile(key, shape.w, shape.h, shape.anchors, shape.inside is None, title)
 
 
-def _compound(chart: Chart, home: str | None, placed: Placed, inner: Mapping[str, Shape]) -> Shape:
+def _compound(
+    chart: Chart,
+    home: str | None,
+    placed: Placed,
+    inner: Mapping[str, Shape],
+    sizes: Sizes,
+) -> Shape:
     """Return a box around *placed*, with room for its own title and rows."""
     # The heading of the picture is enough margin above the chart itself.
-    head = Rect(0, 0, 0, PITCH - HEAD_GAP)
+    head = Rect(0, 0, 0, PITCH - sizes.head_gap)
     written: tuple[Note, ...] = ()
     if home is not None:
         state = chart.states[home]
         written = notes(state, max(LEAF_CHARS[0], placed.w * 10 // 72))
-        head = Rect(0, 0, *_text_size(state, written))
-    w = max(placed.w + 2 * MARGIN, head.w + 2 * PITCH)
-    h = head.h + placed.h + MARGIN + HEAD_GAP
-    dx, dy = (w - placed.w) // 2 // PITCH * PITCH, head.h + HEAD_GAP
+        head = Rect(0, 0, *_text_size(state, written, sizes))
+    w = max(placed.w + 2 * sizes.margin, head.w + 2 * PITCH)
+    h = head.h + placed.h + sizes.margin + sizes.head_gap
+    dx, dy = (w - placed.w) // 2 // PITCH * PITCH, head.h + sizes.head_gap
     anchors: dict[str, Point] = {} if home is None else {home: (w // 2, h // 2)}
     for key, shape in inner.items():
         rect = placed.tiles[key]

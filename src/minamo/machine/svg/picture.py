@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from minamo.machine.model import Row, State
 
 TEXT_PX = 12
-TITLE_PX = 13
 LEADING = 16
-TITLE_BAND = 26
-"""The height of a box's title line."""
-INSET = 12
-"""Distance between the edge of a box or label and its text."""
 INDENT = "  "
 """Prefix of the second and further lines of a row."""
 
@@ -36,7 +31,7 @@ def line_width(line: Line) -> int:
 def block(lines: Sequence[Line]) -> Point:
     """Return the size of a label that holds *lines*, on the grid."""
     widest = max(line_width(line) for line in lines)
-    return ceil(widest + INSET), ceil(len(lines) * LEADING + 4)
+    return ceil(widest + LABEL_INSET), ceil(len(lines) * LEADING + 4)
 
 
 def ceil(px: int) -> int:
@@ -88,6 +83,56 @@ def _listed(kind: str, names: Iterable[str]) -> list[Span]:
     return [Span(kind, f"{name},") for name in names[:-1]] + [Span(kind, n) for n in names[-1:]]
 
 
+@frozen(slots=True)
+class Sizes:
+    """The title size, the distances, and the page of one picture."""
+
+    title_px: int = 13
+    title_band: int = 26
+    """Height of a box's title line."""
+    inset: int = 12
+    """Distance between the edge of a box and its text."""
+    margin: int = 30
+    """Distance between a box and its content, and around the picture."""
+    head_gap: int = 20
+    """Distance between a compound's own text and its children."""
+    gap: int = 40
+    """Distance between two boxes: room for three arrows."""
+    list_gap: int = 20
+    """Distance between boxes that no arrow joins."""
+    label_gap: int = 20
+    """Distance between two labels: room for one arrow."""
+    reach: int = 30
+    """Distance between a box and a label: room for a bend and for the head of the arrow."""
+    heading: int = 40
+    """Height of the chart's own title above the picture; 0 leaves the title out."""
+    page: Point = (1300, 1200)
+    """Size for which the picture is laid out, so that it is legible when shown this wide."""
+    names_only: bool = False
+    """Whether to leave out the text of rows, entries and exits."""
+
+
+FULL = Sizes()
+#: For a pane of the live page: only names, which are large beside the boxes and the gaps.
+#: Margins below two steps of the grid would leave arrows no way around a box.
+WIDE = Sizes(
+    title_px=22,
+    title_band=32,
+    inset=6,
+    margin=20,
+    head_gap=10,
+    gap=20,
+    list_gap=10,
+    label_gap=10,
+    reach=20,
+    heading=0,
+    page=(1000, 780),
+    names_only=True,
+)
+SQUARE = evolve(WIDE, page=(880, 880))
+TALL = evolve(WIDE, page=(700, 1000))
+LABEL_INSET = 12
+"""What a label is wider than its text."""
 PITCH = 10
 """Boxes, labels and arrows are aligned to this grid; parallel arrows are this far apart."""
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from attrs import define, field, frozen
 
-from minamo.machine.svg.grid import GAP, LABEL_GAP, LIST_GAP, REACH, spread
-from minamo.machine.svg.picture import PITCH, Point, Rect
+from minamo.machine.svg.grid import spread
+from minamo.machine.svg.picture import PITCH, Point, Rect, Sizes
 
 Bands = list[list[list[str]]]
 """Bands from top to bottom, of columns from left to right, of keys from top to bottom."""
@@ -100,11 +100,11 @@ class Placed:
     """Approximate total length of all arrows."""
 
 
-def arrangements(tiles: Sequence[Tile], ties: Sequence[Tie]) -> Iterator[Placed]:
+def arrangements(tiles: Sequence[Tile], ties: Sequence[Tie], sizes: Sizes) -> Iterator[Placed]:
     """Yield all the arrangements worth comparing, in a fixed order."""
     keys = [tile.key for tile in tiles]
     for bands in bandings(keys, [(tie.a, tie.b) for tie in ties if tie.a and tie.b]):
-        yield _Placing({tile.key: tile for tile in tiles}, ties, bands).place()
+        yield _Placing({tile.key: tile for tile in tiles}, ties, bands, sizes).place()
 
 
 @define
@@ -114,6 +114,7 @@ class _Placing:
     tiles: Mapping[str, Tile]
     ties: Sequence[Tie]
     bands: Bands
+    sizes: Sizes
     where: dict[str, tuple[int, int]] = field(factory=dict)
     """Band and column of each child."""
     wide: dict[str, int] = field(factory=dict)
@@ -128,14 +129,18 @@ class _Placing:
     labels: dict[int, tuple[Rect, bool]] = field(factory=dict)
 
     @property
+    def joined(self) -> bool:
+        return any(tie.a and tie.b for tie in self.ties)
+
+    @property
     def gap(self) -> int:
-        return GAP if any(tie.a and tie.b for tie in self.ties) else LIST_GAP
+        return self.sizes.gap if self.joined else self.sizes.list_gap
 
     def place(self) -> Placed:
         for b, band in enumerate(self.bands):
             for c, column in enumerate(band):
                 # Boxes that no arrow joins make a list or a table: they all get the same width.
-                among = column if self.gap == GAP else [k for col in band for k in col]
+                among = column if self.joined else [k for col in band for k in col]
                 leaves = [self.tiles[key].w for key in among if self.tiles[key].stretch]
                 for key in column:
                     self.where[key] = (b, c)
@@ -202,7 +207,7 @@ class _Placing:
             ties = self.beside.get((b, c), [])
             inner = 0 < c < len(self.bands[b])
             if ties:
-                reach = REACH + PITCH * (len(ties) // 5)
+                reach = self.sizes.reach + PITCH * (len(ties) // 5)
                 at += reach if c else 0
                 self.left[b, c] = at
                 at += max(tie.across[0] for tie in ties)
@@ -229,7 +234,9 @@ class _Placing:
         mine: list[int] = []
         for c in range(len(columns) + 1):
             ties = sorted(self.beside.get((b, c), []), key=lambda tie: self.middle(tie, 1))
-            starts = spread([(self.middle(tie, 1), tie.across[1]) for tie in ties], LABEL_GAP)
+            starts = spread(
+                [(self.middle(tie, 1), tie.across[1]) for tie in ties], self.sizes.label_gap
+            )
             for tie, y in zip(ties, starts, strict=True):
                 self.labels[tie.key] = (Rect(self.left[b, c], y, *tie.across), False)
                 mine.append(tie.key)
@@ -280,13 +287,15 @@ class _Placing:
         if not ties:
             return top + self.gap if b else 0
         ties.sort(key=lambda tie: self.middle(tie, 0))
-        total = sum(tie.down[0] + GAP for tie in ties)
-        rows = min(len(ties), -(-total // (room + GAP)))
-        top += REACH if b else 0
+        total = sum(tie.down[0] + self.sizes.gap for tie in ties)
+        rows = min(len(ties), -(-total // (room + self.sizes.gap)))
+        top += self.sizes.reach if b else 0
         for row in range(rows):
             members = ties[row::rows]
-            starts = spread([(self.middle(tie, 0), tie.down[0]) for tie in members], GAP, room)
+            starts = spread(
+                [(self.middle(tie, 0), tie.down[0]) for tie in members], self.sizes.gap, room
+            )
             for tie, x in zip(members, starts, strict=True):
                 self.labels[tie.key] = (Rect(x, top, *tie.down), True)
-            top += max(tie.down[1] for tie in members) + LABEL_GAP
-        return top - LABEL_GAP + REACH + PITCH * (len(ties) // 5)
+            top += max(tie.down[1] for tie in members) + self.sizes.label_gap
+        return top - self.sizes.label_gap + self.sizes.reach + PITCH * (len(ties) // 5)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from attrs import evolve
+
 from minamo.machine.model import Chart, State
 from minamo.machine.svg.layout import layout
 from minamo.machine.svg.picture import (
-    INSET,
+    FULL,
+    LABEL_INSET,
     LEADING,
-    TITLE_BAND,
-    TITLE_PX,
+    WIDE,
     Arrow,
     Box,
     Dot,
@@ -20,6 +22,7 @@ from minamo.machine.svg.picture import (
     Picture,
     Point,
     Rect,
+    Sizes,
     width,
 )
 from minamo.machine.svg.routing import draw
@@ -106,21 +109,23 @@ RULES = (
 )
 
 
-def style() -> str:
+#: Of pictures with names only.
+LARGE = (".large", f"font-size:{WIDE.title_px}px")
+
+
+def style(sizes: Sizes) -> str:
     """Return the whole style sheet of a picture."""
     light = ";".join(f"--{name}:{colour}" for name, colour in LIGHT.items())
     dark = ";".join(f"--{name}:{colour}" for name, colour in DARK.items())
     lines = [f".chart{{{light}}}", f"@media (prefers-color-scheme:dark){{.chart{{{dark}}}}}"]
-    for selectors, rule in RULES:
+    for selectors, rule in (*RULES, LARGE) if sizes.names_only else RULES:
         scoped = ",".join(f".chart {selector}" for selector in selectors.split(","))
         lines.append(f"{scoped}{{{rule}}}")
     return "\n".join(lines)
 
 
-HEADING = 40
 HEADING_PX = 18
 SIDE = 30
-TAB = 24
 ROUND = 8
 CURVE = 5
 """Half a step of the grid, so that two consecutive bends just meet."""
@@ -129,18 +134,39 @@ _GOOD = ("completed", "delivered", "done", "finished", "ok", "passed", "sent", "
 _BAD = ("error", "expired", "failed", "killed", "lost", "refused", "rejected", "timeout", "unknown")
 
 
-def to_svg(chart: Chart, *, lit: str | None = None) -> str:
-    """Return *chart* as SVG, with the leaf *lit* and the states around it highlighted."""
+def to_svg(chart: Chart, *, lit: str | None = None, sizes: Sizes = FULL) -> str:
+    """Return *chart* as SVG, with the leaf *lit* and the states around it highlighted.
+
+    `WIDE`, `SQUARE` and `TALL` of `minamo.machine.svg.picture` are for small panes: names only.
+    """
     leaves = [state.id for state in chart.leaves]
     if lit is not None and lit not in leaves:
         raise ValueError(f"no leaf {lit!r} in chart {chart.name!r}; it has {', '.join(leaves)}")
     path = [state.id for state in chart.lineage(lit)] if lit is not None else []
-    return "".join(
-        f"{line}\n" for line in _document(chart, draw(chart, layout(chart, HEADING)), path)
-    )
+    shown = names_only(chart) if sizes.names_only else chart
+    picture = draw(shown, layout(shown, sizes))
+    return "".join(f"{line}\n" for line in _document(shown, picture, path, sizes))
 
 
-def _document(chart: Chart, picture: Picture, path: Sequence[str]) -> Iterator[str]:
+def names_only(chart: Chart) -> Chart:
+    """Return *chart* without the text of rows, entries and exits; rows keep their numbers."""
+    states = {
+        state.id: evolve(
+            state,
+            enter=(),
+            exit=(),
+            rows=tuple(
+                evolve(row, events=(), guard="", actions=())
+                for row in state.rows
+                if row.target is not None
+            ),
+        )
+        for state in chart.states.values()
+    }
+    return evolve(chart, states=states)
+
+
+def _document(chart: Chart, picture: Picture, path: Sequence[str], sizes: Sizes) -> Iterator[str]:
     w, h = picture.width, picture.height
     about = " ".join(chart.about.split())
     yield (
@@ -149,11 +175,12 @@ def _document(chart: Chart, picture: Picture, path: Sequence[str]) -> Iterator[s
     )
     yield f"<title>{escape(chart.name)}: statechart</title>"
     yield f"<desc>{escape(about or chart.name)}</desc>"
-    yield f"<style>\n{style()}\n</style>"
+    yield f"<style>\n{style(sizes)}\n</style>"
     yield f'<rect class="canvas" width="{w}" height="{h}" rx="12"/>'
-    yield from _heading(chart.name, about, w)
+    if sizes.heading:
+        yield from _heading(chart.name, about, w, sizes)
     for box in picture.boxes:
-        yield from _state(chart.states[box.id], box, path)
+        yield from _state(chart.states[box.id], box, path, sizes)
     for dot in picture.dots:
         yield from _dot(dot)
     for arrow in picture.arrows:
@@ -161,28 +188,28 @@ def _document(chart: Chart, picture: Picture, path: Sequence[str]) -> Iterator[s
     yield "</svg>"
 
 
-def _heading(name: str, about: str, room: int) -> Iterator[str]:
+def _heading(name: str, about: str, room: int, sizes: Sizes) -> Iterator[str]:
     yield f'<text class="heading" x="{SIDE}" y="36">{escape(name)}</text>'
     first = about.partition(". ")[0].rstrip(".")
-    x = SIDE + width(name, HEADING_PX) + 2 * INSET
+    x = SIDE + width(name, HEADING_PX) + 2 * sizes.inset
     if first and x + width(first) <= room - SIDE:
         yield f'<text class="about" x="{x}" y="36">{escape(first)}</text>'
 
 
-def _state(state: State, box: Box, path: Sequence[str]) -> Iterator[str]:
+def _state(state: State, box: Box, path: Sequence[str], sizes: Sizes) -> Iterator[str]:
     names = ["state", *_kinds(state, box)]
     if state.id in path:
         names.append("lit" if state.id == path[0] else "lit-path")
     yield f'<g id={quoteattr(f"state-{state.id}")} class="{" ".join(names)}">'
     if state.about:
         yield f"<title>{escape(' '.join(state.about.split()))}</title>"
-    yield from _frame(state, box) if box.head else _leaf(state, box)
-    y = box.rect.y + TITLE_BAND + 15
+    yield from _frame(state, box, sizes) if box.head else _leaf(state, box, sizes)
+    y = box.rect.y + sizes.title_band + 15
     for note in box.notes:
         attrs = ""
         if note.row is not None:
             attrs = f' class="row" data-source={quoteattr(state.id)} data-rows="{note.row}"'
-        yield f"<g{attrs}>{_text(note.lines, box.rect.x + INSET, y)}</g>"
+        yield f"<g{attrs}>{_text(note.lines, box.rect.x + sizes.inset, y)}</g>"
         y += LEADING * len(note.lines)
     yield "</g>"
 
@@ -205,29 +232,42 @@ def _tint(words: Sequence[str]) -> str:
     return "good" if any(word in _GOOD for word in words) else "calm"
 
 
-def _frame(state: State, box: Box) -> Iterator[str]:
+def _frame(state: State, box: Box, sizes: Sizes) -> Iterator[str]:
     x, y = box.rect.x, box.rect.y
-    tab = width(state.id, TITLE_PX) + 2 * INSET
+    tab, low = width(state.id, sizes.title_px) + 2 * sizes.inset, sizes.title_band - 2
     yield _rect("frame", box.rect, ROUND + 2)
     yield (
-        f'<path class="tab" d="M{x} {y + TAB}V{y + 10}Q{x} {y} {x + 10} {y}H{x + tab}'
-        f'V{y + TAB - 8}Q{x + tab} {y + TAB} {x + tab - 8} {y + TAB}Z"/>'
+        f'<path class="tab" d="M{x} {y + low}V{y + 10}Q{x} {y} {x + 10} {y}H{x + tab}'
+        f'V{y + low - 8}Q{x + tab} {y + low} {x + tab - 8} {y + low}Z"/>'
     )
-    yield f'<text class="name" x="{x + INSET}" y="{y + 17}">{escape(state.id)}</text>'
+    baseline = y + _baseline(low, sizes)
+    yield (
+        f'<text class="{_title(sizes)}" x="{x + sizes.inset}" y="{baseline}">'
+        f"{escape(state.id)}</text>"
+    )
 
 
-def _leaf(state: State, box: Box) -> Iterator[str]:
+def _leaf(state: State, box: Box, sizes: Sizes) -> Iterator[str]:
     x, y, w, h = box.rect.x, box.rect.y, box.rect.w, box.rect.h
     yield _rect("leaf", box.rect, ROUND)
     if state.final:
         yield _rect("inner", Rect(x + 3, y + 3, w - 6, h - 6), ROUND - 3)
     if box.notes:
-        yield f'<path class="rule" d="M{x + 4} {y + TITLE_BAND}H{x + w - 4}"/>'
-    baseline = y + (18 if box.notes else 20)
+        yield f'<path class="rule" d="M{x + 4} {y + sizes.title_band}H{x + w - 4}"/>'
+    baseline = y + _baseline(sizes.title_band if box.notes else h, sizes)
     yield (
-        f'<text class="name" x="{x + w // 2}" y="{baseline}" text-anchor="middle">'
+        f'<text class="{_title(sizes)}" x="{x + w // 2}" y="{baseline}" text-anchor="middle">'
         f"{escape(state.id)}</text>"
     )
+
+
+def _title(sizes: Sizes) -> str:
+    return "name large" if sizes.names_only else "name"
+
+
+def _baseline(height: int, sizes: Sizes) -> int:
+    """Return the y of a title's baseline in a band of *height*, so that it is in the middle."""
+    return (2 * height + sizes.title_px + 10) // 4
 
 
 def _rect(kind: str, rect: Rect, radius: int) -> str:
@@ -269,7 +309,7 @@ def _label(label: Label) -> Iterator[str]:
     rect = label.rect
     yield _rect(patch, rect, 4)
     pad = (rect.h - len(label.lines) * LEADING) // 2
-    yield _text(label.lines, rect.x + INSET // 2, rect.y + pad + 12)
+    yield _text(label.lines, rect.x + LABEL_INSET // 2, rect.y + pad + 12)
 
 
 def _line(points: Sequence[Point], *, tip: bool) -> str:

@@ -11,7 +11,6 @@ from minamo.machine.svg.grid import DOWN, LEFT, OVERLAP, RIGHT, UP, Grid, Port
 from minamo.machine.svg.layout import Layout
 from minamo.machine.svg.picture import (
     PITCH,
-    TITLE_PX,
     Arrow,
     Box,
     Dot,
@@ -28,10 +27,10 @@ CROWDED = 60
 ODD_SIDE = 150
 
 
-def box_ports(grid: Grid, box: Box, net: int) -> list[Port]:
+def box_ports(grid: Grid, box: Box, net: int, title_px: int) -> list[Port]:
     """Return ports on the border of a state, cheapest in the middle and away from other lines."""
     out = []
-    for way, cells in _sides(grid, box).items():
+    for way, cells in _sides(grid, box, title_px).items():
         for n, cell in enumerate(cells):
             off = 0 if box.head else OFF_CENTRE * abs(2 * n - len(cells) + 1) // 2
             out.append(Port(cell, way, off + _crowding(grid, cell, way, net)))
@@ -61,11 +60,11 @@ def inward(ports: list[Port]) -> list[Port]:
     return [evolve(port, way=(port.way + 2) & 3) for port in ports]
 
 
-def _sides(grid: Grid, box: Box) -> dict[int, list[int]]:
+def _sides(grid: Grid, box: Box, title_px: int) -> dict[int, list[int]]:
     """Return the cells of each side, without the corners and without a compound's title."""
     rect = box.rect
     skip = PITCH if box.head is None else 2 * PITCH
-    title = rect.x + (skip if box.head is None else ceil(width(box.id, TITLE_PX)) + 3 * PITCH)
+    title = rect.x + (skip if box.head is None else ceil(width(box.id, title_px)) + 3 * PITCH)
     rows = range(rect.y + skip, rect.bottom - skip + 1, PITCH)
     below = (
         rows if box.head is None else range(box.head.bottom + PITCH, rect.bottom - skip + 1, PITCH)
@@ -198,7 +197,7 @@ class _Router:
         link = self.placed.links[leg.link]
         if not state:
             return label_ports(self.grid, self.placed.spots[leg.link], self.other_side(leg))
-        found = box_ports(self.grid, self.boxes[state], leg.net)
+        found = box_ports(self.grid, self.boxes[state], leg.net, self.placed.sizes.title_px)
         # A compound state that holds the other end is left, or reached, from within.
         within = link.source != link.target and self.numbers[state] in leg.inside
         return inward(found) if within else found

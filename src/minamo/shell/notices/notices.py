@@ -215,7 +215,8 @@ def _about_error(result: StreamResult, wording: Wording, *, quote: bool) -> Embe
         lines.append(f"> {words}")
     if error.retryable or error.retry_after is not None:
         lines.append(_again(error.retry_after, wording))
-    return _embed(wording, "error_title", lines, result)
+    title = "lost_title" if result.accumulated_text else "error_title"
+    return _embed(wording, title, lines, result)
 
 
 def _again(wait_s: float | None, wording: Wording) -> str:

@@ -41,7 +41,7 @@ class StreamInspector(Protocol):
 
     @property
     def watched(self) -> bool:
-        """Whether a viewer is connected right now."""
+        """Whether channel events are wanted right now."""
 
     @property
     def feed(self) -> ChannelFeed:
@@ -65,7 +65,7 @@ class HarmlessLooker:
 
     @property
     def watched(self) -> bool:
-        """Whether a viewer is connected right now."""
+        """Whether channel events are wanted right now."""
         return self._looker.watched
 
     def open_stream(self, channel_id: int, stream: Stream) -> StreamRecorder | None:
@@ -133,7 +133,7 @@ def inspector(wanted: bool | StreamInspector) -> Inspector:
     from minamo.inspect.hub import Hub
     from minamo.inspect.server import serve
 
-    hub = Hub()
+    hub = Hub(recording=True)  # a page that is opened later shows the replies before it too
     made = Inspector(HarmlessLooker(hub))
 
     @asynccontextmanager

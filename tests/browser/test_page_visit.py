@@ -1,0 +1,252 @@
+"""What a first visitor meets: nothing moves, nothing is cut off, nothing stays unexplained."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from minamo.inspect.server import serve
+from minamo.machine import chart_names
+from minamo.twin import Twin
+from support.bot import rigged, streaming
+from support.page import rig
+
+pytestmark = pytest.mark.anyio
+DESK = {"viewport": {"width": 1280, "height": 720}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+KEY = "a key of sixteen or more"
+TOUR = "Show me what you can do."
+STORY = "Tell me a long story."
+# Every name in the picture: its height on the screen, and whether it is inside its own box.
+NAMES = """() => [...document.querySelectorAll('#picture .state')].map((state) => {
+  const name = state.querySelector(':scope > .name').getBoundingClientRect();
+  const box = state.querySelector(':scope > .leaf, :scope > .frame').getBoundingClientRect();
+  const pane = document.querySelector('#picture').getBoundingClientRect();
+  const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+  const scale = document.querySelector('#picture svg').getScreenCTM().a;
+  return [parseFloat(getComputedStyle(state.querySelector(':scope > .name')).fontSize) * scale,
+          inside(name, box) && inside(box, pane)];
+})"""
+SMALL = """() => [...document.querySelectorAll('button, select, [role=tab]')]
+  .filter((one) => one.offsetParent)
+  .map((one) => [one.id || one.textContent, Math.round(one.getBoundingClientRect().height)])
+  .filter(([, height]) => height < 40)"""
+
+
+async def box_of(page: Any, selector: str) -> dict[str, float]:
+    found = await page.locator(selector).first.bounding_box()
+    assert found is not None
+    return {key: round(value) for key, value in found.items()}
+
+
+async def test_prompts_stay_where_they_are_while_a_reply_begins_and_ends(look):
+    async with rig() as made, look(made.served.address, **DESK) as seen:
+        page = seen.page
+        before = await box_of(page, "#prompts .chip")
+        await page.click("#prompts .chip >> text=Tell me a long story")
+        await page.wait_for_selector("#composer.busy")
+        assert await box_of(page, "#prompts .chip") == before
+        end = "(() => { const l = document.querySelector('#messages'); return l.scrollHeight - l.scrollTop - l.clientHeight; })()"
+        await page.locator("#messages .message").nth(2).wait_for()
+        await seen.until(f"{end} < 2")
+        await page.click("#stop")
+        assert await seen.outcome() == "stopped by user"
+        assert await box_of(page, "#prompts .chip") == before
+
+
+async def test_a_server_that_is_gone_is_said_to_be_gone_and_found_again(look, shoot):
+    async with rig() as made, AsyncExitStack() as servers:
+        served = await servers.enter_async_context(serve(made.hub, key=KEY, actions=made))
+        async with look(served.address, **DESK) as seen:
+            page = seen.page
+            await seen.send(STORY)
+            await page.locator("#messages .message").nth(1).wait_for()
+            await servers.aclose()
+            await page.wait_for_selector("#lost:not([hidden])")
+            assert "cannot be reached" in await page.inner_text("#lost")
+            assert await page.inner_text("#link-words") == "not connected"
+            assert await page.inner_text("#step") == "not live"
+            assert await page.locator("#prompts .chip").first.is_disabled()
+            assert await page.locator("#stop").is_disabled()
+            await page.wait_for_timeout(150)
+            clocks = await page.inner_text("#clocks")
+            await page.wait_for_timeout(400)
+            assert await page.inner_text("#clocks") == clocks  # they stand still
+            await shoot(page, "lost")
+            async with serve(made.hub, key=KEY, port=served.port, actions=made):
+                await page.wait_for_selector("#link[data-link=open]", timeout=10_000)
+                assert await page.locator("#lost").is_hidden()
+                assert await page.locator("#prompts .chip").first.is_enabled()
+                await page.click("#stop")
+                assert await seen.outcome() == "stopped by user"
+            async with serve(made.hub, key=f"not {KEY}", port=served.port):
+                await page.wait_for_selector("#link[data-link=refused]", timeout=10_000)
+                assert "another key" in await page.inner_text("#lost")
+            seen.complaints.clear()  # the browser notes each attempt by itself
+
+
+async def test_time_travel_covers_clocks_lane_charts_and_the_face(look, shoot):
+    async with rig(quick=True) as made, look(made.served.address, **DESK) as seen:
+        page = seen.page
+        await seen.send(TOUR)
+        assert await seen.outcome() == "completed"
+        receipts = await page.locator("#lane .receipts li").count()
+        face = await page.locator("#messages .avatar").last.inner_text()
+        await page.click("#chart-delivery")
+        await page.wait_for_selector("#picture #state-delivered.lit")
+        await page.click("#first")
+        await seen.until("document.querySelector('#step').textContent.startsWith('0 /')")
+        assert await page.inner_text("#now-state") == "no delivery at this step"
+        assert await page.locator("#picture .lit").count() == 0
+        assert "no receipts yet" in await page.inner_text("#lane")
+        clocks = await page.inner_text("#clocks")
+        assert "8.00 s" in clocks  # nothing has come
+        assert "came after" not in clocks
+        assert "took" not in clocks
+        for _ in range(200):
+            if await page.locator("#past .avatar").count():
+                break
+            await page.keyboard.press("ArrowRight")
+            await page.wait_for_timeout(5)
+        assert await page.locator("#past .avatar").first.inner_text() == face
+        assert "came after" in await page.inner_text("#clocks")
+        await shoot(page, "travel-delivery")
+        await page.click("#last")
+        await page.wait_for_selector("#picture #state-delivered.lit")
+        assert await page.locator("#lane .receipts li").count() == receipts
+        assert "took" in await page.inner_text("#clocks")
+        await page.click("#back-live")
+        await page.wait_for_selector("#picture #state-delivered.lit")
+        assert await page.inner_text("#step") == "live"
+
+
+async def test_a_loaded_file_shows_its_whole_way_and_back_to_now_leaves_it(look, tmp_path):
+    async with rig(quick=True) as made, look(made.served.address, **DESK) as seen:
+        page = seen.page
+        await seen.send(TOUR)
+        assert await seen.outcome() == "completed"
+        chunks = [{"chunk": {"type": "text", "content": "<think>hm</think>"}}]
+        chunks += [{"chunk": {"type": "text", "content": f"Word {n}. "}} for n in range(90)]
+        file = tmp_path / "long.jsonl"
+        file.write_text("".join(json.dumps(one) + "\n" for one in (*chunks, {"end": True})))
+        await page.set_input_files("#file", file)
+        await seen.until("document.querySelector('#streams').value === 'file:long.jsonl'")
+        way = await page.locator("#way span").all_inner_texts()
+        states = await page.evaluate("minamo.state.loaded.get('long.jsonl').summary.states")
+        assert way == states
+        assert way[:3] == ["opening", "in_think", "streaming"]
+        assert "no lane" in await page.inner_text("#lane")
+        assert "–" not in (await page.inner_text("#clocks")).split("\n")[1]
+        assert await page.locator("#save").is_disabled()
+        await page.click("#back-live")
+        assert await page.input_value("#streams") == "1"
+        assert await page.locator("#save").is_enabled()
+        wrong = tmp_path / "bad.json"
+        wrong.write_text('{"hello": 1}\n')
+        await page.set_input_files("#file", wrong)
+        await seen.until("document.querySelector('#toast.shown') !== null")
+        said = await page.inner_text("#toast")
+        assert said.startswith(
+            "bad.json: line 1: unknown key 'hello' in a line; known are t, chunk"
+        )
+        await page.wait_for_timeout(250)
+        toast, buttons = await box_of(page, "#toast"), await box_of(page, ".travel")
+        assert toast["y"] + toast["height"] < buttons["y"]
+        seen.complaints.clear()  # the browser notes the refusal by itself
+
+
+@pytest.mark.parametrize("place", [DESK, PHONE], ids=["desk", "phone"])
+async def test_the_chart_is_legible_and_every_chart_has_a_tab(look, shoot, place):
+    async with rig(quick=True) as made, look(made.served.address, **place) as seen:
+        page = seen.page
+        tabs = await page.locator("#chart-tabs [role=tab]").all_inner_texts()
+        assert sorted(tabs) == sorted(chart_names())
+        for name in tabs:
+            await page.click(f"#chart-{name}")
+            await page.wait_for_selector(f"#picture svg:has(title:text-is('{name}: statechart'))")
+            names = await page.evaluate(NAMES)
+            assert len({round(size, 1) for size, _ in names}) == 1, name  # one size of letters
+            assert names[0][0] >= 10, name
+            assert all(inside for _, inside in names), name
+            await shoot(page, f"fit-{name}-{place['viewport']['width']}")
+
+
+async def test_a_phone_has_targets_for_fingers_and_nothing_is_cut_off(look, shoot):
+    async with rig(quick=True) as made, look(made.served.address, **PHONE) as seen:
+        page = seen.page
+        assert await page.evaluate(SMALL) == []
+        await seen.send("Fall silent.")
+        await page.wait_for_selector("#composer.busy")
+        assert await page.inner_text("#hint-state") != ""  # press and effect in one sight
+        await seen.send(TOUR)
+        assert await seen.outcome(2) == "completed"
+        assert await seen.outcome(1) == "follow up interrupt"
+        assert await page.evaluate(SMALL) == []
+        for wide in ("#messages", "#messages pre", "body"):
+            over = f"[...document.querySelectorAll('{wide}')].every((one) => one.scrollWidth <= one.clientWidth)"
+            assert await page.evaluate(over), wide
+        for line in await page.locator(".outcome button").all():
+            rect = await line.bounding_box()
+            assert rect["x"] >= 0
+            assert rect["x"] + rect["width"] <= 390
+        await shoot(page, "phone-outcomes")
+
+
+async def test_words_are_explained_and_the_prompts_come_early_by_keyboard(look):
+    async with rig(quick=True) as made, look(made.served.address, **DESK) as seen:
+        page = seen.page
+        for _ in range(3):
+            await seen.send(TOUR)
+            await page.wait_for_selector("#composer.busy")
+            await page.wait_for_selector("#composer:not(.busy)")
+        explained = await page.locator("abbr[title], [title].line *, #log-head [title]").all()
+        words = {(await one.inner_text()).lower() for one in explained}
+        assert {"clocks", "lane", "0 characters held", "characters", "time"} <= words
+        assert any("delivered" in word for word in words)
+        await page.click("#tab-compare")
+        await page.locator("#compared").get_by_text("seam:").first.wait_for()
+        title = await page.locator("#compared").get_by_text("seam:").first.get_attribute("title")
+        assert title.startswith("White space")
+        await page.locator(".skip").focus()
+        reached = []
+        for _ in range(10):
+            await page.keyboard.press("Tab")
+            reached.append(
+                await page.evaluate(
+                    "document.activeElement.className || document.activeElement.outerHTML"
+                )
+            )
+        assert "chip" in reached
+
+
+async def test_there_is_a_sign_while_the_chart_is_fetched(look, browser):
+    async with rig(quick=True) as made:
+        context = await browser.new_context(**DESK)
+        page = await context.new_page()
+        hold = asyncio.Event()
+
+        async def wait(route: Any) -> None:
+            await hold.wait()
+            await route.continue_()
+
+        await page.route("**/api/charts/**", wait)
+        await page.goto(made.served.address)
+        await page.wait_for_selector("html[data-ready=yes]")
+        assert await page.inner_text("#picture") == "Drawing the chart …"
+        hold.set()
+        await page.wait_for_selector("#picture svg")
+        await context.close()
+
+
+async def test_a_visitor_finds_the_replies_of_before(look):
+    async with Twin() as twin, rigged(twin, streaming(["Said early."]), inspect=True) as made:
+        await made.client.orchestrator()
+        await made.ask("hello")
+        async with look(made.client.page) as seen:
+            assert await seen.outcome() == "completed"
+            assert "Said early." in await seen.texts()
+            assert await seen.page.inner_text("#now-state") == "completed"
