@@ -28,7 +28,7 @@ SETTINGS: list[dict[str, object]] = [
     {"send_message_limit": 2, "max_message_length": 100},
     {"tables": "bullets", "bot_name": "alpha"},
 ]
-ENDINGS = ["end", "stop", "kill", "follow_up", "limit_reached", "delivery_lost", "silent"]
+ENDINGS = ["end", "stop", "kill", "follow_up", "limit_reached", "delivery_lost", "ran_out"]
 # What happens behind a chunk: nothing, a call whose answer comes later, one that is answered, all
 # that are due, one that fails.
 MOMENTS = ["", "", "out", "answered", "all", "failed"]
@@ -109,7 +109,7 @@ def grow(
     for number, moment in enumerate(moments):
         stream.chunk(TextChunk(text[number * size : (number + 1) * size]))
         channel.happen(moment)
-    getattr(stream, ending)()
+    getattr(stream, ending)(*(["inactivity"] if ending == "ran_out" else []))
     if stream.actions.withdrawn:
         channel.growing.withdraw(stream.actions.withdrawn)
         channel.answer(fails=last_fails)

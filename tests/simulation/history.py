@@ -30,6 +30,7 @@ OUTCOMES = {
     },
     "failed": {("error", "-")},
     "called": {("function_call", "-")},
+    "silent first_token": {("timeout", "inactivity")},
     "silent inactivity": {("timeout", "inactivity")},
     "silent deadline": {("timeout", "deadline")},
     "silent sdk_call_timeout": {("timeout", "sdk_call_timeout")},

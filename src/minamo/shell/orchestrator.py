@@ -138,6 +138,17 @@ class StreamOrchestrator:
                     recorder.happened(anyio.current_time(), "cancelled")
         return result
 
+    def _growing(self, stream: Stream, context: StreamContext) -> EditInPlace:
+        config, looker = stream.actions.config, self.looker
+        pages = PageSet(
+            limit=config.max_message_length,
+            tables=config.tables,
+            fresh=context.fresh,
+            most=config.send_message_limit,
+            watch=None if looker is None else looker.observer("edit", context.channel_id),
+        )
+        return EditInPlace(stream, pages)
+
     async def _deliver_safely(
         self, provider: ChunkSource, driver: Driver, context: StreamContext
     ) -> tuple[Receipt, ...]:
@@ -158,7 +169,7 @@ class StreamOrchestrator:
         if config.suppress_text_output:
             await driver.run(provider, NullSink(stream))
             return ()
-        growing = _growing(stream, context) if context.edit else None
+        growing = self._growing(stream, context) if context.edit else None
         manner = evolve(context.manner, reply_to=None) if context.scene else context.manner
         if growing is None:
             manner = evolve(manner, pause_s=pause_for(HumanizerDegree(config.degree)))
@@ -218,17 +229,6 @@ def _said(adapter: object, name: str) -> str:
     """Return an attribute of a third-party adapter if it is text, else an empty string."""
     _, value = call(getattr, adapter, name, "")
     return shorten(value, MESSAGE_CHARS_MAX) if isinstance(value, str) else ""
-
-
-def _growing(stream: Stream, context: StreamContext) -> EditInPlace:
-    config = stream.actions.config
-    pages = PageSet(
-        limit=config.max_message_length,
-        tables=config.tables,
-        fresh=context.fresh,
-        most=config.send_message_limit,
-    )
-    return EditInPlace(stream, pages)
 
 
 def _then(*steps: Callable[[], object]) -> Callable[[], None]:

@@ -19,7 +19,7 @@ let way = [];
 
 export function begin() {
   const list = $("chart-tabs");
-  const order = ["stream", "turn", "channel", "delivery"];
+  const order = ["stream", "turn", "channel", "delivery", "edit", "interaction"];
   const found = [...state.about.charts].sort((a, b) => (order.indexOf(a.name) + 9) % 9 - ((order.indexOf(b.name) + 9) % 9));
   for (const info of found) {
     charts.set(info.name, { info, pictures: new Map(), svg: null, lit: null, rows: [] });

@@ -9,9 +9,13 @@ again while the text only grows, and the next portion waits until they are shown
 
 An edit does not mark a channel as unread.  So a reply may end *fresh*: the final text is sent as
 new messages, and once all of them exist, the edited ones are removed.
+
+When the pages follow the text, and when they no longer do, is decided by statecharts/edit.yaml.
 """
 
 from __future__ import annotations
+
+from typing import cast
 
 from attrs import define, evolve, field, frozen
 
@@ -20,6 +24,8 @@ from minamo.core.fitting.fit import Fitted, FittedMessage, fit_front, followed, 
 from minamo.core.limits import MESSAGE_LENGTH
 from minamo.core.messages import Kind, MessageSource, Receipt
 from minamo.core.stream import Stream
+from minamo.machine import Machine, compile, load
+from minamo.machine.machine import Observer
 
 
 @frozen(slots=True)
@@ -31,9 +37,12 @@ class PageEdit:
     target: int = 0
 
 
-@define
+@define(eq=False)
 class PageSet(MessageSource):
-    """The messages of one reply edited in place.  Its `heard` must get every receipt."""
+    """The messages of one reply edited in place.  Its `heard` must get every receipt.
+
+    The methods under "Guards" and "Actions" are those of the chart, which decides when they run.
+    """
 
     limit: int = MESSAGE_LENGTH
     tables: str = "code"
@@ -41,9 +50,12 @@ class PageSet(MessageSource):
     """At the end, if any page was edited, send the text as new messages and delete the old ones."""
     most: int = 0
     """Maximum number of messages; 0 means no limit."""
+    watch: Observer | None = field(default=None, repr=False)
+    """Observer of the chart's transitions."""
     limited: bool = field(default=False, init=False)
     broken: str = field(default="", init=False)
     """Why pages are no longer edited; empty while they are."""
+    _machine: Machine = field(init=False)
     _text: str = field(default="", init=False, repr=False)
     _fitted: str | None = field(default=None, init=False, repr=False)
     """The part of the text that was fitted; None if it must be fitted again."""
@@ -62,14 +74,26 @@ class PageSet(MessageSource):
     _doubtful: int = field(default=0, init=False, repr=False)
     """The message whose edit failed."""
     _ids: list[int] = field(factory=list, init=False)
-    _edited: bool = field(default=False, init=False)
-    _ending: bool = field(default=False, init=False)
+    _edits: int = field(default=0, init=False)
     _spare: list[int] = field(factory=list, init=False)
     """Messages to delete once all pages are shown."""
-    stray: bool = field(default=False, init=False)
-    """A create call for an obsolete page is still in flight."""
     _grown: tuple[list[str], list[int]] | None = field(default=None, init=False, repr=False)
     """Texts and ids of the edited messages while the fresh pages are being created."""
+
+    def __attrs_post_init__(self) -> None:
+        self._machine = Machine(TABLE, self)
+        if self.watch is not None:
+            self._machine.subscribe(self.watch)
+
+    @property
+    def state(self) -> str:
+        """The current leaf state of the chart."""
+        return self._machine.state
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the pages no longer follow the text."""
+        return self._machine.state not in _LIVE
 
     def show(self, text: str) -> None:
         """Set the whole current text; the caller then calls the stream queue's `deliver`."""
@@ -77,9 +101,11 @@ class PageSet(MessageSource):
 
     def finish(self, *, cut_off: bool = False) -> None:
         """Mark the text as final, or as *cut_off*; called when the stream queue is closed."""
-        self._ending = True
-        if self._cut_off != cut_off:
-            self._cut_off, self._fitted = cut_off, None
+        self._machine.send("finished", cut_off)
+
+    def settle(self) -> None:
+        """Record that delivery is over."""
+        self._machine.send("settled")
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -110,7 +136,7 @@ class PageSet(MessageSource):
     @property
     def waiting(self) -> int:
         """Characters the next call would carry, as far as known."""
-        if self._may_ask() and self._fitted != self._text:
+        if self._fitted != self._text and not self.frozen and not self.page_out(None):
             return 1  # fitting is expensive, and this is read on every chunk
         due = self._due()
         return 0 if due is None else max(len(due.text), 1)
@@ -131,7 +157,7 @@ class PageSet(MessageSource):
             self._shown.append(due.text)
         elif due.kind == "edit":
             self._shown[self._ids.index(due.target)] = due.text
-            self._edited = True
+            self._edits += 1
         elif due.target in self._spare:
             self._spare.remove(due.target)
         else:
@@ -142,46 +168,93 @@ class PageSet(MessageSource):
 
     def heard(self, receipt: Receipt) -> None:
         """Record the outcome of the call."""
-        if receipt.delivered and self._shown == list(self._wanted[: len(self._shown)]):
-            self._sound = list(self._shown)
-        if receipt.delivered and receipt.kind != "create":
-            return
-        if receipt.delivered and receipt.message_id is not None:
-            (self._spare if self.stray else self._ids).append(receipt.message_id)
-            self.stray = False
-        elif self._grown is not None and receipt.kind == "create":
-            self._grow_on()
+        if receipt.kind == "create":
+            made = receipt.delivered and receipt.message_id is not None
+            self._machine.send("page_made" if made else "page_failed", receipt)
         else:
-            # Refused, or deleted by a user: a retry would fail or annoy.
-            self.broken = receipt.reason or "deleted"
-            if self._out is not None and receipt.outcome != "not_sent":
-                self._doubtful = self._out.target
+            self._machine.send("page_changed" if receipt.delivered else "change_failed", receipt)
 
     def withdraw(self, reason: str, *, remove: bool = False) -> None:
         """Stop editing and keep the messages, or *remove* them; duplicate pages are deleted."""
-        if remove:
-            self.stray = len(self._shown) > len(self._ids)
-            self._spare += self._ids
-            self._shown, self._ids = [], []
-        elif self._grown is not None and not self._is_complete():
-            self.stray = len(self._shown) > len(self._ids)  # in flight, and obsolete on arrival
-            self._grow_on()
-        self.broken = self.broken or reason
+        self._machine.send("retracted" if remove else "withdrawn", reason)
+
+    # Guards.
+
+    def renews(self, _: object) -> bool:
+        grew = bool(self._edits) or tuple(self._shown) != self._wanted[: len(self._shown)]
+        return self.fresh and bool(self._wanted) and grew and bool(self._ids)
+
+    def has_text(self, _: object) -> bool:
+        return bool(self._wanted)
+
+    def all_made(self, _: object) -> bool:
+        return self._fitted == self._text and len(self._ids) >= len(self._wanted)
+
+    def page_out(self, _: object) -> bool:
+        # A page whose create call is in flight has no id yet.
+        return len(self._shown) > len(self._ids)
+
+    def whole(self, _: object) -> bool:
+        return (
+            self._fitted == self._text and not self.limited and self._wanted == tuple(self._shown)
+        )
+
+    # Actions.
+
+    def note_end(self, cut_off: bool) -> None:
+        if self._cut_off != cut_off:
+            self._cut_off, self._fitted = cut_off, None
+
+    def begin_anew(self, _: object) -> None:
+        self._grown = self._shown, self._ids
+        self._spare = list(self._ids)
+        self._shown, self._ids = [], []
+
+    def go_back(self, _: object) -> None:
+        assert self._grown is not None
+        self._spare = list(self._ids)
+        (self._shown, self._ids), self._grown = self._grown, None
+
+    def keep_page(self, receipt: Receipt) -> None:
+        self._ids.append(cast(int, receipt.message_id))
+
+    def drop_page(self, receipt: Receipt) -> None:
+        self._spare.append(cast(int, receipt.message_id))
+
+    def drop_pages(self, _: object) -> None:
+        self._spare += self._ids
+        self._shown, self._ids = [], []
+
+    def note_texts(self, _: object) -> None:
+        if self._shown == list(self._wanted[: len(self._shown)]):
+            self._sound = list(self._shown)
+
+    def note_reason(self, reason: str) -> None:
+        self.broken = reason
+
+    def note_failure(self, receipt: Receipt) -> None:
+        self.broken = receipt.reason or "deleted"
+        if self._out is not None and receipt.outcome != "not_sent":
+            self._doubtful = self._out.target
+
+    # The next call.
 
     def _due(self) -> PageEdit | None:
         """Return the call that corrects the first page with a wrong text, or None."""
-        if not self._may_ask():
-            return self._mended() or self._spared() if self.broken else None
+        if self.frozen:
+            return self._mended() or self._spared()
+        if self.page_out(None):
+            return None
         wanted = self._pages()
-        if self._ending and self.fresh and wanted:
-            self._start_fresh(wanted)
+        self._machine.send("asked")
         for number, text in enumerate(wanted):
             if number == len(self._shown):
                 return PageEdit(text)
             if self._shown[number] != text:
                 return PageEdit(text, "edit", self._ids[number])
         is_whole = self._fitted == self._text
-        if is_whole and len(wanted) < len(self._shown) and (wanted or self._ending):
+        is_final = self._machine.state != "growing"
+        if is_whole and len(wanted) < len(self._shown) and (wanted or is_final):
             # Two pages with an open block can become one when the block is closed; and the start of
             # a reply can turn out to be a thought, or marks around nothing.
             return PageEdit("", "delete", self._ids[-1])
@@ -203,29 +276,6 @@ class PageSet(MessageSource):
 
     def _spared(self) -> PageEdit | None:
         return PageEdit("", "delete", self._spare[0]) if self._spare else None
-
-    def _start_fresh(self, wanted: tuple[str, ...]) -> None:
-        """Start over with new messages; the edited ones stay until all new ones are shown."""
-        self.fresh = False
-        grew = self._edited or tuple(self._shown) != wanted[: len(self._shown)]
-        if grew and self._ids:
-            self._grown = self._shown, self._ids
-            self._spare = list(self._ids)
-            self._shown, self._ids = [], []
-
-    def _grow_on(self) -> None:
-        """Go back to the edited messages after a fresh page failed, and delete the fresh ones."""
-        assert self._grown is not None
-        self._spare = list(self._ids)
-        (self._shown, self._ids), self._grown = self._grown, None
-
-    def _may_ask(self) -> bool:
-        # A page whose create call is in flight has no id yet: no call is due before it has one.
-        return not self.broken and len(self._shown) == len(self._ids)
-
-    def _is_complete(self) -> bool:
-        """Return whether the whole text was fitted and each page has a message."""
-        return self._fitted == self._text and len(self._ids) >= len(self._wanted)
 
     def _pages(self) -> tuple[str, ...]:
         # Fitted on demand, not in `show`: of many texts between two calls only the last counts.
@@ -264,6 +314,11 @@ class PageSet(MessageSource):
         return fitted, end
 
 
+CHART = load("edit")
+TABLE = compile(CHART, PageSet)
+_LIVE = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.lineage(leaf.id)}
+
+
 def _end(message: FittedMessage) -> int:
     """Return the offset in the fitted text at which the message ends."""
     ends = [one.start + len(one.text) for one in message.pieces if one.start is not None]
@@ -298,7 +353,7 @@ class EditInPlace(MessageSource):
     @property
     def waiting(self) -> int:
         """Characters to be shown; the text itself is assembled only in `kind` and `take`."""
-        if self._is_stale and not self.pages.broken:
+        if self._is_stale and not self.pages.frozen:
             return max(self._size - self._seen, 1)
         return self.pages.waiting
 
@@ -324,7 +379,7 @@ class EditInPlace(MessageSource):
         due = self.pages.take(most, room)
         reach = self.pages.reach
         self._out = None if reach is None else RenderedPrefix(self._look, *reach)
-        if not due and not self.pages.broken:
+        if not due and not self.pages.frozen:
             self._arrive()  # the pages are unchanged, or the difference is invisible
         return due
 
@@ -338,7 +393,7 @@ class EditInPlace(MessageSource):
         now = self._stream.actions.outbox.beginning
         shown = [one.look.beginning for one in (self._stood, self._out) if one is not None]
         self.pages.withdraw(reason, remove=bool(shown) and now not in shown)
-        if self.pages.stray:
+        if self.pages.state == "recalling":
             self._out = None
 
     def heard(self, receipt: Receipt) -> None:
@@ -354,6 +409,7 @@ class EditInPlace(MessageSource):
 
     def settle(self) -> None:
         """Record which text was shown and which was not; call it when sending is over."""
+        self.pages.settle()
         self._stream.settle_in_place(self._stood, self._tried)
 
     def _arrive(self) -> None:
