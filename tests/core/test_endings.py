@@ -322,6 +322,7 @@ def test_p09_every_row_of_the_chart_is_taken_by_a_real_run(
         for taker in TAKE_BACK:
             test_whatever_takes_unsent_text_back_decides_the_outcome(by, taker)
         stream = closing(by)
+        stream.chunk(DoneChunk("stop"))
         stream.delivery_lost()
         stream.chunk(TextChunk("late"))
     figure(f"transition coverage by real runs: {coverage}")

@@ -26,7 +26,7 @@ from minamo.core.fitting.compose import OpenFormatting
 from minamo.core.fitting.fences import Fence
 from minamo.core.fitting.fit import fit
 from minamo.core.lexing.segmenter import Run, Segment
-from minamo.core.limits import AHEAD_MAX, FIT_MAX, FIT_STEP, MESSAGE_LENGTH
+from minamo.core.limits import AGGREGATE_MAX, AHEAD_MAX, FIT_MAX, FIT_STEP, MESSAGE_LENGTH
 from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.inspect.explain import AuditSnapshot, fates
@@ -192,7 +192,7 @@ def _behind(text: str) -> Iterator[Step]:
     yield lambda: box.text
 
 
-def _told(**settings: object) -> Way:
+def told_stream(**settings: object) -> Way:
     """A whole stream, in the parts that a driver gives to it; a lane takes what is ready."""
 
     def way(text: str) -> Iterator[Step]:
@@ -213,6 +213,12 @@ def _told(**settings: object) -> Way:
         yield stream.result
 
     return way
+
+
+def _told_as_one(tables: str) -> Way:
+    """A whole stream that is kept to its end: as much as is ever kept."""
+    way = told_stream(degree=0, generic_speaker_guard=True, tables=tables)
+    return lambda text: way((text * (AGGREGATE_MAX // len(text) + 1))[:AGGREGATE_MAX])
 
 
 def _take(stream: Stream) -> None:
@@ -280,9 +286,10 @@ WAYS: dict[str, Way] = {
     "clean": _cleaned,
     "humanize": _humanized,
     "a lane that is behind": _behind,
-    "a stream": _told(),
-    "a stream of sentences": _told(degree=3, speaker_names=("Bob", "Ann"), bot_name="Bob"),
-    "a stream as one": _told(degree=0, generic_speaker_guard=True, tables="raw"),
+    "a stream": told_stream(),
+    "a stream of sentences": told_stream(degree=3, speaker_names=("Bob", "Ann"), bot_name="Bob"),
+    "a stream as one": _told_as_one("raw"),
+    "a stream as one, with tables": _told_as_one("bullets"),
     "a reply that grows": _grown,
     "thoughts": _thought,
     "notices": _noticed,

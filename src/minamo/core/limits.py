@@ -15,9 +15,9 @@ FLUSH_CODE = 15_000
 WINDOW_BEFORE = 300
 WINDOW_AFTER = 200
 
-# Degree 0 keeps a whole reply.  Past this size it is handed over anyway: some 100 messages,
-# more than any user reads.
-AGGREGATE_MAX = 200_000
+# Degree 0 keeps a whole reply.  Past this size, as much as a lane holds, a part is handed over
+# anyway: each part is cleaned in one step, which must not hold the event loop.
+AGGREGATE_MAX = 8_000
 
 # A longer tag is text.  The longest known tag, with attributes, has about 60 characters.
 TAG_MAX = 256

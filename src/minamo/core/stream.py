@@ -179,7 +179,9 @@ class Stream:
         status: Status = self.state  # type: ignore[assignment]  # the chart's outcomes are the statuses
         counts = {"total_chunks": self.chunks, "total_characters": self.characters}
         text = actions.outbox.text
-        done = actions.ending.done or actions.done
+        done = actions.ending.done
+        if done is None or not (done.finish_reason or done.citations):
+            done = actions.done
         reason = normal_finish_reason(done.finish_reason)
         cut_short = status in ("timeout", "error") or reason == "length"
         return StreamResult(

@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from minamo.core.actions import Effect
-from minamo.core.chunks import Chunk, ErrorChunk
+from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall
 from minamo.core.lexing.silence import Silence
 from minamo.core.messages import Receipt
 from minamo.core.result import StopReason
@@ -120,6 +120,8 @@ _LOG = logging.getLogger("minamo.stream")
 # A source that always has a chunk ready would otherwise keep all other tasks from running.
 _TURN_CHUNKS = 16
 _TURN_CHARACTERS = 2_000
+# A source may name the finish reason of its calls in a chunk of its own, which follows at once.
+_FINISH_GRACE_S = 0.02
 
 
 class Driver:
@@ -277,6 +279,16 @@ class Driver:
                         self._progress()
                 if stream.actions.effects:
                     self._perform()
+                if isinstance(chunk, FunctionCall) and not chunk.finish_reason:
+                    await self._hear_finish(chunks)
+
+    async def _hear_finish(self, chunks: AsyncIterator[Chunk]) -> None:
+        """Wait briefly for the done chunk: these function calls came without a finish reason."""
+        # Shielded: the outcome is decided, and so this task is cancelled already.
+        with anyio.move_on_after(_FINISH_GRACE_S, shield=True):
+            chunk = await anext(chunks, None)
+            if chunk is not None:
+                self._take(chunk)
 
     def _take(self, chunk: Chunk) -> None:
         self._tell("chunk", chunk)

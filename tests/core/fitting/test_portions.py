@@ -8,7 +8,7 @@ from minamo.core.accounting.spans import covers
 from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import NOTHING, fit, fit_front, followed
-from minamo.core.limits import FIT_MAX
+from minamo.core.limits import AGGREGATE_MAX, FIT_MAX
 from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.edit_in_place import PageSet
@@ -67,7 +67,8 @@ def test_a_portion_of_text_that_is_hardly_visible_ends_somewhere(text: str) -> N
 
 @pytest.mark.parametrize("text", [PROSE, CODE])
 def test_an_idle_lane_takes_a_long_segment_whole(text: str) -> None:
-    stream = Stream(StreamConfig(degree=0))
+    text = text[: AGGREGATE_MAX - 100]
+    stream = Stream(StreamConfig(degree=0, max_message_length=500))
     stream.chunk(TextChunk(text))
     stream.end()
     outbox = stream.actions.outbox

@@ -36,6 +36,8 @@ def inner_positions(text: str) -> list[int]:
 
 def columns(text: str) -> int:
     """Return the width of *text* in columns of a fixed-width font; approximate for a long one."""
+    if text.isascii() and text.isprintable():
+        return len(text)
     # In parts: a run of flags takes time quadratic in its length.
     return sum(_columns(text[at : at + _PART]) for at in range(0, len(text), _PART))
 

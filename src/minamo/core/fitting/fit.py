@@ -173,7 +173,11 @@ def fit_front(
         )
 
     step = limit * FIT_STEP // 100
-    size = len(text) if len(text) <= (FIT_MAX if room is None else step) else step
+    if len(text) <= (FIT_MAX if room is None else step):
+        size = len(text)
+    else:
+        # Long messages: the largest portion at once, rather than a second attempt with it.
+        size = step if step + limit <= FIT_MAX else _portion_end(text, step)
     while True:
         fitted = fitted_to(size)
         count = len(fitted.messages)
