@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from minamo.shell.stops.registry import StopSignal as StopSignal
     from minamo.shell.telemetry.otel import OpenTelemetry as OpenTelemetry
     from minamo.shell.telemetry.telemetry import Telemetry as Telemetry
-    from minamo.shell.turns.leases import LeaseStatus as LeaseStatus
+    from minamo.shell.turns.channels import LeaseStatus as LeaseStatus
     from minamo.shell.turns.redis_lease import RedisLease as RedisLease
     from minamo.shell.turns.tool_context import ToolContext as ToolContext
     from minamo.shell.turns.tool_context import ToolError as ToolError
@@ -111,7 +111,7 @@ _HOMES = {
     "HumanizerDegree": "minamo.core.config",
     "Image": "minamo.wire.conversation",
     "Languages": "minamo.shell.notices.localization",
-    "LeaseStatus": "minamo.shell.turns.leases",
+    "LeaseStatus": "minamo.shell.turns.channels",
     "SendOptions": "minamo.shell.delivery.interfaces",
     "HistoryLimits": "minamo.shell.discord.history",
     "MemoryStops": "minamo.shell.stops.registry",

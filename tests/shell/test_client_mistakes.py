@@ -10,8 +10,7 @@ import pytest
 
 import minamo
 from minamo.errors import BadRequest, BadSetting, ClientClosed
-from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.validation import check_source
+from minamo.shell.providers.scripted import ScriptedProvider, check_source
 from minamo.twin import Twin
 from support.bot import make_bot, make_rest_bot, rigged
 

@@ -15,7 +15,7 @@ from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
 from minamo.shell.notices.localization import Languages
 from minamo.shell.notices.notices import quotable
-from minamo.shell.telemetry.logs import _outcome
+from minamo.shell.telemetry.telemetry import _outcome
 from minamo.shell.turns.tool_context import ToolContext
 from minamo.shell.turns.tool_runner import failure
 

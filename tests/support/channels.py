@@ -10,8 +10,7 @@ import anyio
 from attrs import define, field
 
 from minamo.shell.stops.registry import StopKind, StopRequest, StopSignal
-from minamo.shell.turns.channels import Channels, QueuedTurn, TurnRefused
-from minamo.shell.turns.leases import LeaseStatus
+from minamo.shell.turns.channels import Channels, LeaseStatus, QueuedTurn, TurnRefused
 from support.fake_discord import run_with_virtual_clock
 
 CUT = "cut"

@@ -21,7 +21,7 @@ from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.discord.interaction import InteractionSender
 from minamo.shell.discord.webhook import BotWebhooks, WebhookSender, webhook_client
-from minamo.shell.telemetry.logs import redact_hikari_logs
+from minamo.shell.telemetry.telemetry import redact_hikari_logs
 from minamo.twin import Interaction, Twin
 
 _NUMBERS = count()

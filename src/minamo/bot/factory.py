@@ -15,7 +15,7 @@ from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.shell.stops.registry import Stops
 from minamo.shell.telemetry.observer import StreamInspector
 from minamo.shell.telemetry.telemetry import Telemetry
-from minamo.shell.turns.leases import Lease
+from minamo.shell.turns.channels import Lease
 from minamo.shell.validation import is_loopback
 
 Adapter = OpenAICompatible | Gemini | Anthropic

@@ -21,7 +21,7 @@ from minamo.core.chunks import Chunk, as_length
 from minamo.errors import ClientClosed
 from minamo.shell.client import Client
 from minamo.shell.delivery.interfaces import Accepted
-from minamo.shell.discord.calls import CallRunner, respond_ephemeral
+from minamo.shell.discord.bot import CallRunner, respond_ephemeral
 from minamo.shell.discord.history import HistoryLimits, ReplyChain
 from minamo.shell.discord.targets import read_target
 from minamo.shell.notices.localization import FALLBACK, Languages, Wording, translations

@@ -28,7 +28,7 @@ from minamo.bot.tools import toolbox
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
 from minamo.shell.stops.registry import Stops
-from minamo.shell.turns.leases import Lease
+from minamo.shell.turns.channels import Lease
 from minamo.shell.turns.turn import ChatProvider
 
 # Running replies get the client's own time to end; this limit is for anything that hangs after

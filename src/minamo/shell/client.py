@@ -32,6 +32,7 @@ from minamo.shell.notices.notices import NoticeSettings
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import StreamOptions, options
 from minamo.shell.orchestrator import StreamOrchestrator
+from minamo.shell.providers.scripted import check_source
 from minamo.shell.replies import Replies
 from minamo.shell.stops.registry import (
     AddressArguments,
@@ -41,16 +42,19 @@ from minamo.shell.stops.registry import (
     StopArguments,
     Stops,
 )
-from minamo.shell.telemetry.logs import StreamLog, redact_hikari_logs
 from minamo.shell.telemetry.observer import StreamInspector, inspector
-from minamo.shell.telemetry.telemetry import Telemetry, TelemetryFanOut
-from minamo.shell.turns.channels import QUEUE_MAX, Channels, Policy
-from minamo.shell.turns.leases import Lease
+from minamo.shell.telemetry.telemetry import (
+    StreamLog,
+    Telemetry,
+    TelemetryFanOut,
+    redact_hikari_logs,
+)
+from minamo.shell.turns.channels import QUEUE_MAX, Channels, Lease, Policy
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import Ask, ChatProvider
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.shell.turns.turn_settings import TurnSettings
-from minamo.shell.validation import check_command, check_kinds, check_seconds, check_source
+from minamo.shell.validation import check_command, check_kinds, check_seconds
 from minamo.wire.conversation import ChatMessage
 
 _LOG = logging.getLogger("minamo.client")

@@ -192,9 +192,14 @@ class ResolvedOptions:
             raise BadSetting("scene: a part of a scene never replies; leave out reply=True")
 
 
+_DEFAULT = ResolvedOptions()
+
+
 def options(how: StreamOptions) -> ResolvedOptions:
     """Return *how* validated; the error for an unknown option lists the known ones."""
-    known = [one.name for one in fields(ResolvedOptions)]
+    if not how:
+        return _DEFAULT
+    known = [option.name for option in fields(ResolvedOptions)]
     if unknown := sorted(set(how) - set(known)):
         raise BadSetting(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
     return ResolvedOptions(**how)

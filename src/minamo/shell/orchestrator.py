@@ -7,8 +7,9 @@ notice if it failed.  Failures become results; only a cancellation from outside 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import lru_cache, partial
 
 import anyio
 from attrs import evolve, field, frozen
@@ -28,10 +29,9 @@ from minamo.shell.driver import ChunkSource, Driver, NullSink, Watcher
 from minamo.shell.notices.notices import NoticeSettings, notice_for, send_notice
 from minamo.shell.options import StreamContext
 from minamo.shell.stops.registry import MemoryStops, Stops
-from minamo.shell.telemetry.logs import StreamLog
 from minamo.shell.telemetry.metrics import StreamMetrics
 from minamo.shell.telemetry.observer import StreamInspector, harmless_looker
-from minamo.shell.telemetry.telemetry import StreamInfo, Telemetry, provider_name, safely
+from minamo.shell.telemetry.telemetry import StreamInfo, StreamLog, Telemetry, provider_name, safely
 
 _LOG = logging.getLogger("minamo.stream")
 
@@ -55,7 +55,7 @@ class StreamOrchestrator:
 
         Raises nothing but a cancellation from outside.
         """
-        return await self._reachable(context, lambda: self.stream_plain(provider, config, context))
+        return await self._run_registered(provider, config, context, None)
 
     async def stream_once(
         self, provider: ChunkSource, config: StreamConfig, context: StreamContext
@@ -64,48 +64,40 @@ class StreamOrchestrator:
 
         Every chunk and every receipt restarts that timeout.
         """
-        return await self._reachable(context, lambda: self.stream_pass(provider, config, context))
+        timeout_ms = config.sdk_call_timeout_ms
+        return await self._run_registered(provider, config, context, timeout_ms)
 
-    async def stream_plain(
-        self, provider: ChunkSource, config: StreamConfig, context: StreamContext
-    ) -> StreamResult:
-        """Send one reply that the caller has registered for stops."""
-        return await self._carry(provider, config, context, None)
-
-    async def stream_pass(
-        self, provider: ChunkSource, config: StreamConfig, context: StreamContext
-    ) -> StreamResult:
-        """Send one pass of a turn; the turn itself is registered for stops.
-
-        The pass is also under the rolling timeout of a provider's call.
-        """
-        return await self._carry(provider, config, context, config.sdk_call_timeout_ms)
-
-    async def _reachable(
-        self, context: StreamContext, stream: Callable[[], Awaitable[StreamResult]]
-    ) -> StreamResult:
-        """Run *stream* while registered for stops; a refused registration is an error result."""
-        with ExitStack() as stack:
-            try:
-                known = self.stops.register(
-                    context.stream_id,
-                    context.channel_id,
-                    context.stop_signal,
-                    asker=context.requester,
-                )
-                stack.enter_context(known)
-            except BadRequest as error:
-                _LOG.warning("a stream was not begun: %s", error)
-                return StreamResult(status="error", data=ErrorChunk("api_error", str(error)))
-            return await stream()
-
-    async def _carry(
+    async def _run_registered(
         self,
         provider: ChunkSource,
         config: StreamConfig,
         context: StreamContext,
         call_timeout_ms: int | None,
     ) -> StreamResult:
+        """Run a stream while registered for stops; a refused registration is an error result."""
+        with ExitStack() as stack:
+            try:
+                registered = self.stops.register(
+                    context.stream_id,
+                    context.channel_id,
+                    context.stop_signal,
+                    asker=context.requester,
+                )
+                stack.enter_context(registered)
+            except BadRequest as error:
+                _LOG.warning("a stream was not begun: %s", error)
+                return StreamResult(status="error", data=ErrorChunk("api_error", str(error)))
+            return await self.run(provider, config, context, call_timeout_ms=call_timeout_ms)
+
+    async def run(
+        self,
+        provider: ChunkSource,
+        config: StreamConfig,
+        context: StreamContext,
+        *,
+        call_timeout_ms: int | None = None,
+    ) -> StreamResult:
+        """Send one reply, or one pass of a turn, that the caller has registered for stops."""
         stream = Stream(config)
         if context.current_turn_model_parts is not None:
             stream.actions.model_parts = context.current_turn_model_parts
@@ -176,11 +168,11 @@ class StreamOrchestrator:
         else:  # edited pages have no overflow to put elsewhere
             manner = evolve(manner, overflow=None)
 
-        def on_receipt(receipt: Receipt) -> None:
-            if growing is not None:
-                growing.heard(receipt)
-                if dispatch.typing is not None:  # a growing message shows the activity itself
-                    dispatch.typing.hide()
+        def on_page(receipt: Receipt) -> None:
+            assert growing is not None
+            growing.heard(receipt)
+            if queue.typing is not None:  # a growing message shows the activity itself
+                queue.typing.hide()
             driver.heard(receipt)
 
         async with self.lanes.open(
@@ -190,14 +182,14 @@ class StreamOrchestrator:
             stream_id=context.stream_id,
             manner=manner,
             typing=context.typing,
-            on_receipt=on_receipt,
+            on_receipt=driver.heard if growing is None else on_page,
             on_limit=driver.limit_reached,
-        ) as dispatch:
+        ) as queue:
             if growing is not None:
-                driver.touched = _then(growing.touch, dispatch.deliver)
+                driver.touched = _then(growing.touch, queue.deliver)
                 driver.settling = growing.settle
-            await driver.run(provider, dispatch)
-        return tuple(dispatch.receipts)
+            await driver.run(provider, queue)
+        return tuple(queue.receipts)
 
     async def _notify(self, result: StreamResult, context: StreamContext) -> StreamResult:
         """Send the error notice for *result*, if it needs one: the only path for such embeds."""
@@ -228,7 +220,11 @@ def _info(provider: object, context: StreamContext) -> StreamInfo:
 def _said(adapter: object, name: str) -> str:
     """Return an attribute of a third-party adapter if it is text, else an empty string."""
     _, value = call(getattr, adapter, name, "")
-    return shorten(value, MESSAGE_CHARS_MAX) if isinstance(value, str) else ""
+    return _short(value) if isinstance(value, str) else ""
+
+
+# The same few hosts and models in every stream.
+_short = lru_cache(maxsize=64)(partial(shorten, most=MESSAGE_CHARS_MAX))
 
 
 def _then(*steps: Callable[[], object]) -> Callable[[], None]:

@@ -5,10 +5,9 @@ Error messages never quote a key, a whole URL or the value of a header.
 
 from __future__ import annotations
 
-import inspect
 import ipaddress
 import re
-from collections.abc import AsyncIterable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
@@ -44,29 +43,6 @@ def check_command(value: object) -> None:
             f"stop_command must be the name of a command, up to 32 lower-case letters, digits, "
             f'- or _, such as "stop"; it is {value!r}'
         )
-
-
-def check_source(source: object) -> None:
-    """Refuse a source that is not an async iterable, and suggest what to write instead."""
-    if not isinstance(source, AsyncIterable):
-        raise BadRequest(
-            f"a reply comes from an async iterable of text, such as llm.ask(…); "
-            f"this is a {type(source).__name__}{_instead(source)}"
-        )
-
-
-def _instead(source: object) -> str:
-    if inspect.isasyncgenfunction(source):
-        return f": call it, {source.__name__}(…)"
-    if inspect.iscoroutinefunction(source) or inspect.iscoroutine(source):
-        return ": await it if it gives a stream, or `yield` in it instead of `return`"
-    if hasattr(source, "ask"):
-        return ": ask it something, .ask(…)"
-    if isinstance(source, str):
-        return ": yield it from an `async def`, or send it with hikari"
-    if isinstance(source, Iterable):
-        return ": make it async, `async def` with `yield`; an SDK has an async client for that"
-    return ""
 
 
 # HTTP's token, as far as header names need it.

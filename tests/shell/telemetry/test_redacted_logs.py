@@ -7,7 +7,7 @@ import logging
 import hikari
 import pytest
 
-from minamo.shell.telemetry import logs as hushing
+from minamo.shell.telemetry import telemetry as hushing
 from minamo.twin import Twin
 from support.overseer import overseeing
 

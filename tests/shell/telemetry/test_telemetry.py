@@ -9,8 +9,13 @@ import pytest
 from minamo.core.chunks import ErrorChunk, Usage
 from minamo.core.messages import Receipt
 from minamo.core.result import StreamResult
-from minamo.shell.telemetry.logs import StreamLog
-from minamo.shell.telemetry.telemetry import NoTelemetry, StreamInfo, TelemetryFanOut, provider_name
+from minamo.shell.telemetry.telemetry import (
+    NoTelemetry,
+    StreamInfo,
+    StreamLog,
+    TelemetryFanOut,
+    provider_name,
+)
 
 INFO = StreamInfo(stream_id="5d0c", channel_id=7, provider="openai", model="m-1")
 SECRET = "what people said"

@@ -10,8 +10,7 @@ import anyio
 import pytest
 
 from minamo.shell.stops.registry import StopRequest
-from minamo.shell.turns.channels import Channels
-from minamo.shell.turns.leases import LeaseStatus
+from minamo.shell.turns.channels import Channels, LeaseStatus
 from support.awaits import AtAwait, natively
 from support.channels import CUT, Room, SlowLease, in_room, settle
 

@@ -16,8 +16,7 @@ from minamo.machine import Coverage
 from minamo.machine.machine import TransitionRecord
 from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.shell.turns.channel import CHART
-from minamo.shell.turns.channels import Channels, QueuedTurn, TurnRefused
-from minamo.shell.turns.leases import LeaseStatus
+from minamo.shell.turns.channels import Channels, LeaseStatus, QueuedTurn, TurnRefused
 from support.fake_discord import run_with_virtual_clock
 
 QUEUE_MAX = 3

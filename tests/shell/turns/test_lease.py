@@ -14,19 +14,16 @@ import pytest
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.stops.redis_link import client_for, close_client
 from minamo.shell.stops.registry import StopSignal
-from minamo.shell.turns.leases import Lease, LeaseStatus, NoLease
+from minamo.shell.turns.channels import Lease, LeaseStatus
 from minamo.shell.turns.redis_lease import RedisLease
 from support.redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["none", "redis"])
-async def lease(request: pytest.FixtureRequest, prefix: str) -> Any:
-    if request.param == "none":
-        yield NoLease()
-        return
-    async with RedisLease(request.getfixturevalue("redis_server").url, prefix=prefix) as lease:
+@pytest.fixture
+async def lease(redis_server: RedisServer, prefix: str) -> Any:
+    async with RedisLease(redis_server.url, prefix=prefix) as lease:
         yield lease
 
 

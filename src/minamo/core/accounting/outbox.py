@@ -48,19 +48,15 @@ class Said:
 
     size: int = 0
     """Number of characters handed out."""
-    _texts: list[str] = field(factory=list)
+    texts: list[str] = field(factory=list)
+    """The segments handed out."""
     _lost: list[tuple[int, int]] = field(factory=list)
     """Ranges that were not delivered."""
 
     @property
-    def count(self) -> int:
-        """Number of segments handed out."""
-        return len(self._texts)
-
-    @property
     def text(self) -> str:
         """The text that was delivered, or still may be."""
-        text, at, kept = "".join(self._texts), 0, []
+        text, at, kept = "".join(self.texts), 0, []
         for low, high in sorted(self._lost):
             kept.append(text[at:low])
             at = high
@@ -69,7 +65,7 @@ class Said:
     def add(self, text: str) -> tuple[int, int]:
         """Append a segment; return its offset and size."""
         start = self.size
-        self._texts.append(text)
+        self.texts.append(text)
         self.size += len(text)
         return start, len(text)
 
@@ -144,7 +140,6 @@ class Outbox(MessageSource):
         waiting = self._first(most)
         if not waiting:
             return []
-        self.waiting -= sum(len(one.segment.text) for one in waiting)
         text, batch = self._say(waiting)
         if self.config.suppress_text_output:
             return []
@@ -186,6 +181,7 @@ class Outbox(MessageSource):
             if count and size > FIT_MAX:
                 break
             count += 1
+            self.waiting -= len(one.segment.text)
         first, self._waiting = self._waiting[:count], self._waiting[count:]
         return first
 
@@ -290,24 +286,22 @@ class Outbox(MessageSource):
     def _shape(self, one: PendingSegment, batch: SourceMap, at: int, *, plainly: bool) -> str:
         """Record a segment and add it to *batch* at offset *at*; return its text."""
         text, back = one.cleaned.text, one.back
-        seed = self.config.humanize_seed + self._said.count
+        seed = self.config.humanize_seed + len(self._said.texts)
         said = [self._said.add(text)] if back is None else back.said
         if self.config.suppress_text_output:
             return text
         trail, added = one.trail, one.added
-        if self._humanizes and not plainly and back is None:
+        humanizes = self.config.humanize and self.config.degree >= HumanizerDegree.HEAVY
+        if humanizes and not plainly and back is None:
             made = humanize(text, seed, fence=one.segment.fence)
             self._drop(trail, made.dropped)
             trail, said = map_spans(trail, made.pieces), map_spans(said, made.pieces)
             added, text = map_insertions(added, made.pieces), made.text
         batch.trail.extend(trail)
         batch.said.extend(said)
-        batch.added.extend([(at + offset, size, reason) for offset, size, reason in added])
+        for offset, size, reason in added:
+            batch.added.append((at + offset, size, reason))
         return text
-
-    @property
-    def _humanizes(self) -> bool:
-        return self.config.degree >= HumanizerDegree.HEAVY and self.config.humanize
 
     def _account(self, batch: SourceMap, fitted: Fitted) -> list[FittedMessage]:
         messages = list(fitted.messages)

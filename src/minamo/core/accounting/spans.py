@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from operator import itemgetter
 
 from attrs import define, field, frozen
 
@@ -221,7 +222,7 @@ class SourceIndex:
 
     def __init__(self, trail: Trail) -> None:
         self._runs = trail
-        self._ends = list(accumulate(size for _, size in trail))
+        self._ends = list(accumulate(map(itemgetter(1), trail)))
 
     def cut(self, offset: int, size: int) -> Trail:
         """Return the trail of *size* characters from *offset* on."""
@@ -265,7 +266,7 @@ class InsertionIndex:
 
     def __init__(self, added: Added) -> None:
         self._added = added
-        self._ends = [start + size for start, size, _ in added]
+        self._ends = [start + size for start, size, _ in added] if added else []
 
     def through(self, pieces: Iterable[TextSpan]) -> Added:
         """Return the inserted spans of a stage's output, given as *pieces* of the text."""

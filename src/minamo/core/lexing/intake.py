@@ -18,30 +18,24 @@ _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 class SurrogateJoiner:
     """Fold that joins surrogate halves and holds at most one."""
 
-    __slots__ = ("_held", "_ledger")
+    __slots__ = ("_ledger", "held")
 
     def __init__(self, ledger: Ledger) -> None:
-        self._held = ""
+        self.held: str = ""
+        """A half that waits for the other."""
         self._ledger = ledger
-
-    @property
-    def holds(self) -> bool:
-        """Whether a half waits for the other."""
-        return self._held != ""
 
     def feed(self, text: str) -> str:
         """Return *text* with halves joined, without a first half at its very end, which is held."""
-        if not self._held and text.isascii():
-            return text
-        if self._held:
-            text, self._held = self._held + text, ""
+        if self.held:
+            text, self.held = self.held + text, ""
         if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self._held = text[:-1], text[-1]
+            text, self.held = text[:-1], text[-1]
         return _HALVES.sub(self._join, text)
 
     def release(self) -> str:
         """Return the replacement of a held half: no more text comes."""
-        held, self._held = self._held, ""
+        held, self.held = self.held, ""
         return _HALVES.sub(self._join, held)
 
     def _join(self, found: re.Match[str]) -> str:
@@ -75,14 +69,19 @@ class Intake:
     @property
     def pending(self) -> str:
         """The text that `release` would return."""
-        return "\n" * len(self._carriage_return) + REPLACEMENT * self._halves.holds
+        return "\n" * len(self._carriage_return) + REPLACEMENT * len(self._halves.held)
 
     def feed(self, text: str) -> str:
         """Process *text*; return the part that is decided."""
+        held = self._halves.held or self._carriage_return
+        if not held and text.isascii() and "\r" not in text:
+            return text
         return self._line_ends(self._halves.feed(text))
 
     def release(self) -> str:
         """Return the held text: no more will come."""
+        if not self._halves.held and not self._carriage_return:
+            return ""
         text = self._line_ends(self._halves.release())
         if self._carriage_return:
             self._carriage_return = ""

@@ -11,8 +11,8 @@ import re
 
 from attrs import define
 
-from minamo.core.lexing.tags import OUTSIDE, ListLines, may_become_tag, tag_at, width
-from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, SPAN_HOLD, TOKEN_MAX
+from minamo.core.lexing.tags import may_become_tag, tag_at
+from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, LIST_LEAD_MAX, SPAN_HOLD, TOKEN_MAX
 
 _BLANKS = frozenset(" \t")
 
@@ -281,3 +281,51 @@ class Lexer:
         token = Token(event, self._held[self._pos : end], self._start + self._pos, hidden)
         self._pos = end
         return token
+
+
+_TAB = 4
+OUTSIDE = 3
+_LIST_ITEM = re.compile(r" *(?:[-*+]|\d{1,9}[.)])(?: {1,4}(?=\S)|\s*\Z)")
+
+
+class ListLines:
+    """Fold over the visible lines; keeps the beginning of the last until it is classified."""
+
+    __slots__ = ("_lead", "room")
+
+    def __init__(self) -> None:
+        self._lead: str | None = ""
+        self.room: int = OUTSIDE
+        """The largest indent of a fence."""
+
+    def add(self, text: str) -> None:
+        """Process text as it is shown, in pieces of any size."""
+        lead = self._lead
+        if lead is None:
+            end = text.find("\n") + 1
+            if not end:
+                return
+            lead, text = "", text[end:]
+        *lines, last = text.split("\n")
+        for line in lines:
+            self._judge(lead + line)
+            lead = ""
+        lead += last
+        if len(lead) > LIST_LEAD_MAX or lead[:1].isalpha():
+            self._judge(lead)
+            self._lead = None
+        else:
+            self._lead = lead
+
+    def _judge(self, line: str) -> None:
+        line = line[:LIST_LEAD_MAX].expandtabs(_TAB)
+        item = _LIST_ITEM.match(line)
+        if item is not None:
+            self.room = min(item.end() + OUTSIDE, FENCE_INDENT_MAX)
+        elif line and not line[0].isspace():
+            self.room = OUTSIDE  # a paragraph of its own
+
+
+def width(indent: str) -> int:
+    """Return the width of blanks and tabs in columns."""
+    return len(indent.expandtabs(_TAB))

@@ -176,9 +176,14 @@ class Segment:
     @property
     def trail(self) -> Trail:
         """Stream offset of each character, as runs."""
-        ends = [run.offset for run in self.runs[1:]] + [len(self.text)]
-        runs = zip(self.runs, ends, strict=True)
-        return [(run.start, end - run.offset) for run, end in runs if run.offset < end]
+        trail: Trail = []
+        end = len(self.text)
+        for run in reversed(self.runs):
+            if run.offset < end:
+                trail.append((run.start, end - run.offset))
+            end = run.offset
+        trail.reverse()
+        return trail
 
 
 class Buffer:
@@ -345,12 +350,15 @@ class Buffer:
         offset = position - self._base
         if offset:
             # The run that the cut falls into continues after it.
-            inside = [run for run in self._runs if run.offset < position]
+            inside: list[Run] = []
+            after: list[Run] = []
+            for run in self._runs:
+                (inside if run.offset < position else after).append(run)
             runs = self._shifted(inside)
             part, mid_line = text[:offset], self._mid_line
             self.ready.append(Segment(part, runs, self._opened_in, torn, mid_line, ahead))
             self._mid_line = text[offset - 1] not in "\r\n"
-            self._runs = [inside[-1], *(run for run in self._runs if run.offset >= position)]
+            self._runs = [inside[-1], *after]
         self._parts = [text[offset:]]
         self._base = position
         self._opened_in = self._fence
@@ -358,10 +366,11 @@ class Buffer:
 
     def _shifted(self, runs: list[Run]) -> tuple[Run, ...]:
         """Return the same runs, with offsets into the held text."""
-        return tuple(
-            Run(max(run.offset - self._base, 0), _goes_on(run, max(run.offset, self._base)))
-            for run in runs
-        )
+        shifted = []
+        for run in runs:
+            offset = max(run.offset, self._base)
+            shifted.append(Run(offset - self._base, _goes_on(run, offset)))
+        return tuple(shifted)
 
     def _join(self) -> str:
         text = "".join(self._parts)

@@ -111,7 +111,7 @@ class Lane:
 
     def end(self) -> None:
         """Stop at once; only for closing, when every message has its receipt."""
-        # A call in flight is left running, not cancelled: see shell/discord/calls.py.
+        # A call in flight is left running, not cancelled: see shell/discord/bot.py.
         self.scope.cancel()
 
     async def _serve_safely(self, one: StreamQueue) -> None:

@@ -15,7 +15,7 @@ import hikari
 from attrs import define, field, frozen
 
 from minamo.errors import BadRequest
-from minamo.shell.discord.calls import CallRunner
+from minamo.shell.discord.bot import CallRunner
 from minamo.shell.discord.targets import name_of
 from minamo.wire.conversation import ChatMessage, Image, assistant, user
 from minamo.wire.limits import CONVERSATION_BYTES_MAX, IMAGE_BYTES_MAX
@@ -108,7 +108,7 @@ class ReplyChain:
         return bool(message.webhook_id) and int(message.application_id or 0) == self._me
 
     async def _ask(self, call: Awaitable[T]) -> T | None:
-        # Never cancelled, like every call to hikari (see shell/discord/calls.py).
+        # Never cancelled, like every call to hikari (see shell/discord/bot.py).
         found: list[T] = []
 
         async def look() -> None:

@@ -21,8 +21,16 @@ from attrs import define, field
 
 from minamo.core.messages import EPHEMERAL, Kind, OutgoingMessage
 from minamo.shell.delivery.interfaces import Accepted, Rejected, RetryLater, SendOutcome, Unknown
-from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, or_undefined
-from minamo.shell.discord.calls import CallRunner, mark_unrepeatable, treat_missing_as_deleted
+from minamo.shell.discord.bot import (
+    BotSender,
+    CallRunner,
+    creating,
+    edited_flags,
+    editing,
+    mark_unrepeatable,
+    or_undefined,
+    treat_missing_as_deleted,
+)
 from minamo.shell.discord.webhook import flagged
 
 # The token lasts 15 minutes; the margin keeps calls in flight from being refused.

@@ -17,8 +17,7 @@ from minamo.core.messages import SUPPRESS_EMBEDS, Button, Receipt
 from minamo.core.result import StreamResult
 from minamo.shell.delivery.interfaces import Accepted, Sender, SendOptions, SendOutcome
 from minamo.shell.delivery.queue import StreamQueue
-from minamo.shell.discord.bot import BotSender
-from minamo.shell.discord.calls import respond_ephemeral
+from minamo.shell.discord.bot import BotSender, respond_ephemeral
 from minamo.shell.discord.extras import check_extras, send_extras
 from minamo.shell.discord.hooks import ReplyInfo
 from minamo.shell.discord.interaction import InteractionSender
@@ -58,7 +57,8 @@ class ReplyContext:
     _progress: ProgressLines = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        check_extras(self.options)
+        if self.options.embeds or self.options.components:
+            check_extras(self.options)
         self.sender = self._sender()
         self._progress = ProgressLines(self._open_progress)
 
@@ -110,12 +110,18 @@ class ReplyContext:
     ) -> StreamResult:
         """Stream a reply, or *in_turn* one pass of a turn with tools, also under a call timeout."""
         context = self._context(ticket, first=first, suppress=suppress_user_errors)
-        pass_ = self.orchestrator.stream_pass if in_turn else self.orchestrator.stream_plain
-        return await pass_(source, self.config, context)
+        return await self.orchestrator.run(
+            source,
+            self.config,
+            context,
+            call_timeout_ms=self.config.sdk_call_timeout_ms if in_turn else None,
+        )
 
     async def send_extras(self, result: StreamResult) -> Receipt | None:
         """Add the caller's components, embeds and attachments to the reply; return the receipt."""
-        if self.config.suppress_text_output:
+        options = self.options
+        wanted = options.components or options.embeds or options.attachments
+        if self.config.suppress_text_output or not wanted:
             return None
         return await send_extras(
             self.options,
@@ -225,13 +231,15 @@ class ReplyContext:
         if wanted == "auto":
             wanted = target.addressed or ticket.from_queue
         reply_to = target.message_id if wanted and first else None
-        button = Button(f"{BUTTON}{self.stream_id}", self.wording.say("stop_button"))
+        button = None
+        if options.button:
+            button = Button(f"{BUTTON}{self.stream_id}", self.wording.say("stop_button"))
         return SendOptions(
             reply_to=reply_to,
             ping=options.ping,
             flags=0 if options.link_previews else SUPPRESS_EMBEDS,
             overflow=options.overflow,
-            button=button if options.button else None,
+            button=button,
         )
 
     def _sender(self) -> Sender:

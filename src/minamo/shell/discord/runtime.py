@@ -19,7 +19,7 @@ from minamo.core.messages import Receipt
 from minamo.errors import BadSetting, ClientClosed
 from minamo.shell.delivery.lanes import DRAIN_S, Lanes, open_lanes
 from minamo.shell.delivery.pacing import Pacer
-from minamo.shell.discord.calls import CallRunner
+from minamo.shell.discord.bot import CallRunner
 from minamo.shell.discord.webhook import BotWebhooks, webhook_client
 from minamo.shell.telemetry.observer import StreamInspector
 

@@ -13,7 +13,7 @@ import hikari
 from attrs import define, field
 
 from minamo.shell.delivery.interfaces import Accepted
-from minamo.shell.discord.calls import CallRunner, respond_ephemeral
+from minamo.shell.discord.bot import CallRunner, respond_ephemeral
 from minamo.shell.notices.localization import FALLBACK, Wording, translations
 from minamo.shell.stops.registry import INTERACTION, RequestOutcome, Stops
 

@@ -12,7 +12,7 @@ import hikari
 from attrs import define, evolve, field, frozen
 
 from minamo.errors import BadRequest
-from minamo.shell.discord.calls import CallRunner
+from minamo.shell.discord.bot import CallRunner
 
 # A few bytes each; with more channels, the oldest are looked up again.
 PLACES_MAX = 10_000

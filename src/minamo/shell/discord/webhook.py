@@ -18,12 +18,20 @@ from attrs import define, evolve, field, frozen
 from minamo.core.messages import Kind, OutgoingMessage
 from minamo.shell.delivery.interfaces import Rejected, SendOutcome
 from minamo.shell.delivery.persona import PersonaSender, ReplyNotice
-from minamo.shell.discord.bot import BotSender, creating, edited_flags, editing, or_undefined
-from minamo.shell.discord.calls import CallRunner, mark_unrepeatable, treat_missing_as_deleted
+from minamo.shell.discord.bot import (
+    BotSender,
+    CallRunner,
+    creating,
+    edited_flags,
+    editing,
+    mark_unrepeatable,
+    or_undefined,
+    treat_missing_as_deleted,
+)
 from minamo.shell.discord.targets import Target
 from minamo.shell.notices.localization import Wording
 from minamo.shell.options import Persona
-from minamo.shell.telemetry.logs import redact_hikari_logs
+from minamo.shell.telemetry.telemetry import redact_hikari_logs
 
 
 @define(eq=False)

@@ -116,6 +116,10 @@ def translations(wording: Callable[[str], Wording], key: str) -> dict[str, str]:
     return {one: wording(one).say(key) for one in PHRASES if one != FALLBACK}
 
 
+# Wordings kept for the next reply; Discord has about thirty locales.
+_KEPT_MAX = 64
+
+
 @frozen
 class Languages:
     """All phrases: minamo's, and *own* as ``{"pt-BR": {"stopped": "Parado."}}``.
@@ -124,13 +128,22 @@ class Languages:
     """
 
     own: Mapping[str, Mapping[str, str]] = field(factory=dict, converter=_checked, repr=False)
+    _made: dict[str, Wording] = field(factory=dict, init=False, repr=False, eq=False)
 
     def wording(self, locale: str | None = None) -> Wording:
         """Return the phrases for *locale*; an unknown or malformed locale falls back."""
+        wording = self._made.get(locale or FALLBACK)
+        if wording is None:
+            wording = self._find(locale or FALLBACK)
+            if len(self._made) < _KEPT_MAX:
+                self._made[locale or FALLBACK] = wording
+        return wording
+
+    def _find(self, locale: str) -> Wording:
         found: dict[str, str] = {}
-        chain = [*_chain(_normal(locale or FALLBACK)), FALLBACK]
-        for one in reversed(chain):
-            found |= PHRASES.get(one, {})
-            found |= self.own.get(one, {})
-        known = (one for one in chain if one in PHRASES or one in self.own)
+        chain = [*_chain(_normal(locale)), FALLBACK]
+        for name in reversed(chain):
+            found |= PHRASES.get(name, {})
+            found |= self.own.get(name, {})
+        known = (name for name in chain if name in PHRASES or name in self.own)
         return Wording(next(known), found)

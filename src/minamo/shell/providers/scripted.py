@@ -6,6 +6,7 @@ into an error chunk.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Any
@@ -94,6 +95,29 @@ class ScriptedProvider:
                 script.append((moment.at - said, moment.chunk))
                 said = moment.at
         return cls(script, hangs=not ended)
+
+
+def check_source(source: object) -> None:
+    """Refuse a source that is not an async iterable, and suggest what to write instead."""
+    if not isinstance(source, AsyncIterable):
+        raise BadRequest(
+            f"a reply comes from an async iterable of text, such as llm.ask(…); "
+            f"this is a {type(source).__name__}{_instead(source)}"
+        )
+
+
+def _instead(source: object) -> str:
+    if inspect.isasyncgenfunction(source):
+        return f": call it, {source.__name__}(…)"
+    if inspect.iscoroutinefunction(source) or inspect.iscoroutine(source):
+        return ": await it if it gives a stream, or `yield` in it instead of `return`"
+    if hasattr(source, "ask"):
+        return ": ask it something, .ask(…)"
+    if isinstance(source, str):
+        return ": yield it from an `async def`, or send it with hikari"
+    if isinstance(source, Iterable):
+        return ": make it async, `async def` with `yield`; an SDK has an async client for that"
+    return ""
 
 
 def as_chunks(

@@ -1,18 +1,27 @@
-"""The telemetry interface for streams and tools, and a fan-out to several backends.
+"""The telemetry interface for streams and tools, a fan-out to several backends, and the log.
 
 Backends are the log, OpenTelemetry, or the caller's own.  They receive no user or model text:
-only ids, counts, times and short codes.
+only ids, counts, times and short codes.  The log has one line when a stream ends:
+
+    INFO minamo.stream stream 5d0c ended: completed (3 messages in 4.2 s)
+
+Searchable fields are in the log record (`record.minamo["status"]` …), as JSON formatters expect
+them.  hikari's own log is redacted here, too.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from operator import methodcaller
 from typing import Protocol
 
 from attrs import frozen
 
-from minamo.core.result import StreamResult
+from minamo.core.chunks import ErrorChunk
+from minamo.core.redact import shorten
+from minamo.core.result import Status, StreamResult
 from minamo.shell.callbacks import call, refuse_async
 
 _LOG = logging.getLogger("minamo.telemetry")
@@ -100,21 +109,21 @@ class NoTelemetry:
 class TelemetryFanOut:
     """Fan-out to several backends.  An exception in one is logged and does not reach the others."""
 
-    __slots__ = ("_each",)
+    __slots__ = ("_backends",)
 
-    def __init__(self, *each: Telemetry) -> None:
-        for one in each:
+    def __init__(self, *backends: Telemetry) -> None:
+        for backend in backends:
             for method in ("stream_started", "tool_started"):
-                refuse_async(f"{type(one).__name__}.{method}", getattr(one, method, None))
-        self._each = each
+                refuse_async(f"{type(backend).__name__}.{method}", getattr(backend, method, None))
+        self._backends = backends
 
     def stream_started(self, info: StreamInfo) -> _Handles:
         """Notify every backend; return the combined handle."""
-        return _Handles([_told(one, "stream_started", info) for one in self._each])
+        return _Handles(_notify(self._backends, "stream_started", info))
 
     def tool_started(self, name: str, call_id: str = "") -> _Handles:
         """Notify every backend; return the combined handle."""
-        return _Handles([_told(one, "tool_started", name, call_id) for one in self._each])
+        return _Handles(_notify(self._backends, "tool_started", name, call_id))
 
 
 def safely(telemetry: Telemetry) -> TelemetryFanOut:
@@ -122,26 +131,27 @@ def safely(telemetry: Telemetry) -> TelemetryFanOut:
     return telemetry if isinstance(telemetry, TelemetryFanOut) else TelemetryFanOut(telemetry)
 
 
+@frozen
 class _Handles:
-    __slots__ = ("_each",)
-
-    def __init__(self, each: list[object]) -> None:
-        self._each = [one for one in each if one is not None]
+    _handles: list[object]
 
     def ended(self, how: object = "") -> None:
-        for one in self._each:
-            _told(one, "ended", how)
+        _notify(self._handles, "ended", how)
 
     def cancelled(self) -> None:
-        for one in self._each:
-            _told(one, "cancelled")
+        _notify(self._handles, "cancelled")
 
 
-def _told(one: object, method: str, *what: object) -> object:
-    failed, answer = call(lambda: getattr(one, method)(*what))
-    if failed:
-        _LOG.warning("%s.%s %s", type(one).__name__, method, failed)
-    return answer
+def _notify(backends: Iterable[object], method: str, *what: object) -> list[object]:
+    """Call *method* of every backend; return the answers, without None."""
+    answers = []
+    for backend in backends:
+        failed, answer = call(methodcaller(method, *what), backend)
+        if failed:
+            _LOG.warning("%s.%s %s", type(backend).__name__, method, failed)
+        elif answer is not None:
+            answers.append(answer)
+    return answers
 
 
 def provider_name(host: str) -> str:
@@ -152,3 +162,115 @@ def provider_name(host: str) -> str:
         if host == end or host.endswith((f".{end}", f"-{end}")):
             return name
     return host
+
+
+# More shards in one process are not covered; no practical bot has them.
+_SHARDS_MAX = 64
+# The loggers that print routes, buckets or bodies; each shard has its own logger.
+_LOGGERS = (
+    "hikari.ratelimits",
+    "hikari.rest",
+    *(f"hikari.gateway.{shard}" for shard in range(_SHARDS_MAX)),
+)
+# A token follows the id in a path ("/webhooks/1/…", "/interactions/1/…") and in a bucket ("1:…");
+# in JSON it is the value of "token".
+_TOKEN = re.compile(
+    r"(/(?:webhooks|interactions)/\d{1,20}/|\b\d{1,20}:|\"token\":\s?\")[\w.=-]{16,}"
+)
+
+
+def _redact(record: logging.LogRecord) -> bool:
+    message = record.getMessage()
+    redacted = _TOKEN.sub(r"\1***", message)
+    if redacted != message:
+        record.msg, record.args = redacted, ()
+    return True
+
+
+def redact_hikari_logs() -> None:
+    """Install the redaction filter on hikari's loggers.  Idempotent."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_redact)
+
+
+_STREAMS = logging.getLogger("minamo.stream")
+_TOOLS = logging.getLogger("minamo.tools")
+
+# Logged as warnings; a stop or a follow-up is what the user wanted.
+_ALARMING: tuple[Status, ...] = ("error", "timeout")
+# Maximum length of a finish reason that is not one of the usual words.
+_WORD_MAX = 64
+
+
+@frozen
+class StreamLog:
+    """The telemetry backend for the standard `logging`."""
+
+    def stream_started(self, info: StreamInfo) -> _Line:
+        """Log the beginning at debug level."""
+        fields: dict[str, object] = {"stream_id": info.stream_id, "channel_id": info.channel_id}
+        if info.provider:
+            fields["provider"] = info.provider
+        if info.model:
+            fields["model"] = info.model
+        _STREAMS.debug("stream %s begins", info.stream_id, extra={"minamo": fields})
+        return _Line(info.stream_id, fields)
+
+    def tool_started(self, name: str, call_id: str = "") -> _ToolLine:  # noqa: ARG002
+        """Return a handle that logs the end; the beginning is not logged."""
+        return _ToolLine(name)
+
+
+@frozen
+class _Line:
+    stream_id: str
+    fields: Mapping[str, object]
+
+    def ended(self, result: StreamResult) -> None:
+        fields = {**self.fields, "status": result.status, **_outcome(result), **result.metrics}
+        # Messages withdrawn before they were sent are not lost: they were no longer wanted.
+        lost = 0
+        for receipt in result.receipts:
+            lost += receipt.outcome in ("refused", "unknown")
+        if lost:
+            fields["lost"] = lost
+        reason = fields.get("error") or result.stop_reason
+        _STREAMS.log(
+            logging.WARNING if lost or result.status in _ALARMING else logging.INFO,
+            "stream %s ended: %s%s (%d messages in %.1f s)",
+            self.stream_id,
+            result.status,
+            f", {reason}" if reason else "",
+            result.metrics.get("messages", 0),
+            result.metrics.get("duration_ms", 0.0) / 1000,
+            extra={"minamo": fields},
+        )
+
+    def cancelled(self) -> None:
+        fields = {**self.fields, "status": "cancelled"}
+        _STREAMS.info("stream %s was cancelled", self.stream_id, extra={"minamo": fields})
+
+
+@frozen
+class _ToolLine:
+    name: str
+
+    def ended(self, problem: str = "") -> None:
+        fields = {"tool": self.name, "problem": problem}
+        _TOOLS.debug(
+            "tool %s ended%s", self.name, problem and f": {problem}", extra={"minamo": fields}
+        )
+
+
+def _outcome(result: StreamResult) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    if result.stop_reason:
+        fields["stop_reason"] = result.stop_reason
+    if isinstance(result.data, ErrorChunk):
+        fields["error"] = result.data.kind  # not its message: providers quote the request
+    if result.finish_reason:
+        fields["finish_reason"] = shorten(result.finish_reason, _WORD_MAX)
+    if result.usage is not None:
+        fields["input_tokens"] = result.usage.input_tokens
+        fields["output_tokens"] = result.usage.output_tokens
+    return fields

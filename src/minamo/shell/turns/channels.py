@@ -2,14 +2,27 @@
 
 A turn runs in the task of its submitter, so cancelling the submitter cancels the turn, and no
 background task can be leaked here.  Idle channels are not stored.
+
+Between the processes of a bot a lease ensures the same: the process that streams into a channel
+holds its lease; the others wait or give up.  A holder whose lease is lost (the process was
+suspended, Redis dropped the key, the network failed) stops.  There is no fencing: Discord accepts
+a message from any process that has the token, and takes no fencing number by which it could refuse
+the slower of two holders.  So two processes may send until the first one notices the loss; which
+of them holds the lease is never in doubt.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
-from typing import TypeVar, get_args
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    nullcontext,
+)
+from enum import Enum
+from typing import Protocol, TypeVar, get_args
 
 import anyio
 
@@ -18,7 +31,6 @@ from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded
 from minamo.shell.stops.registry import StopRequest, StopSignal, checked_channel_id
 from minamo.shell.turns.channel import Channel, Policy, QueuedTurn, Shutdown, TurnRefused
-from minamo.shell.turns.leases import Lease, LeaseStatus, NoLease
 
 _LOG = logging.getLogger("minamo.turn")
 
@@ -42,6 +54,27 @@ Job = Callable[[QueuedTurn], Awaitable[T]]
 Known = Callable[[StopSignal], AbstractContextManager[object]]
 
 
+class LeaseStatus(Enum):
+    """The outcome of requesting a lease.  Only `GRANTED` is truthy."""
+
+    GRANTED = "granted"
+    BUSY = "busy"  # another process streams there
+    UNREACHABLE = "unreachable"  # the holder is unknown, so do not stream
+
+    def __bool__(self) -> bool:
+        return self is LeaseStatus.GRANTED
+
+
+class Lease(Protocol):
+    """A mechanism that grants a channel to one holder at a time."""
+
+    def hold(
+        self, channel_id: int, stop_signal: StopSignal, *, wait_s: float = 0.0
+    ) -> AbstractAsyncContextManager[LeaseStatus]:
+        """Hold a channel while the block runs, if the status is true; losing it kills the turn."""
+        ...
+
+
 class Channels:
     """All busy channels of one bot."""
 
@@ -63,7 +96,7 @@ class Channels:
         self._policy = _known(policy)
         self._queue_max = queue_max
         self._kill_grace_s = kill_grace_s
-        self._lease: Lease = lease or NoLease()
+        self._lease = lease
         self._lease_wait_s = lease_wait_s
         self._watch = None if watch is None else Guarded("watch", watch, _LOG)
         self._channels: dict[int, Channel] = {}
@@ -152,17 +185,17 @@ class Channels:
         answers: list[T],
         known: Known,
     ) -> None:
-        wait_s = 0.0 if ticket.policy == "ignore" else self._lease_wait_s
-        hold = self._lease.hold(channel_id, ticket.stop_signal, wait_s=wait_s)
         with ticket.scope:
-            async with AsyncExitStack() as lease:
-                with known(ticket.stop_signal), ticket.stop_signal.listen(channel.hear):
-                    leased = await lease.enter_async_context(hold)
-                if ticket.refused is not None:  # while it waited for the lease
-                    return
-                if not leased:
-                    ticket.refused = "busy" if leased is LeaseStatus.BUSY else "unreachable"
-                    return
+            async with AsyncExitStack() as stack:
+                if self._lease is not None:
+                    wait_s = 0.0 if ticket.policy == "ignore" else self._lease_wait_s
+                    hold = self._lease.hold(channel_id, ticket.stop_signal, wait_s=wait_s)
+                    with known(ticket.stop_signal), ticket.stop_signal.listen(channel.hear):
+                        leased = await stack.enter_async_context(hold)
+                    if ticket.refused is None and not leased:
+                        ticket.refused = "busy" if leased is LeaseStatus.BUSY else "unreachable"
+                    if ticket.refused is not None:  # perhaps while it waited for the lease
+                        return
                 channel.begin(ticket, anyio.current_time())
                 answers.append(await job(ticket))
 

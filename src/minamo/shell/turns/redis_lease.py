@@ -28,7 +28,7 @@ from minamo.shell.stops.redis_link import (
     shown,
 )
 from minamo.shell.stops.registry import StopRequest, StopSignal, checked_channel_id
-from minamo.shell.turns.leases import LeaseStatus
+from minamo.shell.turns.channels import LeaseStatus
 
 _LOG = logging.getLogger("minamo.redis")
 T = TypeVar("T")
