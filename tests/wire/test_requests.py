@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import Call
+from minamo.shell.providers.adapters import Anthropic
+from minamo.wire.anthropic.request import max_tokens_of
 from minamo.wire.conversation import ChatMessage, Image, assistant, system, tool_result, user
 from minamo.wire.options import Tool
 from support.recordings import KEY, adapter, replayed
@@ -129,13 +131,23 @@ def test_anthropic_request() -> None:
 def test_anthropic_defaults() -> None:
     told = body("anthropic", [user("Hi"), assistant("So \n"), assistant("it is \n")])
 
-    assert told["max_tokens"] == 4_096
     assert told["messages"][1]["content"][-1]["text"] == "it is"  # a reply to be continued
     assert {"temperature", "top_p", "tools", "tool_choice", "system", "stop_sequences"}.isdisjoint(
         told
     )
     told = body("anthropic", [user("Hi")], tools=TOOLS, tool_choice="required")
     assert told["tool_choice"] == {"type": "any"}
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [("claude-3-haiku-20240307", 4_096), ("claude-3-5-sonnet-latest", 8_192), ("kimi-k3", 8_192),
+     ("claude-opus-4-1", 32_000), ("claude-opus-5-5", 32_000), ("anthropic.claude-opus-5", 32_000)],
+)  # fmt: skip
+def test_anthropic_is_asked_for_as_much_as_the_model_may_write(model: str, most: int) -> None:
+    assert max_tokens_of(model) == most
+    request = Anthropic(model=model, api_key=KEY).ask("Hi").request
+    assert json.loads(request.body)["max_tokens"] == most
 
 
 def test_google_request() -> None:

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from minamo.errors import BadRequest
 from minamo.testing import check_adapter
 from minamo.wire.limits import WireLimits
-from minamo.wire.sse import Decoder, Event, TooLong
+from minamo.wire.sse import Comment, Decoder, Event, Item, TooLong
 from support.recordings import NAMES, adapter, read, recording, replayed
 
 SMALL = WireLimits(line_bytes_max=8, frame_bytes_max=100, stream_bytes_max=96, frames_max=3)
 
 
-def whole(data: bytes, limits: WireLimits | None = None) -> list[Event | TooLong]:
+def whole(data: bytes, limits: WireLimits | None = None) -> list[Item]:
     return Decoder(limits).feed(data)
 
 
-def bytewise(data: bytes, limits: WireLimits | None = None) -> list[Event | TooLong]:
+def bytewise(data: bytes, limits: WireLimits | None = None) -> list[Item]:
     decoder = Decoder(limits)
     return [found for i in range(len(data)) for found in decoder.feed(data[i : i + 1])]
 
@@ -44,8 +44,8 @@ def bytewise(data: bytes, limits: WireLimits | None = None) -> list[Event | TooL
         (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", []),
         (b"\xef\xbbdata: a\n\n", []),
         (b"\xef\xbb", []),
-        (b": comment\n\n", []),
-        (b":\n\n", []),
+        (b": comment\n\n", [Comment()]),
+        (b":\n\n", [Comment()]),
         (b"event: x\n\ndata: a\n\n", [Event(b"a")]),
         (b"event: x\ndata: a\n\n", [Event(b"a", b"x")]),
         (b"event:x\ndata: a\n\ndata: b\n\n", [Event(b"a", b"x"), Event(b"b")]),
@@ -56,7 +56,7 @@ def bytewise(data: bytes, limits: WireLimits | None = None) -> list[Event | TooL
         (b"", []),
     ],
 )
-def test_the_rules(data: bytes, events: list[Event]) -> None:
+def test_the_rules(data: bytes, events: list[Item]) -> None:
     assert whole(data) == events
     assert bytewise(data) == events
 

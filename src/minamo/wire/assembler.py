@@ -187,9 +187,9 @@ _ALIVE = TextChunk()
 class ReplyAssembler:
     """Collector of what a dialect's reader finds; decides which chunks the stream receives."""
 
-    __slots__ = ("_citations", "_joiner", "_overlap", "_secrets", "_thoughts", "calls", "complete",
-                 "ended", "finish_reason", "model", "provider", "replay", "skipped",
-                 "usage")  # fmt: skip
+    __slots__ = ("_citations", "_joiner", "_keep_alive", "_overlap", "_secrets", "_thoughts",
+                 "calls", "complete", "ended", "finish_reason", "model", "provider", "replay",
+                 "skipped", "usage")  # fmt: skip
 
     def __init__(
         self,
@@ -197,8 +197,10 @@ class ReplyAssembler:
         *,
         secrets: Iterable[str] = (),
         overlap_removal: bool = False,
+        keep_alive: bool = False,
     ) -> None:
         self._secrets = tuple(secrets)
+        self._keep_alive = keep_alive
         self._joiner = Joiner()
         self._thoughts = Joiner()
         self._overlap = OverlapRemoval() if overlap_removal else None
@@ -236,6 +238,10 @@ class ReplyAssembler:
         if self.calls.problem:
             return self.fail("model_error", self.calls.problem, retryable=True)
         return [_ALIVE]
+
+    def alive(self) -> list[Chunk]:
+        """Return an empty chunk for a keep-alive, if those restart the timeouts."""
+        return [_ALIVE] if self._keep_alive else []
 
     def note(self, model: object, provider: object = "") -> None:
         """Record the names of the model and provider; values that are not text are ignored."""

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from minamo.core.chunks import RETRY_AFTER_MAX_S, ErrorChunk, ErrorKind
-from minamo.wire.json import TOO_HEAVY, decode, size_of
+from minamo.wire.json import decode
 
 _ANY = msgspec.json.Decoder(Any)
 _STATUSES: dict[int, tuple[ErrorKind, bool]] = {
@@ -61,7 +61,7 @@ def from_status(
         )
     kind, retryable = _STATUSES.get(status, ("api_error", status >= 500))
     found = decode(_ANY, body)
-    said = from_object(found)
+    said = from_object(_plain_words(body) if found is None else found)
     if said.kind == "content_blocked" or (status == 429 and said.kind == "rate_limit"):
         kind, retryable = said.kind, said.retryable
     after = retry_after(headers or {})
@@ -79,20 +79,53 @@ def from_object(found: Any) -> ErrorChunk:
     if isinstance(found, list) and found:
         found = found[0]  # Gemini without SSE sends it in a list
     inner = found.get("error", found) if isinstance(found, dict) else found
-    if isinstance(inner, str):
-        return ErrorChunk("api_error", inner.strip())
+    if isinstance(inner, list | str):
+        return ErrorChunk("api_error", _words(inner).strip())
     if not isinstance(inner, dict):
-        return ErrorChunk("api_error")
+        return ErrorChunk("api_error", _words(found).strip())
     codes = [inner.get(key) for key in ("code", "type", "status")]
     kind, retryable = _judge(codes)
     metadata = inner.get("metadata")
     if isinstance(metadata, dict) and "flagged_input" in metadata:  # OpenRouter's moderation
         kind, retryable = "content_blocked", False
-    message = inner.get("message") or inner.get("detail") or ""
-    if not isinstance(message, str):
-        message = msgspec.json.encode(message).decode() if size_of(message) < TOO_HEAVY else ""
+    message = _words(inner)
+    if isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):
+        # OpenRouter's own words are the same for every failure of a provider behind it.
+        message = f"{message}: {metadata['raw']}"
     named = next((code for code in codes if isinstance(code, str) and code), "")
     return ErrorChunk(kind, (message or named).strip(), retryable, _google_delay(inner))
+
+
+# Fields that hold the words of an error, on one server or another, best first.
+_WORDS_IN = ("message", "detail", "msg", "error_msg", "error_message", "error_description",
+             "errors", "error", "reason", "title")  # fmt: skip
+_DEPTH_MAX = 4
+_TITLE = re.compile(rb"<title[^>]*>([^<]{1,300})</title>", re.IGNORECASE)
+# A short answer in plain text is a message; a longer one is a page or a log.
+_PLAIN_BYTES_MAX = 1_000
+
+
+def _words(found: Any, depth: int = 0) -> str:
+    """Return the message in an error body: a text, or the first one in its usual fields."""
+    if isinstance(found, str):
+        return found
+    if depth == _DEPTH_MAX:
+        return ""
+    if isinstance(found, list):
+        return "; ".join(words for item in found[:3] if (words := _words(item, depth + 1)))
+    if not isinstance(found, dict):
+        return ""
+    texts = (_words(found.get(name), depth + 1) for name in _WORDS_IN)
+    return next((text for text in texts if text.strip()), "")
+
+
+def _plain_words(body: bytes) -> str:
+    """Return the words of a body that is not JSON: a line of text, or the title of a page."""
+    if title := _TITLE.search(body):
+        return title[1].decode("utf-8", "replace")
+    if len(body) > _PLAIN_BYTES_MAX or body.lstrip().startswith((b"<", b"{", b"[", b"null")):
+        return ""
+    return body.decode("utf-8", "replace")
 
 
 def _judge(codes: list[Any]) -> tuple[ErrorKind, bool]:

@@ -16,8 +16,8 @@ from minamo.core.chunks import Chunk, ErrorChunk
 from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import decode
-from minamo.wire.limits import ERROR_BYTES_MAX, WireLimits
-from minamo.wire.sse import Decoder, Event, TooLong
+from minamo.wire.limits import REPLY_BYTES_MAX, WireLimits
+from minamo.wire.sse import Comment, Decoder, Event, TooLong
 
 
 def _names(headers: Mapping[str, str]) -> str:
@@ -49,12 +49,15 @@ class Reader(Protocol):
     def end(self) -> list[Chunk]:
         """Return the chunks at the end of the bytes."""
 
+    def whole(self, found: Any) -> list[bytes]:
+        """Return the events that say the same as a reply sent whole; none if it is no reply."""
+
 
 class Ended(msgspec.Struct, frozen=True):
     """The end of the bytes."""
 
 
-Item = Event | TooLong | ErrorChunk | Ended
+Item = Event | Comment | TooLong | ErrorChunk | Ended
 """The `data` of a frame in our own adapters."""
 
 
@@ -92,7 +95,7 @@ class ResponseDecoder:
     def feed(self, data: bytes) -> Sequence[Item]:
         """Take bytes and return the items they complete; pass each to `take`."""
         if self._decoder.frames == 0:
-            self._head += data[: ERROR_BYTES_MAX - len(self._head)]
+            self._head += data[: REPLY_BYTES_MAX - len(self._head)]
         return self._decoder.feed(data)
 
     def end(self) -> list[Item]:
@@ -114,6 +117,8 @@ class ResponseDecoder:
             return []
         if item.__class__ is Event:
             return self._feed(item)
+        if isinstance(item, Comment):
+            return self._reply.alive()
         if isinstance(item, TooLong):
             return self._reply.fail("api_error", f"the stream broke a limit: {item.what} too long")
         if isinstance(item, ErrorChunk):
@@ -122,11 +127,18 @@ class ResponseDecoder:
         return self._foreign() or self._reader.end()
 
     def _foreign(self) -> list[Chunk]:
-        """Return the error if an HTTP 200 response is an error object or a page, not a stream."""
+        """Return the chunks of an HTTP 200 response that is no stream: a reply, an error, a page.
+
+        Some servers ignore `stream` and send the whole reply as one object.
+        """
         head = bytes(self._head).strip()
         if self._decoder.frames or not head.startswith((b"{", b"[", b"<")):
             return []
-        error = from_object(decode(_ANY, head))
-        if not error.message:  # not JSON, or JSON without an error, such as an unstreamed reply
+        found = decode(_ANY, head)
+        if events := self._reader.whole(found):
+            out = [chunk for data in events for chunk in self._feed(Event(data))]
+            return out if self._reply.ended else out + self._reader.end()
+        error = from_object(found)
+        if not error.message:  # not JSON, or JSON of an unknown kind
             return self._reply.fail("api_error", "the answer is not an event stream")
         return self._reply.refuse(error)

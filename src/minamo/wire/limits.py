@@ -27,6 +27,9 @@ REPLAY_CHARS_MAX = 1_048_576
 # How much of an error response is read to find its message.
 ERROR_BYTES_MAX = 65_536
 
+# How much is kept of a response that is no event stream: a reply sent whole.
+REPLY_BYTES_MAX = 4 * 1_048_576
+
 # The strictest of the three providers accepts 5 MB for an image...
 IMAGE_BYTES_MAX = 5 * 1_048_576
 # ...and 20 MB for a request.

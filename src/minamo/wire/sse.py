@@ -25,11 +25,21 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     """The event type; empty if the stream named none, which means ``message``."""
 
 
+class Comment(msgspec.Struct, frozen=True, gc=False):
+    """A comment line, which servers send to keep the connection alive."""
+
+
+_COMMENT = Comment()
+
+
 class TooLong(msgspec.Struct, frozen=True, gc=False):
     """A broken limit; always the last item of a stream."""
 
     what: str
     """`line`, `frame`, `stream` or `frames`."""
+
+
+Item = Event | Comment | TooLong
 
 
 class Decoder:
@@ -52,9 +62,9 @@ class Decoder:
         self.over: bool = False
         """Whether a limit was broken: further input is discarded."""
 
-    def feed(self, data: bytes) -> list[Event | TooLong]:
+    def feed(self, data: bytes) -> list[Item]:
         """Take some bytes and return the events they complete."""
-        out: list[Event | TooLong] = []
+        out: list[Item] = []
         if self.over:
             return out
         room = self._limits.stream_bytes_max - self._total
@@ -76,7 +86,7 @@ class Decoder:
         self._opening = None
         return data.removeprefix(_BOM)
 
-    def _lines(self, data: bytes, out: list[Event | TooLong]) -> None:
+    def _lines(self, data: bytes, out: list[Item]) -> None:
         if self._after_cr and data:
             self._after_cr = False
             data = data.removeprefix(b"\n")
@@ -97,7 +107,7 @@ class Decoder:
         if what:
             self._give_up(what, out)
 
-    def _plain(self, lines: list[bytes], out: list[Event | TooLong]) -> bool:
+    def _plain(self, lines: list[bytes], out: list[Item]) -> bool:
         """Decode the lines of a typical read; return False, changing nothing, if it is not.
 
         Typical: complete events of one data line each, or of a name and one data line, and well
@@ -131,7 +141,7 @@ class Decoder:
             return ""
         return "line" if line <= frame else "frame"
 
-    def _fold(self, lines: list[bytes], out: list[Event | TooLong]) -> bool:
+    def _fold(self, lines: list[bytes], out: list[Item]) -> bool:
         # Local names for speed: this loop runs for every line of every stream.
         line_max, frame_max = self._limits.line_bytes_max, self._limits.frame_bytes_max
         held, data, name = self._held, self._data, self._name
@@ -153,6 +163,8 @@ class Decoder:
                 name = b""  # an event without data is not dispatched
             elif line.startswith(b"event:"):
                 name = line[7:] if line.startswith(b" ", 6) else line[6:]
+            elif line.startswith(b":"):
+                out.append(_COMMENT)
             elif line == b"data":  # no colon: an empty data line
                 data.append(b"")
             elif line == b"event":
@@ -160,7 +172,7 @@ class Decoder:
         self._held, self._data, self._name = held, data, name
         return True
 
-    def _give_up(self, what: str, out: list[Event | TooLong]) -> bool:
+    def _give_up(self, what: str, out: list[Item]) -> bool:
         self.over = True
         self._partial = bytearray()
         self._data = []

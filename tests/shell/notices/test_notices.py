@@ -61,6 +61,16 @@ def test_an_empty_response_is_said_only_when_wanted() -> None:
     assert said(empty, tell_empty=True) == "The model had nothing to say."
 
 
+def test_a_reply_at_its_length_limit_says_so() -> None:
+    cut = StreamResult(status="completed", finish_reason="length", accumulated_text="And then")
+    assert said(cut).startswith("It reached the limit for one answer.")
+    spent = StreamResult(status="empty_response", finish_reason="length")
+    assert "before it wrote any of it" in said(spent, tell_empty=True)
+    guarded = StreamResult(status="completed", finish_reason="length", stop_reason="speaker_guard")
+    assert said(guarded) == said(StreamResult(status="completed", finish_reason="stop")) == ""
+    assert said(cut, tell_length=False) == said(spent, tell_length=False) == ""
+
+
 @pytest.mark.parametrize("reason", ["inactivity", "deadline", "sdk_call_timeout", None])
 def test_a_timeout_is_said_by_its_reason(reason: StopReason | None) -> None:
     result = StreamResult(status="timeout", stop_reason=reason)

@@ -132,8 +132,9 @@ async def test_what_it_throws_is_an_error_chunk_without_its_words(
 ) -> None:
     async def source() -> AsyncIterator[str]:
         yield "a"
-        raise RuntimeError("canary")
+        raise RuntimeError(words)
 
+    words = "canary"
     chunks = [chunk async for chunk in as_chunks(source())]
     assert chunks == [TextChunk("a"), ErrorChunk("api_error", "the provider failed (RuntimeError)")]
     assert "raised RuntimeError at test_scripted.py:" in caplog.text

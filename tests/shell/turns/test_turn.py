@@ -197,6 +197,12 @@ def test_an_empty_reply_is_asked_for_again() -> None:
     assert len(llm.asked) == 1
 
 
+def test_a_reply_that_spent_its_length_is_not_asked_for_again() -> None:
+    llm = Dialogue([[TextChunk("", ("Hm.",)), DoneChunk("max_tokens")]])
+    result = play(lambda on: on.turn(llm))
+    assert (result.status, len(llm.asked)) == ("empty_response", 1)
+
+
 def test_what_was_said_before_the_tools_is_an_answer() -> None:
     result = turn([asks("roll", text="It is cast."), [DoneChunk()]], TOOLS)
 

@@ -178,6 +178,8 @@ class NoticeSettings:
     """Show no notices."""
     tell_empty: bool = False
     """Also show a notice for an empty reply."""
+    tell_length: bool = True
+    """Also show a notice under a reply that ended at its length limit."""
     quote_provider: bool = False
     """Also quote the provider's error text, unless it looks as if it held a secret."""
 
@@ -199,11 +201,19 @@ def notice_for(
         case "timeout":
             reason = result.stop_reason or "inactivity"
             return _embed(wording, "timeout_title", [wording.say(f"timeout_{reason}")], result)
+        case "completed" | "empty_response" if _ended_at_length(result, settings):
+            key = "length_cut" if result.accumulated_text else "length_spent"
+            said = wording.say(key)
+            return Embed(title=wording.say("length_title"), description=said, colour=YELLOW)
         case "empty_response" if settings.tell_empty:
             said = wording.say("empty_response")
             return Embed(title=wording.say("empty_title"), description=said, colour=YELLOW)
         case _:
             return None
+
+
+def _ended_at_length(result: StreamResult, settings: NoticeSettings) -> bool:
+    return settings.tell_length and result.finish_reason == "length" and not result.stop_reason
 
 
 def _about_error(result: StreamResult, wording: Wording, *, quote: bool) -> Embed:

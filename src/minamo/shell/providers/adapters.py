@@ -32,6 +32,8 @@ from minamo.wire.openai.request import ways_for
 from minamo.wire.responses import request as responses
 from minamo.wire.responses.reader import ResponsesReader
 
+# Routers and services that send comments while a model queues or thinks, sometimes for minutes.
+_THINK_SILENTLY = ("openrouter.ai", "deepseek.com", "moonshot.ai", "moonshot.cn")
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
 
 
@@ -49,6 +51,7 @@ class OpenAICompatible(HttpAdapter):
         include_usage: bool | None = None,
         max_tokens_field: str | None = None,
         names: bool = False,
+        keep_alive: bool | None = None,
         limits: WireLimits | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
@@ -57,8 +60,9 @@ class OpenAICompatible(HttpAdapter):
         if api_key is not None or not (allow_http or is_loopback(base)):
             api_key = checked_key(api_key)
         name = checked_model(model)
+        host = urlsplit(base).hostname or ""
         ways = ways_for(
-            urlsplit(base).hostname or "",
+            host,
             name,
             include_usage=include_usage,
             max_tokens_field=max_tokens_field,
@@ -75,6 +79,7 @@ class OpenAICompatible(HttpAdapter):
             secrets=secrets_of(api_key or "", own),
             limits=limits,
             timeouts=timeouts,
+            keep_alive=host.endswith(_THINK_SILENTLY) if keep_alive is None else keep_alive,
         )
 
 
@@ -93,6 +98,7 @@ class OpenAI(HttpAdapter):
         headers: Mapping[str, str] | None = None,
         allow_http: bool = False,
         thoughts: bool = False,
+        keep_alive: bool = True,
         limits: WireLimits | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
@@ -110,6 +116,7 @@ class OpenAI(HttpAdapter):
             secrets=secrets_of(api_key or "", own),
             limits=limits,
             timeouts=timeouts,
+            keep_alive=keep_alive,
         )
 
 
@@ -126,6 +133,7 @@ class Gemini(HttpAdapter):
         allow_http: bool = False,
         thoughts: bool = False,
         overlap_removal: bool = False,
+        keep_alive: bool = True,
         limits: WireLimits | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
@@ -146,6 +154,7 @@ class Gemini(HttpAdapter):
             secrets=secrets_of(key, own),
             limits=limits,
             timeouts=timeouts,
+            keep_alive=keep_alive,
             overlap_removal=overlap_removal,
         )
 
@@ -161,6 +170,7 @@ class Anthropic(HttpAdapter):
         base_url: str = "https://api.anthropic.com",
         headers: Mapping[str, str] | None = None,
         allow_http: bool = False,
+        keep_alive: bool = True,
         limits: WireLimits | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
@@ -177,6 +187,7 @@ class Anthropic(HttpAdapter):
             secrets=secrets_of(key, own),
             limits=limits,
             timeouts=timeouts,
+            keep_alive=keep_alive,
         )
 
 

@@ -24,9 +24,10 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from minamo.core.chunks import Chunk, ErrorChunk
+from minamo.core.chunks import MESSAGE_CHARS_MAX, Chunk, ErrorChunk
 from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk, split_text
+from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.errors import BadRequest
 from minamo.shell.callbacks import Guarded, place_of, refuse_async
@@ -183,7 +184,7 @@ async def _read_frames(
     except Exception as error:  # noqa: BLE001 - a broken adapter fails the stream only
         failure = _broken(error)
     if failure is not None:
-        _report(on_provider_error, failure)
+        _report(adapter, on_provider_error, failure)
         yield failure
 
 
@@ -193,7 +194,14 @@ def _broken(error: Exception) -> ErrorChunk:
     return ErrorChunk("api_error", f"the adapter failed ({type(error).__name__})", cause=error)
 
 
-def _report(hook: Callable[[ErrorChunk], object] | None, error: ErrorChunk) -> None:
+def _report(
+    adapter: object, hook: Callable[[ErrorChunk], object] | None, error: ErrorChunk
+) -> None:
+    """Log why a provider failed, for the operator, and pass the error to the adapter's hook."""
+    status = "" if error.status is None else f" HTTP {error.status}"
+    words = shorten(error.message, MESSAGE_CHARS_MAX)
+    name = repr(adapter) if isinstance(adapter, HttpAdapter) else type(adapter).__name__
+    _LOG.warning("%s failed: %s%s: %s", name, error.kind, status, words)
     if hook is not None:
         Guarded("on_provider_error", hook, _LOG)(error)
 
@@ -240,6 +248,7 @@ class HttpAdapter(Adapter):
         limits: WireLimits | None = None,
         timeouts: Timeouts | None = None,
         overlap_removal: bool = False,
+        keep_alive: bool = False,
     ) -> None:
         self.provider: str = provider
         self.model: str = model
@@ -251,6 +260,7 @@ class HttpAdapter(Adapter):
         self._secrets = secrets
         self._limits = limits or WireLimits()
         self._overlap_removal = overlap_removal
+        self._keep_alive = keep_alive
         self._http = Http(url, timeouts)
 
     def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> Request:
@@ -283,13 +293,13 @@ class HttpAdapter(Adapter):
                 yield chunk
         except Exception as error:  # noqa: BLE001 - a bug of ours fails the stream only
             failure = _broken(error)
-            _report(self.on_provider_error, failure)
+            _report(self, self.on_provider_error, failure)
             yield failure
 
     def _reported(self, chunks: list[Chunk]) -> list[Chunk]:
         """Return *chunks*; pass the error that ends them, if there is one, to the hook."""
         if chunks and isinstance(chunks[-1], ErrorChunk):
-            _report(self.on_provider_error, chunks[-1])
+            _report(self, self.on_provider_error, chunks[-1])
         return chunks
 
     async def start_stream(self, request: Request) -> AsyncGenerator[Frame, None]:
@@ -316,7 +326,10 @@ class HttpAdapter(Adapter):
 
     def _response(self) -> ResponseDecoder:
         reply = ReplyAssembler(
-            self._limits, secrets=self._secrets, overlap_removal=self._overlap_removal
+            self._limits,
+            secrets=self._secrets,
+            overlap_removal=self._overlap_removal,
+            keep_alive=self._keep_alive,
         )
         return ResponseDecoder(self._reader(reply), self._limits)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -40,19 +41,22 @@ class Timeouts:
 class Http:
     """An HTTP client for one origin.  Its creator must close it."""
 
-    __slots__ = ("_origin", "_session", "_session_loop", "_timeouts")
+    __slots__ = ("_fresh", "_origin", "_session", "_session_loop", "_timeouts")
 
     def __init__(self, base_url: str, timeouts: Timeouts | None = None) -> None:
         self._origin = _origin(base_url)
         self._timeouts = timeouts or Timeouts()
         self._session: aiohttp.ClientSession | None = None
+        self._fresh: aiohttp.ClientSession | None = None  # its connections serve one request each
         self._session_loop: asyncio.AbstractEventLoop | None = None
 
     async def close(self) -> None:
         """Close the pool; a later request opens a new one."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        sessions = (self._session, self._fresh)
+        self._session = self._fresh = None
+        for session in sessions:
+            if session is not None:
+                await session.close()
 
     async def send(self, request: Request) -> AsyncGenerator[bytes | ErrorChunk, None]:
         """Send the request and yield the body of the response as it arrives, or one error."""
@@ -78,13 +82,14 @@ class Http:
         """Return the response if it is a stream, otherwise the error."""
         try:
             with fail_after(self._timeouts.first_byte_s):
-                response = await self._pool().request(
-                    request.method,
-                    request.url,
-                    data=request.body,
-                    headers={**request.headers, "Accept-Encoding": "identity"},
-                    allow_redirects=False,
-                )
+                connection = _Connection()
+                try:
+                    response = await self._request(self._pool(), request, connection)
+                except (aiohttp.ClientError, OSError):
+                    if not connection.reused:
+                        raise
+                    # The server closed a kept connection at the moment it was used again.
+                    response = await self._request(self._fresh_pool(), request, _Connection())
                 if response.status == 200 and not _encoded(response):
                     return response
                 try:
@@ -98,21 +103,58 @@ class Http:
                 "api_error", f"no connection ({type(error).__name__})", retryable=True
             )
 
+    async def _request(
+        self, pool: aiohttp.ClientSession, request: Request, connection: _Connection
+    ) -> aiohttp.ClientResponse:
+        return await pool.request(
+            request.method,
+            request.url,
+            data=request.body,
+            headers={**request.headers, "Accept-Encoding": "identity"},
+            allow_redirects=False,
+            trace_request_ctx=connection,
+        )
+
     def _pool(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
         if self._session is None or self._session_loop is not loop or self._session.closed:
             self._session_loop = loop
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=_CONNECTIONS_MAX),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=self._timeouts.connect_s, sock_read=None
-                ),
-                # Compression was not requested, and half a megabyte may expand to 512.
-                auto_decompress=False,
-                trust_env=False,
-            )
+            self._session = self._new_session(force_close=False)
+            self._fresh = None
         return self._session
+
+    def _fresh_pool(self) -> aiohttp.ClientSession:
+        if self._fresh is None:
+            self._fresh = self._new_session(force_close=True)
+        return self._fresh
+
+    def _new_session(self, *, force_close: bool) -> aiohttp.ClientSession:
+        trace = aiohttp.TraceConfig()
+        trace.on_connection_reuseconn.append(_note_reuse)
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=_CONNECTIONS_MAX, force_close=force_close),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=self._timeouts.connect_s, sock_read=None
+            ),
+            # Compression was not requested, and half a megabyte may expand to 512.
+            auto_decompress=False,
+            trust_env=False,
+            trace_configs=[trace],
+        )
+
+
+class _Connection:
+    """What aiohttp reports about the connection of one request."""
+
+    __slots__ = ("reused",)
+
+    def __init__(self) -> None:
+        self.reused = False
+
+
+async def _note_reuse(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+    context.trace_request_ctx.reused = True
 
 
 class _ReadTimeout:

@@ -138,8 +138,10 @@ class TurnActions:
     def iterations_left(self, _: object) -> bool:
         return self.iterations < self.settings.iterations_max
 
-    def may_ask_again(self, _: object) -> bool:
-        return self.empties < self.settings.empty_retries
+    def may_ask_again(self, result: StreamResult) -> bool:
+        # A reply that spent all its length on thoughts would do so again.
+        spent = result.finish_reason == "length"
+        return self.empties < self.settings.empty_retries and not spent
 
     def may_fall_back(self, result: StreamResult) -> bool:
         if self.last_provider or result.accumulated_text:

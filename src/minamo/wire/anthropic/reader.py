@@ -72,6 +72,7 @@ class _Usage(msgspec.Struct):
 
 _FRAME = msgspec.json.Decoder(_Frame)
 _decode = _FRAME.decode
+_QUIET = ("ping", "content_block_stop")
 # Replies with citations and server tools have a few dozen.
 _BLOCKS_MAX = 4_096
 
@@ -99,7 +100,7 @@ class AnthropicReader:
         except BROKEN:
             frame = decode_lenient(_FRAME, event.data)
         if frame is None:
-            return [] if event.name == b"ping" else self.reply.unread(event.data)
+            return self.reply.alive() if event.name == b"ping" else self.reply.unread(event.data)
         # The common types first; any other type, such as a ping, is skipped.
         kind = frame.type or event.name.decode("utf-8", "replace")
         if kind == "content_block_delta":
@@ -120,7 +121,9 @@ class AnthropicReader:
             return self.end(marked=True)
         if kind == "error" or frame.error is not None:
             return self.reply.refuse(from_object({"error": frame.error}))
-        return [] if kind else self.reply.lacks("its type")
+        if kind in _QUIET:
+            return self.reply.alive() if kind == "ping" else []
+        return self.reply.skip() if kind else self.reply.lacks("its type")
 
     def end(self, *, marked: bool = False) -> list[Chunk]:
         """Return the last chunks, at the end mark or at the end of the bytes."""
@@ -128,6 +131,13 @@ class AnthropicReader:
             return self.reply.cut()
         self._replay()
         return self.reply.close()
+
+    def whole(self, found: Any) -> list[bytes]:
+        """Return the events of a reply sent whole."""
+        if not isinstance(found, dict) or found.get("type") != "message":
+            return []
+        told = {"type": "message_start", "message": found}
+        return [msgspec.json.encode(told), b'{"type":"message_stop"}']
 
     def _start(self, found: Any) -> list[Chunk]:
         message = convert_optional(_Message, found)

@@ -18,8 +18,11 @@ from minamo.wire.conversation import (
 from minamo.wire.frames import Request
 from minamo.wire.options import RequestOptions, encoded, name_in_history
 
-# The API requires a number; every model accepts this one.
-MAX_TOKENS = 4_096
+# The API requires a number, in which thoughts count: the most that models of each age accept.
+# Other companies' models behind this API are named otherwise.
+_MAX_TOKENS = ((re.compile(r"claude-3-(opus|sonnet|haiku)"), 4_096),
+               (re.compile(r"claude-(3-5|2|instant)|(?!.*claude)"), 8_192))  # fmt: skip
+_MAX_TOKENS_TODAY = 32_000
 
 # Ids from other providers may contain dots and colons, which Anthropic refuses.
 _IDS = re.compile("[A-Za-z0-9_-]+")
@@ -37,7 +40,7 @@ def build(
     turns = match_tool_results(messages, _IDS)
     body: dict[str, Any] = {
         "model": model,
-        "max_tokens": options.max_tokens or MAX_TOKENS,
+        "max_tokens": options.max_tokens or max_tokens_of(model),
         "messages": _messages(turns),
         "stream": True,
     }
@@ -63,6 +66,11 @@ def build(
     if options.top_p is not None:
         body["top_p"] = options.top_p
     return Request(url, headers, encoded(body, options.extra), model)
+
+
+def max_tokens_of(model: str) -> int:
+    """Return the length of a reply to ask for, if the caller names none."""
+    return next((size for names, size in _MAX_TOKENS if names.match(model)), _MAX_TOKENS_TODAY)
 
 
 def _used(turns: list[MessageWithIds]) -> list[dict[str, Any]]:

@@ -229,6 +229,13 @@ class GoogleReader:
         reply.usage = _usage(self._usage)
         return reply.close()
 
+    def whole(self, found: Any) -> list[bytes]:
+        """Return the events of a reply sent whole, or as one list of its frames."""
+        frames = found if isinstance(found, list) else [found]
+        if not frames or not all(isinstance(f, dict) and "candidates" in f for f in frames):
+            return []
+        return [msgspec.json.encode(frame) for frame in frames]
+
     def _part(self, part: _Part) -> list[Chunk]:
         if part.function_call is not None:
             return self._call(part.function_call, part.thought_signature)

@@ -237,6 +237,15 @@ class OpenAIReader:
         reply.usage = _usage(self._usage)
         return reply.close()
 
+    def whole(self, found: Any) -> list[bytes]:
+        """Return the events of a reply sent whole; its messages have the form of a delta."""
+        choices = found.get("choices") if isinstance(found, dict) else None
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            return []
+        choice = {"finish_reason": "stop", **choices[0], "delta": choices[0].get("message")}
+        told = {**found, "choices": [choice], "object": "chat.completion.chunk"}
+        return [msgspec.json.encode(told), b"[DONE]"]
+
     def _done(self, choice: _Choice) -> list[Chunk]:
         """Return the chunks of Perplexity's last frame, which is also its end mark.
 

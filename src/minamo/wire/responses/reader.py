@@ -158,6 +158,14 @@ class ResponsesReader:
         """Return the last chunks at the end of the bytes: only a last event completes a reply."""
         return self.reply.cut()
 
+    def whole(self, found: Any) -> list[bytes]:
+        """Return the event of a reply sent whole: the last one of a stream holds all of it."""
+        if not isinstance(found, dict) or found.get("object") != "response":
+            return []
+        status = found.get("status")
+        kind = status if status in ("incomplete", "failed") else "completed"
+        return [msgspec.json.encode({"type": f"response.{kind}", "response": found})]
+
     def _item_event(self, kind: str, frame: _Frame) -> list[Chunk]:
         if kind in ("response.output_item.added", "response.output_item.done"):
             if frame.item is None or frame.output_index is None:
@@ -178,7 +186,7 @@ class ResponsesReader:
             note = convert_optional(_Response, frame.response)
             if note is not None:
                 self.reply.note(note.model)
-            return []
+            return self.reply.alive() if kind == "keepalive" else []
         # Hosted tools at work (searches, code, pictures): their progress is a sign of life.
         if kind.startswith("response.") and "_call" in kind:
             return self.reply.work()
