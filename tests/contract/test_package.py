@@ -23,7 +23,7 @@ def test_the_public_names_are_pinned() -> None:
     ]  # fmt: skip
     assert dir(minamo) == sorted(minamo.__all__)
     assert minamo.machine.__all__ == [
-        "Chart", "Coverage", "Finding", "Machine", "Row", "State", "Step", "Table", "TransitionRecord",
+        "Chart", "Clock", "Coverage", "Finding", "Machine", "Row", "RunningClocks", "State", "Step", "Table", "TransitionRecord",
         "chart_names", "compile", "load", "paths", "read", "to_markdown", "to_mermaid",
         "to_scxml", "to_svg", "verify",
     ]  # fmt: skip

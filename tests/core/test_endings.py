@@ -153,7 +153,7 @@ DECIDE: dict[str, Callable[[Stream], object]] = {
     "completing": Stream.end,
     "calling": call,
     "failing": fail,
-    "timing_out": Stream.silent,
+    "timing_out": lambda stream: stream.ran_out("inactivity"),
     "stopping": lambda stream: stream.stop("7"),
     "halting": Stream.kill,
     "interrupting": Stream.follow_up,
@@ -283,7 +283,7 @@ def test_a_result_before_the_outcome_is_a_mistake() -> None:
 
 def test_a_stream_that_overran_and_one_that_failed_outside() -> None:
     stream = Stream()
-    stream.overran()
+    stream.ran_out("deadline")
     stream.flushed()
     assert stream.result().stop_reason == "deadline"
     stream = Stream()

@@ -322,7 +322,7 @@ def test_the_stream_chart_fits_a_page():
     picture = picture_of(0)
 
     assert picture.width <= 1500
-    assert 0.9 <= picture.width / picture.height <= 2
+    assert 0.85 <= picture.width / picture.height <= 2
 
 
 def test_rows_between_two_states_share_an_arrow():

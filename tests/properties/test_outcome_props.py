@@ -24,11 +24,11 @@ FACTS: dict[str, Callable[[Stream], None]] = {
     "end": lambda s: s.end(),
     "stop": lambda s: s.stop("7"),
     "follow_up": lambda s: s.follow_up(),
-    "silence": lambda s: s.silent(),
+    "silence": lambda s: s.ran_out("inactivity"),
     "kill": lambda s: s.kill(),
     "lost": lambda s: s.delivery_lost(),
     "limit": lambda s: s.limit_reached(),
-    "overran": lambda s: s.overran(),
+    "overran": lambda s: s.ran_out("deadline"),
     "flushed": lambda s: s.flushed(),
     "send": lambda s: s.delivered(len(s.actions.outbox.take())),
 }

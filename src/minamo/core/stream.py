@@ -32,6 +32,18 @@ TABLE = compile(CHART, StreamActions)
 #: The markers to recognise in each state: those that have a row there.
 LIVE = {leaf.id: TABLE.live(leaf.id, MARKERS) for leaf in CHART.leaves}
 _OPEN = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.lineage(leaf.id)}
+#: The stop reason of each clock.
+_EXPIRED: dict[str, StopReason] = {
+    "first_token": "inactivity",
+    "inactivity": "inactivity",
+    "deadline": "deadline",
+    "sdk_call_timeout": "sdk_call_timeout",
+}
+
+
+def clock_lengths(config: StreamConfig) -> dict[str, float]:
+    """Return the length of each clock of the chart in seconds, from the setting it names."""
+    return {clock.name: getattr(config, clock.length) / 1000 for clock in CHART.clocks.values()}
 
 
 class Stream:
@@ -103,13 +115,9 @@ class Stream:
         """End the stream: reading from the provider failed."""
         self._end("provider_failed", EndEvent(data=error))
 
-    def silent(self, reason: StopReason = "inactivity") -> None:
-        """End the stream: no chunk came in time."""
-        self._end("went_silent", EndEvent(reason))
-
-    def overran(self) -> None:
-        """End the stream: it took too long as a whole."""
-        self._end("overran", EndEvent("deadline"))
+    def ran_out(self, clock: str) -> None:
+        """End the stream: *clock*, one of the chart's, has run out."""
+        self._end(CHART.clocks[clock].event, EndEvent(_EXPIRED[clock]))
 
     # Requests of users and of the system.
 

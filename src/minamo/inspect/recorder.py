@@ -16,11 +16,11 @@ from attrs import define, field, fields
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.messages import Receipt
-from minamo.core.stream import Stream
+from minamo.core.stream import Stream, clock_lengths
 from minamo.core.trace import SETTINGS, chunk_record
 from minamo.inspect.replay import MOVES_MAX
 from minamo.inspect.tracks import Tracks, receipt_record
-from minamo.inspect.views import clocks, excerpt
+from minamo.inspect.views import excerpt
 
 
 def settings_of(config: StreamConfig) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class Recorder:
             "first_at": self.first_at,
             "heard_at": self.heard_at,
             "paused_at": self.paused_at,
-            "clocks": clocks(self.stream.actions.config),
+            "clocks": clock_lengths(self.stream.actions.config),
             "lane": self.lane,
             "receipts": list(self.receipts),
             "latest": list(self.latest) if with_latest else [],

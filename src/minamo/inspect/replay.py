@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -14,9 +15,10 @@ from minamo.core.accounting.pending import FittedBatch
 from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk
 from minamo.core.result import StreamResult
-from minamo.core.stream import Stream
+from minamo.core.stream import CHART, Stream, clock_lengths
 from minamo.core.trace import Moment, Trace
 from minamo.inspect.tracks import Move, Tracks
+from minamo.machine import RunningClocks
 from minamo.wire.assembler import ChunkOverlap
 
 
@@ -94,8 +96,9 @@ class _Run:
         self.config = trace.config
         self.messages: list[str] = []
         self.batches: list[FittedBatch] = []
-        self.heard = 0.0  # time of the last chunk
-        self.patience = trace.config.first_token_timeout_ms / 1000
+        # The call's own clock is for turns.
+        lengths = clock_lengths(trace.config) | {"sdk_call_timeout": math.inf}
+        self.clocks = RunningClocks(CHART, lengths, self.stream.state, 0.0)
         self.limited = False
         self.overlap = ChunkOverlap() if trace.config.overlap_removal else None
         self.stream.actions.idle_lane = self.deliver
@@ -105,27 +108,24 @@ class _Run:
 
     def wait_until(self, at: float | None) -> None:
         """Advance the time to *at*; a timeout that expires before *at* ends the stream."""
-        silent, over = self.heard + self.patience, self.config.stream_deadline_ms / 1000
-        if self.stream.ended or (at is not None and at <= min(silent, over)):
+        clock, deadline = self.clocks.first()
+        if self.stream.ended or (at is not None and at <= deadline):
             return
-        if silent <= over:
-            self.stream.silent("inactivity")
-        else:
-            self.stream.overran()
+        self.stream.ran_out(clock)
         self.settle()
         if self.onlooker is not None:
-            self.onlooker.stepped(min(silent, over), "silent" if silent <= over else "overran")
+            self.onlooker.stepped(deadline, "overran" if clock == "deadline" else "silent")
 
     def happen(self, moment: Moment) -> None:
         """Apply one line of the trace."""
         stream = self.stream
         if moment.chunk is not None:
-            self.heard = moment.at
-            self.patience = self.config.inactivity_timeout_ms / 1000
             chunk = moment.chunk if self.overlap is None else self.overlap.take(moment.chunk)
             if self.onlooker is not None:
                 self.onlooker.heard(chunk)
             stream.chunk(chunk)
+            self.clocks.moved(stream.state, moment.at)
+            self.clocks.heard("chunk", moment.at)
         elif moment.event == "stop":
             stream.stop(moment.requester)
         elif moment.event == "follow_up":

@@ -10,7 +10,7 @@ from attrs import frozen
 from minamo.core.accounting.pending import FittedBatch
 from minamo.core.captures import Block
 from minamo.core.chunks import Chunk
-from minamo.core.config import StreamConfig
+from minamo.core.stream import clock_lengths
 from minamo.core.trace import Trace, read_trace
 from minamo.inspect import explain as why
 from minamo.inspect.explain import ADDITIONS, HIDDEN, PLACES
@@ -82,18 +82,9 @@ def look_at(trace: Trace, *, unfinished: bool = False) -> Json:
     return {
         **of_books(why.AuditSnapshot.of(tracks)),
         "summary": summary,
-        "clocks": clocks(trace.config),
+        "clocks": clock_lengths(trace.config),
         "steps": [_step(one) for one in steps],
         "said": said(trace),
-    }
-
-
-def clocks(config: StreamConfig) -> Json:
-    """Return the seconds that a stream waits for its provider."""
-    return {
-        "first_token": config.first_token_timeout_ms / 1000,
-        "inactivity": config.inactivity_timeout_ms / 1000,
-        "deadline": config.stream_deadline_ms / 1000,
     }
 
 

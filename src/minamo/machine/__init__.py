@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from minamo.machine.export import to_mermaid as to_mermaid
     from minamo.machine.export import to_scxml as to_scxml
     from minamo.machine.machine import Machine as Machine
+    from minamo.machine.machine import RunningClocks as RunningClocks
     from minamo.machine.machine import TransitionRecord as TransitionRecord
     from minamo.machine.model import Chart as Chart
+    from minamo.machine.model import Clock as Clock
     from minamo.machine.model import Row as Row
     from minamo.machine.model import State as State
     from minamo.machine.reader import chart_names as chart_names
@@ -38,11 +40,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Chart": "minamo.machine.model",
+    "Clock": "minamo.machine.model",
     "Coverage": "minamo.machine.verifier",
     "Finding": "minamo.machine.verifier",
     "Step": "minamo.machine.verifier",
     "Machine": "minamo.machine.machine",
     "Row": "minamo.machine.model",
+    "RunningClocks": "minamo.machine.machine",
     "State": "minamo.machine.model",
     "Table": "minamo.machine.compiler",
     "TransitionRecord": "minamo.machine.machine",
@@ -60,10 +64,12 @@ _HOMES = {
 
 __all__ = [
     "Chart",
+    "Clock",
     "Coverage",
     "Finding",
     "Machine",
     "Row",
+    "RunningClocks",
     "State",
     "Step",
     "Table",

@@ -70,8 +70,7 @@ def _mermaid_state(chart: Chart, state: State, indent: str) -> Iterator[str]:
             yield from _mermaid_state(chart, chart.states[child], indent + "  ")
         yield f"{indent}}}"
         # A compound state has no text in Mermaid, so its targetless rows become a note.
-        for kind, actions in (("entry", state.enter), ("exit", state.exit)):
-            stays += [f"{kind} / {action}" for action in actions]
+        stays += [f"{kind} / {name}" for kind, names in _own(state) for name in names]
         if stays:
             yield f"{indent}note right of {state.id}"
             yield from (f"{indent}  {words}" for words in stays)
@@ -79,11 +78,15 @@ def _mermaid_state(chart: Chart, state: State, indent: str) -> Iterator[str]:
         return
     # The first description replaces the name, so the name goes first.
     yield f"{indent}{state.id} : {state.id}"
-    for kind, actions in (("entry", state.enter), ("exit", state.exit)):
-        yield from (f"{indent}{state.id} : {kind} / {action}" for action in actions)
+    for kind, names in _own(state):
+        yield from (f"{indent}{state.id} : {kind} / {name}" for name in names)
     yield from (f"{indent}{state.id} : {words}" for words in stays)
     if state.final:
         yield f"{indent}{state.id} --> [*]"
+
+
+def _own(state: State) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return ("clock", state.clocks), ("entry", state.enter), ("exit", state.exit)
 
 
 def to_markdown(chart: Chart) -> str:
@@ -99,6 +102,7 @@ def to_markdown(chart: Chart) -> str:
         "",
         *_states(chart),
         *_rows(chart),
+        *_clocks(chart),
         *_matrix(chart),
         *_glossary("Events", chart.events),
         *_glossary("Guards", chart.guards),
@@ -147,6 +151,29 @@ def _markdown_row(row: Row) -> tuple[str, ...]:
         row.target or "*stays*",
         row.about,
     )
+
+
+def _clocks(chart: Chart) -> Iterator[str]:
+    if not chart.clocks:
+        return
+    yield from (
+        "## Clocks",
+        "",
+        "A clock runs in the states that list it and in their children.",
+        "",
+    )
+    places = {
+        name: [state.id for state in chart.states.values() if name in state.clocks]
+        for name in chart.clocks
+    }
+    yield from _table(
+        ("clock", "runs in", "started by", "ended by", "length", "raises", "meaning"),
+        (
+            (c.name, ", ".join(places[c.name]), ", ".join(c.since), c.until,
+             f"`{c.length}`", f"`{c.event}`", c.about)
+            for c in chart.clocks.values()
+        ),
+    )  # fmt: skip
 
 
 def _matrix(chart: Chart) -> Iterator[str]:

@@ -3,19 +3,21 @@
 Run to completion: an event that an action sends waits until the current step is over.  The
 order inside a step is exit actions from the inside out, the row's own, then entry actions from
 the outside in.  After each step the eventless rows are tried, then done.state, then the queue.
+Also the clocks of a machine, which the chart declares.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import frozen
 
 from minamo.errors import Stuck, UnknownEvent
 from minamo.machine.compiler import CompiledTransition, Node, Table
-from minamo.machine.model import Row
+from minamo.machine.model import ENTRY, Chart, Clock, Row
 
 # The longest legitimate chain, from entry to rest, is a handful of steps.  A chart that needs
 # more than this for one event is in a loop.
@@ -212,3 +214,59 @@ class Machine:
         taken = TransitionRecord(event, payload, source.id, self._node.id, row)
         for observer in self._observers:
             observer(taken)
+
+
+class RunningClocks:
+    """The clocks of one machine: which of them run, and which runs out first.
+
+    It reads no time: the caller passes it, in seconds, and raises the event of the clock that has
+    run out.  A state that is left in the step that enters it does not stop a clock.
+    """
+
+    __slots__ = ("_chart", "_entered", "_heard", "_lengths", "_running", "_state")
+
+    def __init__(self, chart: Chart, lengths: Mapping[str, float], state: str, now: float) -> None:
+        self._chart = chart
+        self._lengths = lengths
+        self._state = ""
+        self._running: tuple[Clock, ...] = ()
+        self._entered: dict[str, float] = {}
+        self._heard: dict[str, float] = {}
+        self.moved(state, now)
+
+    def moved(self, state: str, now: float) -> None:
+        """Record that the machine is in *state*; clocks that run there and did not, start."""
+        if state == self._state:
+            return
+        before, self._state = self._running, state
+        self._running = self._chart.clocks_in(state)
+        for clock in self._running:
+            if clock not in before:
+                self._entered[clock.name] = now
+
+    def heard(self, signal: str, now: float) -> None:
+        """Record *signal*: it starts clocks that name it in `since`, ends those in `until`."""
+        self._heard[signal] = now
+
+    def shift(self, seconds: float) -> None:
+        """Leave *seconds* out, such as a pause that no clock counts."""
+        for times in (self._entered, self._heard):
+            for name in times:
+                times[name] += seconds
+
+    def first(self) -> tuple[str, float]:
+        """Return the clock that runs out first, and when; no name if none runs."""
+        name, deadline = "", math.inf
+        for clock in self._running:
+            at = self._started(clock) + self._lengths[clock.name]
+            if at < deadline:
+                name, deadline = clock.name, at
+        return name, deadline
+
+    def _started(self, clock: Clock) -> float:
+        """Return when *clock* was last started; infinity if it does not run."""
+        if clock.until in self._heard:
+            return math.inf
+        times = [self._entered[clock.name]] if ENTRY in clock.since else []
+        times += [self._heard[signal] for signal in clock.since if signal in self._heard]
+        return max(times, default=math.inf)

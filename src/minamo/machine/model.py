@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from attrs import field, frozen
 
 DONE_PREFIX = "done.state."
+ENTRY = "entry"
+"""In a clock's `since`: entering the first of the states that list it."""
 
 
 @frozen(slots=True)
@@ -38,6 +40,23 @@ class Row:
 
 
 @frozen(slots=True)
+class Clock:
+    """One clock as declared; the states that list it say where it runs."""
+
+    name: str
+    event: str
+    """The event raised when it runs out."""
+    length: str
+    """The setting that holds its length."""
+    since: tuple[str, ...] = (ENTRY,)
+    """What starts it, and starts it again."""
+    until: str = ""
+    """What ends it for good; empty if only leaving its states does."""
+    about: str = ""
+    line: int = 0
+
+
+@frozen(slots=True)
 class State:
     """One state, compound if it has children."""
 
@@ -52,6 +71,8 @@ class State:
     exit: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     ignored: Mapping[str, str] = field(factory=dict)
+    clocks: tuple[str, ...] = ()
+    """The clocks that run in this state and in its children."""
     transient: str = ""
     """Why the state is left in the step that enters it; empty if it is not."""
     line: int = 0
@@ -69,6 +90,7 @@ class Chart:
     actions: Mapping[str, str]
     states: Mapping[str, State]
     initial: str
+    clocks: Mapping[str, Clock] = field(factory=dict)
 
     @property
     def top(self) -> tuple[State, ...]:
@@ -109,6 +131,11 @@ class Chart:
     def rows_at_once(self, leaf: str) -> tuple[Row, ...]:
         """Return the eventless rows of *leaf* and its ancestors, in the order they are tried."""
         return tuple(row for state in self.lineage(leaf) for row in state.rows if not row.events)
+
+    def clocks_in(self, leaf: str) -> tuple[Clock, ...]:
+        """Return the clocks that run in *leaf*, in the order they are declared."""
+        listed = {name for state in self.lineage(leaf) for name in state.clocks}
+        return tuple(clock for clock in self.clocks.values() if clock.name in listed)
 
     def reason_ignored(self, leaf: str, event: str) -> str:
         """Return why *event* does nothing in *leaf*, or an empty string."""

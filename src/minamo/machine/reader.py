@@ -15,16 +15,23 @@ from attrs import define, field
 
 from minamo.errors import ChartError
 from minamo.machine import guards
-from minamo.machine.model import DONE_PREFIX, Chart, Row, State
+from minamo.machine.model import DONE_PREFIX, ENTRY, Chart, Clock, Row, State
 from minamo.machine.yaml_nodes import Nodes, hint, line
 
 
 def check_names(chart: Chart) -> None:
     """Raise for the first unknown event, target, guard or action, and for unused ones."""
-    used: dict[str, set[str]] = {"event": set(), "guard": set(), "action": set()}
+    used: dict[str, set[str]] = {
+        "event": set(), "guard": set(), "action": set(), "clock": set(),
+    }  # fmt: skip
+    for clock in chart.clocks.values():
+        _known(chart, "event", clock.event, chart.events, line=clock.line, state="")
     for state in chart.states.values():
         for event in state.ignored:
             _known(chart, "event", event, chart.events, state=state.id, line=state.line)
+        for name in state.clocks:
+            _known(chart, "clock", name, chart.clocks, state=state.id, line=state.line)
+            used["clock"].add(name)
         for action in (*state.enter, *state.exit):
             _known(chart, "action", action, chart.actions, state=state.id, line=state.line)
             used["action"].add(action)
@@ -36,6 +43,7 @@ def check_names(chart: Chart) -> None:
     _all_used(chart, "event", chart.events, used["event"])
     _all_used(chart, "guard", chart.guards, used["guard"])
     _all_used(chart, "action", chart.actions, used["action"])
+    _all_used(chart, "clock", chart.clocks, used["clock"])
 
 
 def _check_row(chart: Chart, row: Row) -> None:
@@ -92,7 +100,7 @@ def _all_used(chart: Chart, what: str, declared: Iterable[str], used: set[str]) 
     for name in declared:
         if name not in used:
             raise ChartError(
-                f"{what} {name!r} is declared and never used; use it in a row or remove it",
+                f"{what} {name!r} is declared and never used; use it in a state or remove it",
                 file=chart.file,
             )
 
@@ -101,9 +109,11 @@ def _all_used(chart: Chart, what: str, declared: Iterable[str], used: set[str]) 
 # on its own `done.state.x`, and one on `error` on its `error.execution`.
 _TAKEN_EVENTS = frozenset({"done", "error"})
 
-_CHART_KEYS = ("name", "about", "events", "guards", "actions", "states")
+_CHART_KEYS = ("name", "about", "events", "guards", "actions", "clocks", "states")
+_CLOCK_KEYS = ("event", "length", "since", "until", "about")
 _STATE_KEYS = (
-    "about", "initial", "final", "enter", "exit", "transitions", "ignored", "transient", "states",
+    "about", "initial", "final", "clocks", "enter", "exit", "transitions", "ignored", "transient",
+    "states",
 )  # fmt: skip
 _ROW_KEYS = ("event", "target", "cond", "on", "about")
 # Features of python-statemachine that we refuse, with the alternative.
@@ -118,7 +128,7 @@ _REFUSED = {
     "unless": "write `cond: not ...`",
     "before": "use `on`",
     "after": "use `on`, or `enter` of the target",
-    "delay": "a clock belongs to whoever sends the event",
+    "delay": "declare a clock under `clocks` and list it in the state",
 }
 
 
@@ -169,9 +179,29 @@ class _Reader:
             actions=self.nodes.glossary(parts["actions"], "action") if "actions" in parts else {},
             states=self.states,
             initial=initial[0],
+            clocks=self.clocks(parts["clocks"]) if "clocks" in parts else {},
         )
         check_names(chart)
         return chart
+
+    def clocks(self, node: yaml.Node) -> dict[str, Clock]:
+        found: dict[str, Clock] = {}
+        for name, body in self.nodes.entries(node, "the clocks"):
+            self.nodes.name(body, name, "a clock")
+            parts = self.nodes.mapping(body, _CLOCK_KEYS, "a clock")
+            for key in ("event", "length", "about"):
+                if key not in parts:
+                    raise self.nodes.error(body, f"the clock {name!r} has no {key!r}; add it")
+            found[name] = Clock(
+                name=name,
+                event=self.nodes.scalar(parts["event"]),
+                length=self.nodes.scalar(parts["length"]),
+                since=self.nodes.words(parts.get("since"), "") or (ENTRY,),
+                until=self.nodes.scalar(parts["until"]) if "until" in parts else "",
+                about=self.nodes.prose(parts, "about"),
+                line=line(body),
+            )
+        return found
 
     def children(self, node: yaml.Node, parent: str | None) -> tuple[str, tuple[str, ...]]:
         """Read the states in *node*; return the initial one and all of them, in order."""
@@ -228,6 +258,7 @@ class _Reader:
             ignored=self.nodes.glossary(parts["ignored"], "ignored event", state_id)
             if "ignored" in parts
             else {},
+            clocks=self.nodes.words(parts.get("clocks"), state_id),
             transient=self.nodes.prose(parts, "transient"),
             line=at,
         )

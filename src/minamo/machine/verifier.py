@@ -99,6 +99,7 @@ def verify(chart: Chart) -> list[Finding]:
         *_restless(chart),
         *_pairs(chart),
         *_stale_reasons(chart),
+        *_clocks(chart),
     ]
 
 
@@ -223,6 +224,20 @@ def _stale_reasons(chart: Chart) -> Iterator[Finding]:
             if (state.id, event) not in used:
                 yield _at(
                     chart, state, "is listed as ignored but never is; remove the reason", event
+                )
+
+
+def _clocks(chart: Chart) -> Iterator[Finding]:
+    """Yield clocks that run where their event does nothing."""
+    for leaf in chart.leaves:
+        for clock in chart.clocks_in(leaf.id):
+            if not leaf.transient and not chart.handles(leaf.id, clock.event):
+                yield _at(
+                    chart,
+                    leaf,
+                    f"the clock {clock.name!r} runs here and its event does nothing; "
+                    "add a row, or list the clock elsewhere",
+                    clock.event,
                 )
 
 

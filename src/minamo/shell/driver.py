@@ -21,8 +21,7 @@ from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall
 from minamo.core.lexing.silence import Silence
 from minamo.core.messages import Receipt
-from minamo.core.result import StopReason
-from minamo.core.stream import Stream
+from minamo.core.stream import CHART, Stream, clock_lengths
 from minamo.shell.callbacks import Guarded
 from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.delivery.queue import HELD_MAX
@@ -188,7 +187,7 @@ class Driver:
             stream.delivery_lost()
             self._tell("delivery_lost", receipt)
         if self.clocks is not None:
-            self.clocks.progressed(self._now())
+            self.clocks.heard("receipt", stream.state, self._now())
         if self._progress is not None:
             self._progress()
         self._perform()
@@ -214,7 +213,10 @@ class Driver:
     # Reading.
 
     async def _read(self, source: ChunkSource) -> None:
-        clocks = self.clocks = Clocks(self._config, self._now(), self._call_timeout_ms)
+        lengths = clock_lengths(self._config)
+        call_ms = self._call_timeout_ms
+        lengths["sdk_call_timeout"] = math.inf if call_ms is None else call_ms / 1000
+        clocks = self.clocks = Clocks(CHART, lengths, self.stream.state, self._now())
         if self.stream.decided:
             return
         try:
@@ -227,14 +229,11 @@ class Driver:
             # Only exceptions such as `SystemExit` arrive here; they are raised unwrapped.
             raise group.exceptions[0] from None
 
-    def _run_out(self, reason: StopReason) -> None:
+    def _run_out(self, clock: str) -> None:
         if self.stream.decided:
             return
-        self._tell("silent", reason)
-        if reason == "deadline":
-            self.stream.overran()
-        else:
-            self.stream.silent(reason)
+        self._tell("silent", clock)
+        self.stream.ran_out(clock)
         self._perform()
 
     async def _heed(self, source: ChunkSource, clocks: Clocks) -> None:
@@ -271,8 +270,9 @@ class Driver:
                     self._tell("end", None)
                     stream.end()
                 else:
-                    clocks.heard(self._now())
+                    now = self._now()
                     self._take(chunk)
+                    clocks.heard("chunk", stream.state, now)
                     if self.touched is not None:
                         self.touched()
                     if self._progress is not None:

@@ -50,11 +50,11 @@ def words(row: Row) -> list[Span]:
 
 
 def notes(state: State, chars: int) -> tuple[Note, ...]:
-    """Return the text inside the box of *state*: its entry, exit and targetless rows."""
+    """Return the text inside the box of *state*: its clocks, entry, exit and targetless rows."""
     out = [
-        Note(wrap([Span("key", key), Span("key", "/"), *_listed("action", actions)], chars))
-        for key, actions in (("entry", state.enter), ("exit", state.exit))
-        if actions
+        Note(wrap([Span("key", key), Span("key", "/"), *_listed("action", names)], chars))
+        for key, names in (("clock", state.clocks), ("entry", state.enter), ("exit", state.exit))
+        if names
     ]
     out += [Note(wrap(words(row), chars), row.index) for row in state.rows if row.target is None]
     return tuple(out)
@@ -151,7 +151,7 @@ Point = tuple[int, int]
 
 @frozen(slots=True)
 class Note:
-    """Text inside a box: an entry or exit action, or a targetless row."""
+    """Text inside a box: clocks, entry or exit actions, or a targetless row."""
 
     lines: tuple[Line, ...]
     row: int | None = None

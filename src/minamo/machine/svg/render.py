@@ -153,6 +153,7 @@ def names_only(chart: Chart) -> Chart:
     states = {
         state.id: evolve(
             state,
+            clocks=(),
             enter=(),
             exit=(),
             rows=tuple(

@@ -7,12 +7,15 @@ certainly did not accept, and never with ephemeral ones.
 
 Discord decides whether a response is ephemeral: the bot's author, or a framework with settings of
 its own, may have deferred it so.  If Discord cannot be asked, the response counts as ephemeral.
+
+Which of these calls is made when is decided by statecharts/interaction.yaml.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
+from enum import Enum, auto
 from typing import Any
 
 import anyio
@@ -20,6 +23,8 @@ import hikari
 from attrs import define, field
 
 from minamo.core.messages import EPHEMERAL, Kind, OutgoingMessage
+from minamo.machine import Machine, RunningClocks, compile, load
+from minamo.machine.machine import Observer
 from minamo.shell.delivery.interfaces import Accepted, Rejected, RetryLater, SendOutcome, Unknown
 from minamo.shell.discord.bot import (
     BotSender,
@@ -53,6 +58,76 @@ EXPIRED = frozenset({"interaction_expired", "bad_token", UNANSWERED})
 EPHEMERAL_EXPIRED = "ephemeral_expired"
 
 
+class Call(Enum):
+    """The call that the chart asks for."""
+
+    NONE = auto()
+    DEFER = auto()
+    LOOK = auto()
+    FILL = auto()
+    FOLLOW_UP = auto()
+    HIDE = auto()
+
+
+@define(eq=False)
+class InteractionActions:
+    """The known facts about one interaction, and the chart's actions and guards on them."""
+
+    is_private: bool
+    is_foreign: bool = False
+    original: OutgoingMessage | None = None
+    """The message the deferral was edited into, or was tried to be."""
+    call: Call = Call.NONE
+    reason: str = ""
+    """Why the token is no longer used; empty while it is."""
+
+    def private(self, _: object) -> bool:
+        return self.is_private
+
+    def exposed(self, flags: int) -> bool:
+        return self.is_private and not flags & EPHEMERAL
+
+    def foreign(self, _: object) -> bool:
+        return self.is_foreign
+
+    def same(self, post: OutgoingMessage) -> bool:
+        return post is self.original
+
+    def defer_first(self, _: object) -> None:
+        self.call = Call.DEFER
+
+    def look_first(self, _: object) -> None:
+        self.call = Call.LOOK
+
+    def fill(self, post: OutgoingMessage) -> None:
+        self.original, self.call = post, Call.FILL
+
+    def follow_up(self, _: object) -> None:
+        self.call = Call.FOLLOW_UP
+
+    def give_up(self, _: object) -> None:
+        self.call = Call.NONE
+
+    def hide(self, _: object) -> None:
+        self.call = Call.HIDE
+
+    def note_foreign(self, _: object) -> None:
+        self.is_foreign = True
+
+    def note_flags(self, flags: int) -> None:
+        self.is_private = self.is_private or bool(flags & EPHEMERAL)
+
+    def assume_private(self, _: object) -> None:
+        self.is_private = True
+
+    def note_reason(self, reason: str) -> None:
+        self.reason = reason
+
+
+CHART = load("interaction")
+TABLE = compile(CHART, InteractionActions)
+
+
 @define(eq=False)
 class InteractionSender:
     """The sender for one interaction; *rest* is a `webhook_client`, which never retries."""
@@ -63,31 +138,43 @@ class InteractionSender:
     _token: str = field(repr=False)
     bot: BotSender
     """The sender for the channel after the token has expired."""
-    ephemeral: bool = field(default=False, kw_only=True)
-    """Only the user of the interaction sees the messages; see `is_private`."""
+    _wants_private: bool = field(default=False, kw_only=True, alias="ephemeral")
+    """Only the user of the interaction is to see the messages; see `is_private`."""
     clock: Callable[[], float] = field(default=time.monotonic, kw_only=True, repr=False)
     calls: CallRunner = field(factory=CallRunner, repr=False, kw_only=True)
+    watch: Observer | None = field(default=None, kw_only=True, repr=False)
+    """Observer of the chart's transitions."""
     # Messages may go to the channel, where Discord supports nonces.
     has_nonce: bool = field(default=True, init=False)
-    fell_back: str = field(default="", init=False)
-    """Why the token is no longer used; empty while it is."""
-    _until: float = field(init=False, repr=False)
-    _deferred: bool = field(default=False, init=False)
-    _is_foreign: bool = field(default=False, init=False)
-    """Whether a framework made the deferral, which may still be in flight."""
-    _known: bool = field(default=False, init=False)
-    """Whether the first response is known: made by this sender, or fetched."""
-    _original: OutgoingMessage | None = field(default=None, init=False, repr=False)
-    """The message the deferred response was edited into, or was tried to be."""
-    _spent: bool = field(default=False, init=False)
-    """The first response is taken, here or by a framework, or deleted: only follow-ups are left."""
-    _unsure: bool = field(default=False, init=False)
-    """Whether an answer to a call for the first message was lost."""
+    _known: InteractionActions = field(init=False, repr=False)
+    _machine: Machine = field(init=False)
+    _clocks: RunningClocks = field(init=False, repr=False)
 
-    @_until.default
-    def _make_until(self) -> float:
+    def __attrs_post_init__(self) -> None:
+        self._known = InteractionActions(self._wants_private)
+        self._machine = Machine(TABLE, self._known)
         # Interactions arrive at once, and a local clock avoids the difference to Discord's.
-        return self.clock() + TOKEN_S - MARGIN_S
+        now = self.clock()
+        lengths = {"token": TOKEN_S - MARGIN_S}
+        self._clocks = RunningClocks(CHART, lengths, self._machine.state, now)
+        self._clocks.heard("received", now)
+        if self.watch is not None:
+            self._machine.subscribe(self.watch)
+
+    @property
+    def state(self) -> str:
+        """The current leaf state of the chart."""
+        return self._machine.state
+
+    @property
+    def ephemeral(self) -> bool:
+        """Whether only the user of the interaction sees the messages, as far as known."""
+        return self._known.is_private
+
+    @property
+    def fell_back(self) -> str:
+        """Why the token is no longer used; empty while it is."""
+        return self._known.reason
 
     @property
     def place(self) -> int:
@@ -103,7 +190,6 @@ class InteractionSender:
 
         An interaction that a framework has deferred or answered counts as accepted.
         """
-        self._deferred = True
         answer: SendOutcome = Unknown("connection")
         for attempt in range(DEFER_ATTEMPTS):
             if attempt:
@@ -118,47 +204,44 @@ class InteractionSender:
             )
             if not isinstance(answer, Unknown | RetryLater):
                 break
+        self._send("deferred" if isinstance(answer, Accepted) else "deferral_lost")
         if isinstance(answer, Rejected) and answer.reason == ANSWERED:
             await self._look()
             return Accepted(None)
         if isinstance(answer, Rejected) and answer.reason in EXPIRED:
-            self.fell_back = answer.reason
             await self._look()
-        self._known = self._known or isinstance(answer, Accepted)
+            self._send("expired", answer.reason)
         return answer
 
     def was_deferred(self) -> None:
         """Record that a framework deferred; its flags are fetched from Discord when needed."""
-        self._deferred = self._is_foreign = True
+        self._send("deferred_elsewhere")
 
     async def is_private(self) -> bool:
         """Return whether the reply and related messages are visible to its user only."""
-        if not self._known:
+        if self._machine.state == "unseen":
             await self._look()
         return self.ephemeral
 
     async def is_waited_for(self) -> bool:
         """Return whether the response is still deferred, so that Discord shows "thinking…"."""
-        if self._original is not None or self._spent or self._over():
-            return False
-        await self._look()
-        return not self._spent
+        if self._machine.state in ("unseen", "thinking") and not self._over():
+            await self._look()
+        return self._machine.state in ("undeferred", "thinking") and not self._over()
 
     async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a message: the first by editing the deferred response, then follow-ups."""
-        if not self._deferred:
-            await self.defer()
-        private = await self.is_private()
+        while (call := self._send("answer_due")) is not Call.NONE:
+            await (self.defer() if call is Call.DEFER else self._look())
         if post.channel_id != self.bot.place:  # a thread for the reply; the token does not reach it
-            return Rejected("ephemeral") if private else await self.bot.create(post)
-        doubtful = self._unsure and post is self._original
+            return Rejected("ephemeral") if self.ephemeral else await self.bot.create(post)
         if self._over():
-            return await self._in_channel(post, doubtful=doubtful)
+            return await self._in_channel(post)
         answer = await self._say(post)
         if isinstance(answer, Rejected) and answer.reason in EXPIRED:
-            self.fell_back = answer.reason
+            self._send("expired", answer.reason)
             # The permit was not for the channel; its rate limit leaves room for one such call.
-            return await self._in_channel(post, doubtful=doubtful)
+            return await self._in_channel(post)
         return answer
 
     async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
@@ -195,20 +278,21 @@ class InteractionSender:
         return await self.bot.start_thread(channel_id, message_id, name)
 
     async def _say(self, post: OutgoingMessage) -> SendOutcome:
-        if not self._spent and (self._original is None or self._original is post):
-            self._original = post
+        if self._send("message_due", post) is Call.FILL:
             answer = await self._fill(post)
-            if not (isinstance(answer, Rejected) and answer.reason == "unknown_message"):
-                return answer
-            self._spent = True  # a user deleted it; the reply is still sent
-            if self._unsure:
+            if isinstance(answer, Accepted):
+                self._send("filled")
+            elif isinstance(answer, Unknown):
+                self._send("fill_lost")
+            is_gone = isinstance(answer, Rejected) and answer.reason == "unknown_message"
+            if not is_gone or self._send("original_gone") is not Call.FOLLOW_UP:
                 return answer
         return await self._follow_up(post)
 
     async def _fill(self, post: OutgoingMessage) -> SendOutcome:
         asked = creating(post)
         asked.pop("flags", None)  # hikari's call has no parameter for them
-        answer = await self.calls.make(
+        return await self.calls.make(
             flagged(
                 edited_flags(post),
                 lambda: self._rest.edit_interaction_response(
@@ -216,9 +300,6 @@ class InteractionSender:
                 ),
             )
         )
-        self._spent = isinstance(answer, Accepted)
-        self._unsure = self._unsure or isinstance(answer, Unknown)
-        return answer
 
     async def _follow_up(self, post: OutgoingMessage) -> SendOutcome:
         asked = creating(post)
@@ -229,11 +310,11 @@ class InteractionSender:
         )
         return mark_unrepeatable(await self.calls.make(call))
 
-    async def _in_channel(self, post: OutgoingMessage, *, doubtful: bool) -> SendOutcome:
-        if self.ephemeral:
+    async def _in_channel(self, post: OutgoingMessage) -> SendOutcome:
+        if self._machine.state == "expired_private":
             return Rejected(EPHEMERAL_EXPIRED)
-        if doubtful:  # the channel may show it already
-            return Rejected(self.fell_back)
+        if self._machine.state == "expired_in_doubt" and self._known.same(post):
+            return Rejected(self.fell_back)  # the channel may show it already
         return await self.bot.create(post)
 
     async def _change(
@@ -247,33 +328,34 @@ class InteractionSender:
             answer = await self.calls.make(call)
             if not (isinstance(answer, Rejected) and answer.reason in EXPIRED):
                 return answer
-            self.fell_back = answer.reason
+            self._send("expired", answer.reason)
         else:
             call.close()
         return Rejected(EPHEMERAL_EXPIRED) if self.ephemeral else await as_bot()
 
     def _over(self) -> bool:
-        if not self.fell_back and self.clock() >= self._until:
-            self.fell_back = "interaction_expired"
-        return bool(self.fell_back)
+        """Return whether the token is no longer used; asks the clock."""
+        name, deadline = self._clocks.first()
+        if self.clock() >= deadline:
+            self._send(CHART.clocks[name].event, "interaction_expired")
+        return self._machine.ended
+
+    def _send(self, event: str, payload: object = None) -> Call:
+        """Process *event*; return the call that the chart asks for."""
+        self._known.call = Call.NONE
+        self._machine.send(event, payload)
+        self._clocks.moved(self._machine.state, self.clock())
+        return self._known.call
 
     async def _look(self) -> None:
-        """Fetch the first response and record its flags; only a deferral can be edited."""
+        """Fetch the first response; only a deferral can be edited."""
         found = await self._first_answer()
-        was_known, self._known = self._known, True
         if isinstance(found, int):
-            self._spent = not found & LOADING
-            if found & LOADING and self.ephemeral and not found & EPHEMERAL:
-                await self._unshow()
-            self.ephemeral = self.ephemeral or bool(found & EPHEMERAL)
-        elif found != UNANSWERED or self._is_foreign:
-            # The first response is unknown.  A follow-up is correct in both cases: after a deferral
-            # Discord makes it the response, ephemeral if the deferral is, and otherwise its own
-            # flag decides.
-            if self.ephemeral and not was_known:
-                await self._unshow()
-            self._spent = True
-            self.ephemeral = self.ephemeral or not was_known
+            call = self._send("found_deferral" if found & LOADING else "found_answer", found)
+        else:
+            call = self._send("found_nothing" if found == UNANSWERED else "look_failed")
+        if call is Call.HIDE:
+            await self._unshow()
 
     async def _first_answer(self) -> int | str:
         """Return the flags of the first response, or the reason they could not be fetched."""
@@ -292,13 +374,12 @@ class InteractionSender:
                 return seen[0]
             why = answer.reason
             is_final = isinstance(answer, Rejected)
-            if is_final and not (self._is_foreign and why == UNANSWERED):
+            if is_final and not (self._known.is_foreign and why == UNANSWERED):
                 break
         return why
 
     async def _unshow(self) -> None:
         """Delete a public deferral: a message edited into it would be public, too."""
         call = self._rest.delete_interaction_response(self.application_id, self._token)
-        self._spent = True
         if not isinstance(treat_missing_as_deleted(await self.calls.make(call)), Accepted):
-            self.fell_back = "not_ephemeral"
+            self._send("expired", "not_ephemeral")

@@ -253,7 +253,7 @@ class ReplyContext:
             return speaking.sender(options.persona, bot, target)
         if target.interaction is None:
             return bot
-        one = target.interaction
+        one, looker = target.interaction, self.orchestrator.looker
         return InteractionSender(
             self.home.webhooks,
             int(one.application_id),
@@ -261,6 +261,7 @@ class ReplyContext:
             one.token,
             bot,
             ephemeral=options.ephemeral or _defers_privately(target.context),
+            watch=None if looker is None else looker.observer("interaction", target.channel_id),
         )
 
     def _bot_in(self, channel_id: int) -> BotSender:

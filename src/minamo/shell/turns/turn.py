@@ -8,7 +8,6 @@ also cancels the tools.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import AsyncIterable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, runtime_checkable
@@ -21,7 +20,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.result import Status, StreamResult
 from minamo.core.stream import Stream
 from minamo.errors import BadRequest
-from minamo.machine import Machine
+from minamo.machine import Machine, RunningClocks
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded, first_of, refuse_async
 from minamo.shell.driver import ChunkSource, Driver, NullSink
@@ -30,7 +29,7 @@ from minamo.shell.telemetry.telemetry import Telemetry, TelemetryFanOut, safely
 from minamo.shell.turns.tool_context import Show
 from minamo.shell.turns.tool_runner import ToolRunner
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn_actions import TABLE, Hearing, TurnActions
+from minamo.shell.turns.turn_actions import CHART, TABLE, Hearing, TurnActions
 from minamo.shell.turns.turn_result import TurnResult, calls_of, joined, summed
 from minamo.shell.turns.turn_settings import TurnSettings
 from minamo.wire.conversation import ChatMessage
@@ -166,34 +165,38 @@ class _Turn:
         self._path: list[str] = []
         self._broken = False
         self._machine = Machine(TABLE, self._books, path=self._path)
-        self._over_at = math.inf
-        self._patient_until = math.inf
+        settings = workshop.settings
+        self._lengths = {
+            clock.name: getattr(settings, clock.length) / 1000 for clock in CHART.clocks.values()
+        }
+        self._clocks = RunningClocks(
+            CHART, self._lengths, self._machine.state, anyio.current_time()
+        )
         self._changed = anyio.Event()
         if watch is not None:
             self._machine.subscribe(Guarded("watch", watch, _LOG))
 
     def hear(self, request: StopRequest) -> bool:
         """Handle a stop request; return whether it took effect and cannot be withdrawn."""
+        grace_s = self._workshop.settings.stop_grace_ms / 1000
+        self._lengths["grace"] = min(grace_s, request.deadline - anyio.current_time())
         self._send(_STOP_EVENTS[request.kind], request)
         if self._machine.state != "finishing_tools":
             return True
-        now = anyio.current_time()
-        grace_s = self._workshop.settings.stop_grace_ms / 1000
-        self._patient_until = min(now + grace_s, request.deadline)
-        self._changed.set()
-        if self._patient_until <= now:
-            self._send("patience_over")
+        if self._lengths["grace"] <= 0:
+            self._send(CHART.clocks["grace"].event)
         return self._machine.ended
 
     def take_back(self) -> None:
         """Withdraw the pending stop request."""
-        self._patient_until = math.inf
         self._send("stop_withdrawn")
 
     def _send(self, event: str, payload: object = None) -> None:
         self._machine.send(event, payload)
         if self._books.request is not None and self._machine.state != "finishing_tools":
             self._signal.accept()
+        self._clocks.moved(self._machine.state, anyio.current_time())
+        self._changed.set()
 
     async def run(self) -> None:
         """Run the turn to its outcome, or until its deadline."""
@@ -207,18 +210,14 @@ class _Turn:
             raise first_of(group) from None
 
     async def _keep_time(self) -> None:
-        self._over_at = anyio.current_time() + self._workshop.settings.turn_deadline_ms / 1000
+        """Raise the event of each clock that runs out."""
         while True:
-            with anyio.CancelScope(deadline=min(self._over_at, self._patient_until)):
+            clock, deadline = self._clocks.first()
+            with anyio.CancelScope(deadline=deadline):
                 await self._changed.wait()
                 self._changed = anyio.Event()
                 continue
-            if anyio.current_time() >= self._over_at:
-                self._over_at = math.inf
-                self._send("deadline_reached")
-            else:
-                self._patient_until = math.inf
-                self._send("patience_over")
+            self._send(CHART.clocks[clock].event)
 
     async def _go(self) -> None:
         """Execute the current state of the machine until it has an outcome."""
