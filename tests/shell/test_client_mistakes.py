@@ -110,7 +110,7 @@ async def returns() -> str:
         (minamo.OpenAICompatible("http://localhost:1/v1", model="m"), r"ask it something, \.ask"),
         ("x", "send it with hikari"),
         (iter("x"), "make it async"),
-        (None, "this is a NoneType$"),
+        (None, "this is of type NoneType$"),
     ],
 )
 def test_what_is_no_source_is_told_what_to_write(source: Any, advice: str) -> None:

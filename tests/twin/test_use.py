@@ -54,7 +54,7 @@ async def test_the_command_runs_alone_and_ends_cleanly(tmp_path: Path) -> None:
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        lines = dict(process.stdout.readline().split(maxsplit=1) for _ in range(3))
+        lines = dict(process.stdout.readline().split(maxsplit=1) for _ in range(4))
         url, token = lines["address"].strip(), lines["token"].strip()
         assert f'rest_url="{url}"' in lines["connect"]
         app = hikari.RESTApp(url=url)

@@ -234,3 +234,18 @@ def test_a_function_call_chunk_carries_the_usage() -> None:
     assert isinstance(done, DoneChunk)
     assert call.usage == done.usage
     assert call.usage is not None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (401, b"", "bad_key"),
+        (403, b"", "bad_key"),
+        (404, b"", "not_found"),
+        (500, b"", ""),
+        (400, b'{"error": {"details": [{"reason": "API_KEY_INVALID"}]}}', "bad_key"),
+        (400, b'{"error": {"message": "no"}}', ""),
+    ],
+)
+def test_codes_for_logs(status: int, body: bytes, code: str) -> None:
+    assert from_status(status, body).code == code

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import logging
 import math
+import re
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -67,6 +68,7 @@ async def direct_conversation(
     return await ReplyChain(rest, me, memory).read(kept[::-1])
 
 
+_MENTIONS = re.compile(r"<@!?\d+>|<@&\d+>")
 # Discord takes 6 000; a longer question is better sent as a file or in parts.
 _PROMPT_MAX = 4_000
 
@@ -192,6 +194,9 @@ class Answering:
                     refusal = too_much(verdict, self._wording())
                     await self._calls.make(_respond(event.message, refusal))
                 return
+            if _is_bare(event.message):
+                await self._calls.make(_respond(event.message, self._wording().say("bare_mention")))
+                return
             said = await self._conversation(event)
             if said:
                 in_guild = event.message.guild_id is not None
@@ -309,6 +314,12 @@ class Answering:
 
     def _persona_named(self, name: str | None) -> PersonaSettings | None:
         return next((one for one in self.settings.persona if one.name == name), None)
+
+
+def _is_bare(message: hikari.Message) -> bool:
+    """Return whether *message* only mentions the bot: no text, no file, no message replied to."""
+    beside = message.attachments or message.message_reference or message.stickers
+    return not beside and not _MENTIONS.sub("", message.content or "").strip()
 
 
 async def _respond(message: hikari.Message, text: str) -> hikari.Message:

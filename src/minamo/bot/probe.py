@@ -53,7 +53,9 @@ async def probe(one: ProviderSettings, within_s: float = PROBE_S) -> Probed:
         return Probed(
             "no_model", f"{name} has no model {one.model!r}: check MINAMO_MODEL or `model`"
         )
-    return Probed("fine", f"{name} takes the key")
+    return Probed(
+        "fine", f"{name} takes the key" if one.api_key else f"{name} answers, without a key"
+    )
 
 
 def _request(one: ProviderSettings, base: str) -> Request:

@@ -162,8 +162,8 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
             bot = make_bot(settings)
         except ValueError:
             raise CannotRun(
-                "the token is not one of Discord's: it has three parts with dots between them; "
-                "copy it anew from the page Bot of your application"
+                "the token is not one of Discord's, which are three long parts with dots between "
+                "them: copy it anew from the page Bot of your application"
             ) from None
         stops, lease = _shared(settings)
         hub = Hub(recording=True) if settings.page.on else None

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+from urllib.parse import urlsplit
 
 from minamo.cli import colours
 from minamo.errors import BadRequest
@@ -33,7 +34,8 @@ examples:
   minamo ask "Hi" --model NAME --trace hi.jsonl                         then: minamo replay hi.jsonl
 
 Ctrl-C stops the reply; what was said stays.
-exit codes: 0 there is a reply; 1 there is none, or not all of it; 2 there is no model or no key
+exit codes: 0 the whole reply was received; 1 it was not; 2 an argument, the model or the key is
+missing or wrong
 """
 
 
@@ -55,10 +57,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--base-url", metavar="URL", help="another server of the same dialect")
     parser.add_argument("--model", metavar="NAME", help="default: MINAMO_MODEL")
+    parser.add_argument(
+        "--allow-http",
+        action="store_true",
+        help="allow plain http to another machine, where anyone on the way can read the key",
+    )
     parser.add_argument("--json", action="store_true", help="chunks and the result as JSON lines")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="record for `minamo replay`")
     parser.add_argument(
-        "--timeout", type=float, default=120.0, metavar="S", help="longest silence, in seconds"
+        "--timeout",
+        type=float,
+        default=120.0,
+        metavar="S",
+        help="the longest silence to wait for, in seconds",
     )
     parser.set_defaults(run=_run)
 
@@ -71,14 +82,17 @@ def _run(options: argparse.Namespace) -> int:
 
     if not 0 < options.timeout < 1_000_000:
         raise BadRequest("--timeout is a number of seconds, more than 0")
+    if not options.prompt.strip():
+        raise BadRequest("the prompt is empty: write what to ask")
     patience_ms = max(1, round(options.timeout * 1000))
     stream = Stream(
         StreamConfig(first_token_timeout_ms=patience_ms, inactivity_timeout_ms=patience_ms)
     )
     adapter = _adapter(options)
+    source = adapter.ask(options.prompt)  # refuses a prompt that is too long
     record = options.trace.open("w", encoding="utf-8") if options.trace else None
     try:
-        anyio.run(_ask, options, adapter, stream, _Printer(stream, options.json, record))
+        anyio.run(_ask, source, adapter, stream, _Printer(stream, options.json, record))
     finally:
         if record is not None:
             record.close()
@@ -99,25 +113,45 @@ def _adapter(options: argparse.Namespace) -> Any:
     kind = options.provider or (found[0].kind if found and not options.base_url else "openai")
     meant = os.environ.get("OPENAI_BASE_URL", "").strip() if kind == "openai" else ""
     base_url = options.base_url or meant or HOMES[kind]
+    _check_address(base_url, "--base-url" if options.base_url else "OPENAI_BASE_URL")
     api_key = os.environ.get(KEY_VARIABLES[kind], "").strip()
     if not api_key and not is_loopback(base_url):
         raise BadRequest(f"no key for {kind}: set {KEY_VARIABLES[kind]}")
-    if kind == "openai":
-        return OpenAICompatible(base_url, model=model, api_key=api_key or None)
-    make = Gemini if kind == "gemini" else Anthropic
-    # A local server may not require a key, but these dialects always send one.
-    return make(base_url=base_url, model=model, api_key=api_key or "none")
+    allow_http = options.allow_http
+    try:
+        if kind == "openai":
+            return OpenAICompatible(
+                base_url, model=model, api_key=api_key or None, allow_http=allow_http
+            )
+        make = Gemini if kind == "gemini" else Anthropic
+        # A local server may not require a key, but these dialects always send one.
+        return make(
+            base_url=base_url, model=model, api_key=api_key or "none", allow_http=allow_http
+        )
+    except BadRequest as error:
+        raise BadRequest(str(error).replace("allow_http=True", "--allow-http")) from None
 
 
-async def _ask(options: argparse.Namespace, adapter: Any, stream: Stream, out: _Printer) -> None:
+def _check_address(url: str, name: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_fine = False
+    if not is_fine:
+        raise BadRequest(f"{name} must be an address such as http://localhost:11434/v1")
+
+
+async def _ask(source: Any, adapter: Any, stream: Stream, out: _Printer) -> None:
     import anyio
 
     from minamo.shell.driver import Driver, NullSink
 
     driver = Driver(stream, watch=[out.happened])
+    out.stop_signal = driver.stop_signal
     async with adapter, anyio.create_task_group() as tasks:
         tasks.start_soon(_interrupts, driver.stop_signal)
-        await driver.run(adapter.ask(options.prompt), NullSink(stream, out.shown))
+        await driver.run(source, NullSink(stream, out.shown))
         tasks.cancel_scope.cancel()
     out.finish()
 
@@ -137,6 +171,9 @@ class _Printer:
     """The output of a stream: events on the terminal, and the trace file."""
 
     def __init__(self, stream: Stream, as_json: bool, record: TextIO | None) -> None:
+        self.stop_signal: StopSignal | None = None
+        self._is_closed = False
+        """Whether the reader of the output, such as `head`, has gone."""
         self._stream = stream
         self._json = as_json
         self._record = record
@@ -155,7 +192,7 @@ class _Printer:
         chunk = payload
         line = {"t": self._now(), "chunk": chunk_record(chunk)}
         if self._json:
-            print(json.dumps(line), flush=True)
+            self._print(json.dumps(line))
         self._write(line)
         if self._lively:
             print(
@@ -166,13 +203,15 @@ class _Printer:
         self._messages.append(message)
         if not self._json:
             self._clear()
-            print(message + "\n", flush=True)
+            self._print(message + "\n")
 
     def finish(self) -> None:
         from minamo.core.trace import usage_record
         from minamo.inspect.replay import summary
 
         self._clear()
+        if self._is_closed:
+            raise BrokenPipeError
         result = self._stream.result()
         if self._json:
             found = summary(self._stream, self._messages) | {"usage": usage_record(result.usage)}
@@ -185,6 +224,19 @@ class _Printer:
         why = f" ({result.stop_reason})" if result.stop_reason else ""
         error = f": {result.data.kind}, {result.data.message}" if result.status == "error" else ""
         print(self._dim(f"{result.status}{why}{error}  ·  {' > '.join(result.states)}"))
+
+    def _print(self, line: str) -> None:
+        """Print *line*; stop the reply if nothing reads the output any more."""
+        if self._is_closed:
+            return
+        try:
+            print(line, flush=True)
+        except BrokenPipeError:
+            from minamo.shell.stops.registry import StopRequest
+
+            self._is_closed = True
+            if self.stop_signal is not None:
+                self.stop_signal.request(StopRequest(requester="terminal"))
 
     def _now(self) -> float:
         return round(time.monotonic() - self._begin, 3)

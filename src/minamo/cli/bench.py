@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import argparse
 import runpy
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from minamo.errors import BadRequest, MinamoError
 
+# Rarely enough not to disturb a measurement.
+_TELL_EVERY_S = 15.0
 _FOLDER = Path(__file__).resolve().parents[3] / "tests" / "bench"
 
 
@@ -41,4 +48,26 @@ def _run(options: argparse.Namespace) -> int:
             f"nothing to measure called {options.subject!r}; there is {', '.join(known)}"
         )
     module = runpy.run_path(str(_FOLDER / f"bench_{options.subject}.py"))
-    return int(module["main"](as_json=options.json))
+    about = (module["__doc__"] or "").partition("\n")[0]
+    print(f"{about}\nIt takes some minutes; the figures come at the end.", file=sys.stderr)
+    with _progress():
+        return int(module["main"](as_json=options.json))
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """Print the elapsed time now and then, from a thread: a measurement does not return for it."""
+    done = threading.Event()
+
+    def tell() -> None:
+        began = time.monotonic()
+        while not done.wait(_TELL_EVERY_S):
+            print(f"measuring for {time.monotonic() - began:.0f} s …", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -23,8 +23,8 @@ examples:
   minamo charts --charts my_charts --check       verify charts of your own
   minamo charts --charts my_charts --write       draw them into the folder diagrams beside it
 
-exit codes: 0 it went well; 1 a chart is wrong, or a diagram is not up to date; 2 there is no such
-chart, state or folder
+exit codes: 0 success; 1 a chart is wrong, or a diagram is out of date; 2 there is no such chart,
+state or folder
 """
 
 
@@ -58,7 +58,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.check or options.write:
         if options.name is not None:
             raise BadRequest("--check and --write are for all charts; leave the name out")
-        return (_check if options.check else _write)(folder, diagrams, known)
+        if options.write:
+            return _write(folder, diagrams, known)
+        return _check(folder, diagrams, known, _rewrite(options))
     if options.name is None:
         if options.format or options.state:
             raise BadRequest(f"which chart? Name one of {', '.join(known)}")
@@ -119,7 +121,15 @@ def _place(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _check(folder: Path, diagrams: Path, known: list[str]) -> int:
+def _rewrite(options: argparse.Namespace) -> str:
+    """Return the command that draws the diagrams that these options compare."""
+    words = ["minamo charts"]
+    words += [f"--charts {options.charts}"] if options.charts else []
+    words += [f"--diagrams {options.diagrams}"] if options.diagrams else []
+    return " ".join([*words, "--write"])
+
+
+def _check(folder: Path, diagrams: Path, known: list[str], rewrite: str) -> int:
     wrong: list[str] = []
     for name in known:
         try:
@@ -133,20 +143,21 @@ def _check(folder: Path, diagrams: Path, known: list[str]) -> int:
                 f"{name}.yaml: the chart calls itself {chart.name!r}; name it like its file"
             )
         elif diagrams.is_dir():  # an installed package has charts but no diagrams
-            wrong += _compare(chart, diagrams)
+            wrong += _compare(chart, diagrams, rewrite)
     for line in wrong:
         print(line, file=sys.stderr)
-    print(f"{len(known)} charts checked, {len(wrong) or 'nothing'} wrong")
+    charts = "1 chart" if len(known) == 1 else f"{len(known)} charts"
+    print(f"{charts} checked, {len(wrong) or 'nothing'} wrong")
     return 1 if wrong else 0
 
 
-def _compare(chart: Chart, diagrams: Path) -> list[str]:
+def _compare(chart: Chart, diagrams: Path, rewrite: str) -> list[str]:
     wrong = []
     for file, text in _pictures(chart).items():
         path = diagrams / file
         place = f"{diagrams.name}/{file}"
         if not path.is_file():
-            wrong.append(f"{place}: missing; run `minamo charts --write`")
+            wrong.append(f"{place}: missing; run `{rewrite}`")
         elif path.read_text(encoding="utf-8") != text:
-            wrong.append(f"{place}: does not match {chart.file}; run `minamo charts --write`")
+            wrong.append(f"{place}: does not match {chart.file}; run `{rewrite}`")
     return wrong

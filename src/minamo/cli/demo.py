@@ -24,12 +24,12 @@ _TEXT_MAX = 1_900
 _EPILOG = """\
 examples:
 
-  minamo demo code             a reply with code in it
-  minamo demo --list           everything there is to see
-  minamo demo roll --json      what happens, as JSON lines
+  minamo demo code             show a reply with code in it
+  minamo demo --list           list all scripted replies
+  minamo demo roll --json      print the events as JSON lines
 
 Ctrl-C stops the reply, as the Stop button does.
-exit codes: 0 the reply ended well or was stopped; 1 it did not; 2 that cannot be said
+exit codes: 0 the reply was completed or stopped; 1 it failed; 2 an argument is wrong
 """
 
 
@@ -43,10 +43,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "piece", nargs="?", default="hello", help="what to see (default: hello); or say anything"
+        "piece",
+        nargs="?",
+        default="hello",
+        help="a scripted reply (default: hello), or any text to say",
     )
-    parser.add_argument("--list", action="store_true", help="what there is to see")
-    parser.add_argument("--json", action="store_true", help="what happens, as JSON lines")
+    parser.add_argument("--list", action="store_true", help="list the scripted replies and exit")
+    parser.add_argument("--json", action="store_true", help="print the events as JSON lines")
     parser.set_defaults(run=_run)
 
 

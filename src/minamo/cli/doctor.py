@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _COLOURS = {"ok": colours.GREEN, "warning": colours.YELLOW, "problem": colours.RED}
 _EPILOG = """\
-It looks at Python and the packages, the settings, the tools, the token, the gateway, the intents,
-the permissions, the providers and Redis: all at once, each for ten seconds at most.  Nothing is
-changed, and no secret is shown.
+It checks Python and the packages, the settings, the tools, the token, the gateway, the intents,
+the permissions, the providers and Redis, concurrently, with ten seconds for each.  It changes
+nothing and prints no secret.
 
-exit codes: 0 it would run; 1 there is a problem
+exit codes: 0 the bot would run; 1 there is a problem
 """
 
 
@@ -28,8 +28,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the sub-command."""
     parser = commands.add_parser(
         "doctor",
-        help="find out what is wrong with a bot",
-        description="Check everything that `minamo run` needs, and say what to do.",
+        help="check the setup of a bot",
+        description="Check everything that `minamo run` needs, and print what to do.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

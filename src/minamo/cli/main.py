@@ -7,6 +7,7 @@ settings.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -27,8 +28,8 @@ examples:
   minamo new my-bot             write the project of a bot of your own
   minamo COMMAND --help         more about one command
 
-exit codes: 0 it went well; 1 it ran and the answer is no; 2 it was asked for something that
-makes no sense
+exit codes: 0 success; 1 the command ran, and the result is negative; 2 an argument or a setting
+is wrong, or an address or a port cannot be used
 """
 
 
@@ -67,9 +68,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         print(f"minamo: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadRequest | BadSetting) else 1
     except BrokenPipeError:
-        # The reader of a pipe, such as `head`, has exited.  Closing stderr here suppresses the
-        # interpreter's warning at exit.
-        sys.stderr.close()
+        # The reader of a pipe, such as `head`, has exited.  Without a file behind stdout, the
+        # interpreter's own flush at exit would fail again and print a warning.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         if error.filename is None:

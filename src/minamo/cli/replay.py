@@ -24,10 +24,10 @@ A trace is JSON lines.  The first may be {"settings": {...}} with any of:
   inactivity_timeout_ms         longest wait between chunks (120000)
   first_token_timeout_ms        longest wait for the first one (120000)
   stream_deadline_ms            longest reply (900000)
-  suppress_text_output          show nothing, keep everything (false)
+  suppress_text_output          show no text, keep all of it (false)
   overlap_removal               drop repeated tails of a provider (false)
   tables                        "code", "bullets" or "raw" ("code")
-  humanize                      a human touch at degree 3 (false here)
+  humanize                      informal variation at degree 3 (false here)
   clean_off                     cleaning rules to switch off, such as ["blank_lines"]
   bot_name                      dropped where it labels the reply
   speaker_names                 end the reply where one of these begins to speak
@@ -36,7 +36,7 @@ A trace is JSON lines.  The first may be {"settings": {...}} with any of:
   mentions                      {"name": "id"}: @name becomes a mention
   prefill                       shown in front of the reply
 
-Then one thing per line, in order; "t" is seconds from the start:
+Then one event per line, in order; "t" is seconds from the start:
 
   {"t": 0.5, "chunk": {"type": "text", "content": "Hi", "thoughts": ["..."]}}
   {"chunk": {"type": "function_call", "name": "roll", "arguments": {}}}
@@ -45,7 +45,7 @@ Then one thing per line, in order; "t" is seconds from the start:
   {"t": 2, "stop": {"kind": "user", "requester": "42"}}      or "follow_up"
   {"kill": true}   {"delivery_lost": true}   {"end": true}
 
-Without an end the provider went silent.
+Without an end, the provider went silent.
 Exit code: 0 for every outcome, 2 if a file cannot be read.
 """
 

@@ -17,20 +17,22 @@ from minamo.core.redact import redact
 from minamo.errors import BadRequest, BadSetting
 
 _EPILOG = """\
-environment, which goes before the settings file:
+environment variables, which take precedence over the settings file:
 
-  DISCORD_TOKEN        the bot's token; without one the demo runs
-  MINAMO_MODEL         the model to ask, and one of these:
+  DISCORD_TOKEN        the bot's token; without one, the demo runs
+  MINAMO_MODEL         the model to ask, together with one of these:
   OPENAI_API_KEY  GEMINI_API_KEY  ANTHROPIC_API_KEY  OPENAI_BASE_URL
+  MINAMO_HEALTH        a port, or host:port, for /healthz, /readyz and /metrics
+  MINAMO_REDIS_URL     the Redis of a bot with several processes
 
 examples:
 
-  minamo run                                 the demo: no token, no account
-  minamo run --write-config minamo.toml      every setting, explained
-  minamo run --config minamo.toml            your bot
-  minamo doctor --config minamo.toml         what is wrong with it
+  minamo run                                 run the demo: no token, no account
+  minamo run --write-config minamo.toml      write a file with every setting explained
+  minamo run --config minamo.toml            run your bot
+  minamo doctor --config minamo.toml         check its setup
 
-exit codes: 0 it was ended; 1 it cannot run, and why is said; 2 a setting makes no sense
+exit codes: 0 ended by a signal; 1 the bot cannot run, for the reason printed; 2 a setting is wrong
 """
 
 
@@ -46,16 +48,20 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="a settings file")
     parser.add_argument(
-        "--write-config", type=Path, metavar="FILE", help="write one with every setting, and end"
+        "--write-config", type=Path, metavar="FILE", help="write a file with every setting and exit"
     )
-    parser.add_argument("--demo", action="store_true", help="the demo, also with a token")
+    parser.add_argument("--demo", action="store_true", help="run the demo even if there is a token")
     parser.add_argument(
-        "--port", type=int, metavar="N", help="of the live page; default: a free one"
+        "--port", type=int, metavar="N", help="port of the live page; default: a free one"
     )
-    parser.add_argument("--no-browser", action="store_true", help="only print the page's address")
-    parser.add_argument("--verbose", action="store_true", help="log what happens")
     parser.add_argument(
-        "--log", choices=("text", "json"), default="text", help="the form of log lines; one each"
+        "--no-browser",
+        action="store_true",
+        help="print the address of the page, and open no browser",
+    )
+    parser.add_argument("--verbose", action="store_true", help="log every reply, not only problems")
+    parser.add_argument(
+        "--log", choices=("text", "json"), default="text", help="format of the log lines"
     )
     parser.set_defaults(run=_run)
 

@@ -8,21 +8,21 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from minamo.errors import BadRequest, MinamoError
+from minamo.errors import BadRequest, BadSetting
 
 if TYPE_CHECKING:
-    from minamo.twin import Twin
+    from minamo.twin import Message, Twin
 
 # Constant, so that it can stay in a bot's settings; it gives access to nothing else.
 _SECRET = "local-and-worthless"  # noqa: S105
 _EPILOG = """\
 examples:
 
-  minamo twin --port 8123                 prints how a bot of yours connects to it
-  minamo twin --port 8123 --say "hello"   somebody speaks as soon as it has
+  minamo twin --port 8123                       prints how your bot connects to it
+  minamo twin --port 8123 --say "@bot hello"    a user mentions the bot when it has connected
 
-What the bot does is shown line by line.  For tests there is `minamo.twin` in Python.
-exit codes: 0 it was ended; 1 the port cannot be used; 2 there is no such port
+It prints every message and every request of the bot.  For tests, use `minamo.twin` in Python.
+exit codes: 0 it was ended by Ctrl-C; 2 the port cannot be used
 """
 
 
@@ -39,7 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--say",
         metavar="TEXT",
-        help="somebody says this in #general when a bot has connected",
+        help="a user says this in #general when a bot has connected; @bot mentions the bot",
     )
     parser.set_defaults(run=_run)
 
@@ -65,11 +65,12 @@ async def _serve(port: int, text: str | None) -> None:
         await twin.__aenter__()
     except OSError as error:
         why = f"port {port} cannot be used: {error.strerror}"
-        raise MinamoError(f"{why}; choose another, or leave --port out") from error
+        raise BadSetting(f"{why}; choose another, or leave --port out") from error
     try:
         print(f"address  {twin.url}")
         print(f"token    {twin.token}")
         print(f'connect  hikari.GatewayBot("{twin.token}", rest_url="{twin.url}")')
+        print(f"mention  <@{twin.bot.id}>")
         print("Ctrl-C ends it.", flush=True)
         watching = asyncio.create_task(_watch(twin, text))
         await ended.wait()
@@ -83,8 +84,8 @@ async def _serve(port: int, text: str | None) -> None:
 
 
 async def _watch(twin: Twin, text: str | None) -> None:
-    """Print the bot's requests, one per line, and say *text* when a bot has connected."""
-    shown = told = 0
+    """Print messages and the bot's requests, one per line; say *text* when a bot has connected."""
+    shown = told = newest = 0
     greeted = text is None
     while True:
         requests, unknown = list(twin.journal.requests_made), twin.unknown
@@ -92,17 +93,33 @@ async def _watch(twin: Twin, text: str | None) -> None:
             print(f"{one.method:6} {one.path} -> {one.status or 'no answer'}", flush=True)
         for name in unknown[told:]:
             print(f"the twin does not know this route: {name}", flush=True)
+        for message in _since(twin, newest):
+            print(f"       {_said(twin, message)}", flush=True)
+            newest = message.id
         shown, told = len(requests), len(unknown)
         if not greeted and twin.journal.events("READY"):
             greeted = True
-            await twin.say(text or "")
-        seen = (shown, told)
-        await _changed(twin, seen, greeted)
+            await twin.say((text or "").replace("@bot", f"<@{twin.bot.id}>"))
+        await _changed(twin, (shown, told, newest), greeted)
 
 
-async def _changed(twin: Twin, seen: tuple[int, int], greeted: bool) -> None:
+def _since(twin: Twin, newest: int) -> list[Message]:
+    """Return the messages after the one with the id *newest*, in all channels, oldest first."""
+    every = [message for found in twin.world.messages.values() for message in found.values()]
+    return sorted((one for one in every if one.id > newest), key=lambda one: one.id)
+
+
+def _said(twin: Twin, message: Message) -> str:
+    channel = twin.world.channels.get(message.channel_id)
+    place = f"#{channel.name}" if channel is not None and channel.name else "direct message"
+    text = message.content.replace(f"<@{twin.bot.id}>", "@bot").replace("\n", "\n         ")
+    return f"{place}  {message.author.name}: {text}"
+
+
+async def _changed(twin: Twin, seen: tuple[int, int, int], greeted: bool) -> None:
     def something() -> bool:
-        grown = (len(twin.journal.requests_made), len(twin.unknown)) != seen
+        newest = max((one.id for one in _since(twin, seen[2])), default=seen[2])
+        grown = (len(twin.journal.requests_made), len(twin.unknown), newest) != seen
         return grown or (not greeted and bool(twin.journal.events("READY")))
 
     with suppress(TimeoutError):

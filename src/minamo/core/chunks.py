@@ -147,6 +147,8 @@ class ErrorChunk:
     status: int | None = None
     """The HTTP status, if there was one."""
     thoughts: tuple[str, ...] = field(default=(), repr=as_count)
+    code: str = field(default="", eq=False, kw_only=True)
+    """What to look into, for logs: ``bad_key``, ``not_found``, ``unreachable``; else empty."""
     cause: BaseException | None = field(default=None, eq=False, repr=False, kw_only=True)
     """What the source of the reply raised, if it did; it may quote anything."""
     type: ClassVar[Literal["error"]] = "error"

@@ -32,6 +32,7 @@ from minamo.shell.notices.notices import NoticeSettings
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import StreamOptions, options
 from minamo.shell.orchestrator import StreamOrchestrator
+from minamo.shell.providers.base import AdapterUser
 from minamo.shell.providers.scripted import check_source
 from minamo.shell.replies import Replies
 from minamo.shell.stops.registry import (
@@ -138,6 +139,7 @@ class Client:
             services=(self.stops, lease),
         )
         self._hooks = Hooks(bot)
+        self._adapters = AdapterUser()
         self._replies = Replies(
             self._channels,
             self.stops,
@@ -179,7 +181,8 @@ class Client:
         """
         check_source(source)
         reply = await self._begin(target, how)
-        result = await self._replies.stream(reply, source)
+        with self._adapters.active():
+            result = await self._replies.stream(reply, source)
         self._hooks.returned(reply.info, result)
         return result
 
@@ -196,9 +199,10 @@ class Client:
     ) -> TurnResult:
         """Answer *messages* with tools: stream, run the requested tools, stream again."""
         reply = await self._begin(target, how)
-        result = await self._replies.turn(
-            reply, llm, messages, tools=tools, fallbacks=fallbacks, settings=settings
-        )
+        with self._adapters.active():
+            result = await self._replies.turn(
+                reply, llm, messages, tools=tools, fallbacks=fallbacks, settings=settings
+            )
         self._hooks.returned(reply.info, result)
         return result
 
@@ -293,6 +297,7 @@ class Client:
     async def close(self) -> list[Receipt]:
         """End running replies within `drain_s`; return the receipts of lost messages.
 
+        Adapters that replied for this client, and for no other, are closed as well.
         Closing continues if this call is cancelled; another call waits for it and returns the
         same receipts.
         """
@@ -305,7 +310,9 @@ class Client:
 
     async def _close(self) -> list[Receipt]:
         await self._channels.drain(self._drain_s)
-        return await self._host.close(self._drain_s)
+        lost = await self._host.close(self._drain_s)
+        await self._adapters.close()
+        return lost
 
     async def __aenter__(self) -> Self:
         await self.orchestrator()

@@ -34,7 +34,7 @@ from minamo.wire.conversation import ChatMessage
 _APOLOGIES: Mapping[str, str] = {
     "queue_full": "queue_full",
     "busy": "busy",
-    "unreachable": "busy",
+    "unreachable": "unreachable",
     "closing": "closing",
 }
 # Outcome by the same reason, where it is not the system's own decision.
@@ -210,7 +210,9 @@ class Replies:
 
 async def _refused(reply: ReplyContext, refused: TurnRefused) -> StreamResult:
     phrase = _APOLOGIES.get(refused.reason)
-    if phrase is not None and reply.target.interaction is not None:
+    # Silence after a mention would look as if the bot were broken, and then it is.
+    is_broken = refused.reason == "unreachable" and reply.target.addressed
+    if phrase is not None and (is_broken or reply.target.interaction is not None):
         await reply.apologise(phrase)
     status, reason = _REFUSED.get(refused.reason, ("stopped_by_user", "system_request"))
     return StreamResult(status=status, stop_reason=reason, data=refused)

@@ -171,7 +171,9 @@ def match_tool_results(
     given: object = messages
     if not isinstance(given, Iterable) or isinstance(given, str):
         kind = type(given).__name__
-        raise BadRequest(f"a conversation is a list such as [minamo.user(…)]; this is a {kind}")
+        raise BadRequest(
+            f"a conversation is a list such as [minamo.user(…)]; this is of type {kind}"
+        )
     messages = list(messages)
     turns: list[MessageWithIds] = []
     waiting: list[tuple[Call, str]] = []

@@ -27,6 +27,9 @@ _STATUSES: dict[int, tuple[ErrorKind, bool]] = {
     504: ("timeout", True),
     529: ("provider_overloaded", True),  # Anthropic's own
 }
+_CODES = {401: "bad_key", 403: "bad_key", 404: "not_found"}
+# Gemini answers 400 for a wrong key, with this reason in the details.
+_GEMINI_BAD_KEY = b"API_KEY_INVALID"
 # Substrings of the codes and types of error objects; the first match wins.  Messages are not
 # searched: one may mention timeouts without being a timeout.
 _WORDS: tuple[tuple[str, ErrorKind, bool], ...] = (
@@ -71,6 +74,7 @@ def from_status(
         retryable,
         after if after is not None else said.retry_after,
         status,
+        code="bad_key" if _GEMINI_BAD_KEY in body else _CODES.get(status, ""),
     )
 
 

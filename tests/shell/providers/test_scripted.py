@@ -130,6 +130,8 @@ async def test_what_is_no_source_is_named(given: Any) -> None:
 async def test_what_it_throws_is_an_error_chunk_without_its_words(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    words = "can" + "ary"  # frames show code, not values
+
     async def source() -> AsyncIterator[str]:
         yield "a"
         raise RuntimeError(words)

@@ -27,6 +27,8 @@ T = TypeVar("T")
 _FORM_BYTES = 256
 
 _MENTION = re.compile(r"<@!?(\d+)>")
+# Stands for a last message without text, such as a bare mention, so that a model can answer it.
+NO_TEXT = "[a message without text]"
 # The notice before the reply of a persona, because a webhook cannot reply.
 _NOTICE = re.compile(r"-# ↪ \S*/channels/(?:\d+|@me)/\d+/(\d+)")
 
@@ -137,6 +139,8 @@ class ReplyChain:
                 continue
             images, left_out = await self._images(message, room)
             said = "\n".join(filter(None, [text, _note(left_out)]))
+            if not said and not images and message is messages[-1]:
+                said = NO_TEXT
             if said or images:
                 told.append(user(said, name=name_of(message), images=images))
         return _joined(told[::-1])

@@ -79,7 +79,7 @@ def bot_of(given: object) -> hikari.RESTAware:
         return cast("hikari.RESTAware", _Rest(cast("hikari.api.RESTClient", given)))
     raise BadSetting(
         f"a client is for a bot, such as hikari.GatewayBot(…) or hikari.RESTBot(…); "
-        f"this is a {type(given).__name__}"
+        f"this is of type {type(given).__name__}"
     )
 
 

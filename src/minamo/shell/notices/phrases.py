@@ -76,12 +76,14 @@ SLOTS: Mapping[str, Slot] = {
     "busy": Slot(),
     "closing": Slot(),
     "queue_full": Slot(),
+    "unreachable": Slot(),
     "tool_progress": _with("tool"),
     "reply_notice": _with("name", "link"),
     # The ready-made bot: its command, and the reasons it does not answer.
     "ask_command": Slot(_COMMAND),
     "ask_prompt": Slot(_COMMAND),
     "ask_persona": Slot(_COMMAND),
+    "bare_mention": Slot(),
     "asked_too_much": _with("seconds"),
     "still_answering": Slot(),
     "not_here": Slot(),
@@ -127,11 +129,13 @@ EN: Mapping[str, str] = {
     "busy": "I am answering somebody else here. Please ask again in a moment.",
     "closing": "I am shutting down. Please ask again later.",
     "queue_full": "Too many messages are already waiting here. Please try again later.",
+    "unreachable": "A part of me cannot be reached right now. Please try again in a few minutes.",
     "tool_progress": "-# {tool} is running …",
     "reply_notice": "-# ↪ {link} ({name})",
     "ask_command": "Ask me something",
     "ask_prompt": "What to ask",
     "ask_persona": "Who should answer",
+    "bare_mention": "Yes? Write your question behind my name, in the same message.",
     "asked_too_much": (
         "That was a lot of questions in one minute. Please ask again in {seconds} s."
     ),
@@ -180,11 +184,13 @@ DE: Mapping[str, str] = {
     "busy": "Ich antworte hier gerade jemand anderem. Bitte gleich noch einmal fragen.",
     "closing": "Ich werde gerade beendet. Bitte später noch einmal fragen.",
     "queue_full": "Hier warten schon zu viele Nachrichten. Bitte später noch einmal versuchen.",
+    "unreachable": "Ein Teil von mir ist gerade nicht erreichbar. Bitte später noch einmal fragen.",
     "tool_progress": "-# {tool} läuft …",
     "reply_notice": "-# ↪ {link} ({name})",
     "ask_command": "Eine Frage stellen",
     "ask_prompt": "Die Frage",
     "ask_persona": "Wer antworten soll",
+    "bare_mention": "Ja? Schreib deine Frage hinter meinen Namen, in dieselbe Nachricht.",
     "asked_too_much": (
         "Das waren viele Fragen in einer Minute. Bitte in {seconds} s noch einmal fragen."
     ),
@@ -235,11 +241,13 @@ JA: Mapping[str, str] = {
     "busy": "いま別の方に回答しています。少ししてからもう一度お試しください。",
     "closing": "シャットダウン中です。あとでもう一度お試しください。",
     "queue_full": "待機中のメッセージが多すぎます。しばらくしてからもう一度お試しください。",
+    "unreachable": "現在、システムの一部に接続できません。数分後にもう一度お試しください。",
     "tool_progress": "-# {tool} を実行中…",
     "reply_notice": "-# ↪ {link} ({name})",
     "ask_command": "質問をする",
     "ask_prompt": "質問の内容",
     "ask_persona": "回答するペルソナ",
+    "bare_mention": "はい？メンションと同じメッセージに質問を書いてください。",
     "asked_too_much": ("1分間の質問が多すぎます。{seconds}秒後にもう一度お試しください。"),
     "still_answering": (
         "まだ前の質問に回答しています。終わるまでお待ちいただくか、回答を停止してください。"

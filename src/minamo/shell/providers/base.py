@@ -14,14 +14,18 @@ from collections.abc import (
     AsyncIterable,
     AsyncIterator,
     Callable,
+    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack, runtime_checkable
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
+from anyio import move_on_after
 from attrs import field, frozen
 
 from minamo.core.chunks import MESSAGE_CHARS_MAX, Chunk, ErrorChunk
@@ -126,6 +130,49 @@ class Adapter(ABC):
         return f"{type(self).__name__}(model={self.model!r})"
 
 
+class AdapterUser:
+    """A client on whose behalf adapters are asked; it closes those that no other client uses.
+
+    An adapter that is asked outside of any client is closed by its owner.
+    """
+
+    def __init__(self) -> None:
+        self._adapters: dict[int, Adapter] = {}  # by identity: a subclass may be unhashable
+        _USERS.add(self)
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Count every adapter that is asked in the block, also in tasks started there."""
+        token = _USER.set(self)
+        try:
+            yield
+        finally:
+            _USER.reset(token)
+
+    def add(self, adapter: Adapter) -> None:
+        """Record that *adapter* was asked."""
+        self._adapters[id(adapter)] = adapter
+
+    async def close(self) -> None:
+        """Close the adapters that this user alone has asked; each of them opens again if asked."""
+        _USERS.discard(self)
+        for key, adapter in self._adapters.items():
+            if any(key in other._adapters for other in _USERS):
+                continue
+            try:
+                with move_on_after(_CLOSE_S):
+                    await adapter.close()
+            except Exception as error:  # noqa: BLE001 - an adapter may be anyone's
+                _LOG.warning("an adapter raised %s when it was closed", type(error).__name__)
+        self._adapters.clear()
+
+
+_USERS: WeakSet[AdapterUser] = WeakSet()
+_USER: ContextVar[AdapterUser | None] = ContextVar("the client that asks", default=None)
+# Connections close at once; an adapter of someone's own may hang.
+_CLOSE_S = 5.0
+
+
 @frozen(slots=True)
 class ChatStream(CheckedSource):
     """An adapter and the request it will send."""
@@ -152,6 +199,8 @@ class ChatStream(CheckedSource):
     def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         """Send the request and yield chunks; a failure is an error chunk, never an exception."""
         if isinstance(self.adapter, Adapter):
+            if (asking := _USER.get()) is not None:
+                asking.add(self.adapter)
             return self.adapter.stream(self.request)
         return _read_frames(self.adapter, self.request)
 

@@ -100,7 +100,10 @@ class Http:
             return ErrorChunk("timeout", "the provider did not answer in time", retryable=True)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return ErrorChunk(
-                "api_error", f"no connection ({type(error).__name__})", retryable=True
+                "api_error",
+                f"no connection ({type(error).__name__})",
+                retryable=True,
+                code="unreachable",
             )
 
     async def _request(

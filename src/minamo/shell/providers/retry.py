@@ -135,4 +135,6 @@ def fallback(first: Conversation, *others: Conversation) -> Fallback:
 def _check_source(name: str, conversation: object) -> None:
     if not isinstance(conversation, AsyncIterable):
         kind = type(conversation).__name__
-        raise BadRequest(f"{name} takes conversations, such as llm.ask(…), and this is a {kind}")
+        raise BadRequest(
+            f"{name} takes conversations, such as llm.ask(…), and this is of type {kind}"
+        )

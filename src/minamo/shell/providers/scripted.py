@@ -102,7 +102,7 @@ def check_source(source: object) -> None:
     if not isinstance(source, AsyncIterable):
         raise BadRequest(
             f"a reply comes from an async iterable of text, such as llm.ask(…); "
-            f"this is a {type(source).__name__}{_instead(source)}"
+            f"this is of type {type(source).__name__}{_instead(source)}"
         )
 
 

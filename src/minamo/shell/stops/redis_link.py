@@ -153,8 +153,8 @@ class RedisLink:
         if not self._warned:
             self._warned = True
             _LOG.warning(
-                "%s cannot be reached (%s): streams go on, and stop only from their own process, "
-                "until it is back",
+                "%s cannot be reached (%s): until it is back, running streams can be stopped only "
+                "from their own process",
                 self.place,
                 type(error).__name__,
             )

@@ -234,14 +234,16 @@ class _Line:
             lost += receipt.outcome in ("refused", "unknown")
         if lost:
             fields["lost"] = lost
-        reason = fields.get("error") or result.stop_reason
+        reason = f"{fields.get('error') or result.stop_reason or ''}{_cause(result)}"
+        messages = int(result.metrics.get("messages", 0))
         _STREAMS.log(
             logging.WARNING if lost or result.status in _ALARMING else logging.INFO,
-            "stream %s ended: %s%s (%d messages in %.1f s)",
+            "stream %s ended: %s%s (%d %s in %.1f s)",
             self.stream_id,
             result.status,
             f", {reason}" if reason else "",
-            result.metrics.get("messages", 0),
+            messages,
+            "message" if messages == 1 else "messages",
             result.metrics.get("duration_ms", 0.0) / 1000,
             extra={"minamo": fields},
         )
@@ -262,12 +264,22 @@ class _ToolLine:
         )
 
 
+def _cause(result: StreamResult) -> str:
+    """Return what to look into, in brackets: the code of the error or of the first loss."""
+    code = result.data.code if isinstance(result.data, ErrorChunk) else ""
+    lost = next((one.reason for one in result.receipts if one.lost and one.reason), "")
+    cause = code or (lost if result.stop_reason == "delivery_lost" else "")
+    return f" ({shorten(cause, _WORD_MAX)})" if cause else ""
+
+
 def _outcome(result: StreamResult) -> dict[str, object]:
     fields: dict[str, object] = {}
     if result.stop_reason:
         fields["stop_reason"] = result.stop_reason
     if isinstance(result.data, ErrorChunk):
         fields["error"] = result.data.kind  # not its message: providers quote the request
+        if result.data.code:
+            fields["code"] = shorten(result.data.code, _WORD_MAX)
     if result.finish_reason:
         fields["finish_reason"] = shorten(result.finish_reason, _WORD_MAX)
     if result.usage is not None:

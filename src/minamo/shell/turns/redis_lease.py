@@ -58,6 +58,9 @@ _RELEASE = (
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 )
 
+# Redis restarts within seconds; after a longer absence the user is told instead of left waiting.
+AWAY_S = 5.0
+
 
 @define(eq=False)
 class _Held:
@@ -160,12 +163,17 @@ class RedisLease:
 
     async def _acquire(self, held: _Held, wait_s: float) -> LeaseStatus:
         last = anyio.current_time() + wait_s
+        away_since: float | None = None
         while True:
             # redis-py can swallow a cancellation; in a separate task it receives none.
             leased = await self._apart(self._take(held))
             if leased is LeaseStatus.UNREACHABLE and not self._refuse:
                 return LeaseStatus.GRANTED
-            if leased or anyio.current_time() + _ASK_EVERY_S > last:
+            now = anyio.current_time()
+            is_away = leased is LeaseStatus.UNREACHABLE
+            away_since = (now if away_since is None else away_since) if is_away else None
+            until = last if away_since is None else min(last, away_since + AWAY_S)
+            if leased or now + _ASK_EVERY_S > until:
                 return leased
             await anyio.sleep(_ASK_EVERY_S)
 
@@ -218,9 +226,11 @@ class RedisLease:
 
     def _note(self, error: Exception | None) -> None:
         if error is not None and self.healthy:
-            meaning = "no new streams" if self._refuse else "streams start without a lease"
+            meaning = "no stream begins" if self._refuse else "streams begin without a lease"
             kind = type(error).__name__
-            _LOG.warning("%s cannot be reached (%s): %s", self._place, kind, meaning)
+            _LOG.warning(
+                "%s cannot be reached (%s): until it is back, %s", self._place, kind, meaning
+            )
         elif error is None and not self.healthy:
             _LOG.info("%s is back", self._place)
         self.healthy = error is None
