@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minamo.cli.main import main
-from minamo.machine.reader import home, load
+from minamo.machine.reader import chart_names, home, load
 
 Run = Callable[..., tuple[int, str, str]]
 
