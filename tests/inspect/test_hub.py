@@ -6,7 +6,7 @@ from minamo.core.chunks import TextChunk
 from minamo.core.messages import Embed, Kind, Outcome, OutgoingMessage, Receipt
 from minamo.core.stream import Stream
 from minamo.inspect import hub as hubs
-from minamo.inspect.feed import CHANNELS_MAX, MESSAGES_MAX, Author, Feed, Message
+from minamo.inspect.feed import CHANNELS_MAX, MESSAGES_MAX, Author, ChannelMessage, Feed
 from minamo.inspect.hub import Hub
 from minamo.machine import Machine, TransitionRecord
 from minamo.shell.delivery.delivery import TABLE, DeliveryActions, Report
@@ -142,14 +142,14 @@ def test_a_feed_keeps_the_newest():
     told: list[dict] = []
     feed = Feed(told.append)
     for n in range(MESSAGES_MAX + 5):
-        feed.put(Message(id=str(n), channel="c", author=ANN, text=f"m{n}"))
+        feed.put(ChannelMessage(id=str(n), channel="c", author=ANN, text=f"m{n}"))
     assert [one["id"] for one in feed.snapshot()][:1] == ["5"]
     assert len(told) == MESSAGES_MAX + 5
     feed.drop("c", "7")
     feed.drop("c", "7")
     assert [one["kind"] for one in told[-2:]] == ["message", "deleted"]
     for n in range(CHANNELS_MAX):
-        feed.put(Message(id="x", channel=f"other {n}", author=ANN))
+        feed.put(ChannelMessage(id="x", channel=f"other {n}", author=ANN))
     assert {one["channel"] for one in feed.snapshot()} == {
         f"other {n}" for n in range(CHANNELS_MAX)
     }
@@ -239,5 +239,5 @@ def test_channels_are_called_by_their_names():
     )
     feed.gateway("CHANNEL_CREATE", {"id": "3", "name": "reeds"})
     assert feed.names_now() == {"2": "lake"}
-    feed.put(Message(id="9", channel="3", author=ANN))
+    feed.put(ChannelMessage(id="9", channel="3", author=ANN))
     assert feed.names_now() == {"3": "reeds"}

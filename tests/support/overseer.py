@@ -17,7 +17,7 @@ import pytest
 from attrs import define, field
 
 from minamo.twin import CALLBACK, CREATE, EDIT, EXECUTE, Twin
-from minamo.twin.journal import Request
+from minamo.twin.journal import RequestEntry
 
 CONTENT_MAX = 2_000
 _EDIT_WEBHOOK = "PATCH /webhooks/{webhook}/{token}/messages/{message}"
@@ -47,7 +47,7 @@ def uses_ours(module: ModuleType) -> bool:
     return any(home == ours or home.startswith(f"{ours}.") for home in homes for ours in _OURS)
 
 
-def _said(request: Request) -> dict[str, Any] | None:
+def _said(request: RequestEntry) -> dict[str, Any] | None:
     """What a request says in a channel; None if it says nothing, or never arrived."""
     body = request.body
     if request.name not in _SPEAKING or not isinstance(body, dict):

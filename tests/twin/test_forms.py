@@ -13,35 +13,35 @@ from minamo.twin import Permission, Refused, Rules
 from minamo.twin.bodies.forms import (
     Address,
     Boolean,
-    Kind,
+    FieldType,
     List,
     Map,
-    Moment,
     Number,
     Object,
     OneOf,
     Snowflake,
     Text,
+    Timestamp,
     Union,
     Whole,
     read_form,
 )
-from minamo.twin.bodies.tables import ChoiceValue, Image, Nonce
-from minamo.twin.calls import Route
+from minamo.twin.bodies.tables import ChoiceValue, ImageData, Nonce
 from minamo.twin.routes import ROUTES
+from minamo.twin.server.calls import Route
 from support.twin_http import Lab, twin_lab
 
 RULES = Rules()
 TABLES = [route for route in ROUTES if route.body != Object()]
 #: A value that no field of the kind takes.
-WRONG: dict[type[Kind], Any] = {
+WRONG: dict[type[FieldType], Any] = {
     Address: "javascript:x",
     Boolean: "perhaps",
     ChoiceValue: {},
-    Image: "x",
+    ImageData: "x",
     List: "x",
     Map: "x",
-    Moment: "soon",
+    Timestamp: "soon",
     Nonce: {},
     Number: "x",
     Object: "x",
@@ -54,7 +54,7 @@ WRONG: dict[type[Kind], Any] = {
 Place = tuple[str, ...]
 
 
-def wrongs(kind: Kind, depth: int = 6) -> Iterator[tuple[Place, Any]]:
+def wrongs(kind: FieldType, depth: int = 6) -> Iterator[tuple[Place, Any]]:
     """A value for each place in a table at which it is wrong, and the place."""
     yield (), WRONG[type(kind)]
     if depth == 0:
@@ -165,7 +165,7 @@ def _any_json(names: list[str]) -> st.SearchStrategy[Any]:
     )
 
 
-def _names(kind: Kind) -> set[str]:
+def _names(kind: FieldType) -> set[str]:
     """The names of all fields in a table."""
     if isinstance(kind, Object):
         return set(kind.fields).union(*map(_names, kind.fields.values()))
@@ -174,7 +174,7 @@ def _names(kind: Kind) -> set[str]:
     return _names(kind.items) if isinstance(kind, List) else set()
 
 
-def _bodies(kind: Kind) -> st.SearchStrategy[Any]:
+def _bodies(kind: FieldType) -> st.SearchStrategy[Any]:
     names = sorted(_names(kind))
     fields = st.dictionaries(st.sampled_from(names), _any_json(names), max_size=4)
     return st.lists(fields, max_size=2) if isinstance(kind, List) else fields

@@ -13,7 +13,7 @@ import hikari
 import pytest
 
 from minamo.twin import CREATE, Rules, Twin
-from minamo.twin.gateway import connection as compression
+from minamo.twin.server import gateway as compression
 from support.waiting import until
 
 pytestmark = pytest.mark.anyio

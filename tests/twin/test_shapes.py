@@ -14,10 +14,10 @@ import hikari
 import pytest
 
 from minamo.twin import Twin
-from minamo.twin.actors import click, say, slash
 from minamo.twin.shapes import message as shapes_message
 from minamo.twin.shapes import objects as shapes
 from minamo.twin.shapes import session as shapes_session
+from minamo.twin.users import click, say, slash
 from minamo.twin.world import Webhook
 
 Factory = hikari.impl.EntityFactoryImpl

@@ -27,7 +27,7 @@ class Author:
 
 
 @define(eq=False, kw_only=True)
-class Message:
+class ChannelMessage:
     """The current version of a message."""
 
     id: str
@@ -62,11 +62,11 @@ class Message:
         }
 
 
-def message_of(data: Mapping[str, Any]) -> Message:
+def message_of(data: Mapping[str, Any]) -> ChannelMessage:
     """Return a message from Discord's JSON for it."""
     user = data["author"]
     reference = data.get("message_reference") or {}
-    return Message(
+    return ChannelMessage(
         id=str(data["id"]),
         channel=str(data["channel_id"]),
         author=Author(
@@ -154,9 +154,11 @@ class Feed:
     """User names by id, learnt from messages and their mentions."""
     me: Author = _NOBODY
     """Default author in `sent`."""
-    _channels: OrderedDict[str, OrderedDict[str, Message]] = field(factory=OrderedDict, init=False)
+    _channels: OrderedDict[str, OrderedDict[str, ChannelMessage]] = field(
+        factory=OrderedDict, init=False
+    )
 
-    def put(self, message: Message) -> None:
+    def put(self, message: ChannelMessage) -> None:
         """Add or replace a message."""
         shelf = self._shelf(message.channel)
         shelf[message.id] = message
@@ -187,7 +189,7 @@ class Feed:
             return
         before = self._shelf(channel).get(number)
         self.put(
-            Message(
+            ChannelMessage(
                 id=number,
                 channel=channel,
                 author=author or self.me,
@@ -250,7 +252,7 @@ class Feed:
         """Return every message kept, per channel, oldest first."""
         return [one.record() for shelf in self._channels.values() for one in shelf.values()]
 
-    def _shelf(self, channel: str) -> OrderedDict[str, Message]:
+    def _shelf(self, channel: str) -> OrderedDict[str, ChannelMessage]:
         shelf = self._channels.get(channel)
         if shelf is None:
             shelf = self._channels[channel] = OrderedDict()

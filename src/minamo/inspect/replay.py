@@ -160,7 +160,7 @@ MOVES_MAX = 40
 
 
 @frozen(slots=True)
-class Step:
+class ReplayStep:
     """The stream after one event."""
 
     at: float
@@ -186,7 +186,7 @@ class Step:
 class Steps:
     """A `StepObserver` that records every step."""
 
-    steps: list[Step] = field(factory=list, init=False)
+    steps: list[ReplayStep] = field(factory=list, init=False)
     tracks: Tracks | None = field(default=None, init=False)
 
     def began(self, stream: Stream) -> None:
@@ -206,7 +206,7 @@ class Steps:
         actions = stream.actions
         moves = tracks.moves
         self.steps.append(
-            Step(
+            ReplayStep(
                 at=at,
                 event=event,
                 state=stream.state,
@@ -222,7 +222,7 @@ class Steps:
         moves.clear()
 
 
-def step_through(trace: Trace) -> tuple[Replayed, list[Step], Tracks]:
+def step_through(trace: Trace) -> tuple[Replayed, list[ReplayStep], Tracks]:
     """Replay *trace* and return the outcome with every step."""
     seen = Steps()
     replayed = replay(trace, seen)

@@ -14,7 +14,7 @@ from minamo.core.stream import clock_lengths
 from minamo.core.trace import Trace, read_trace
 from minamo.inspect import explain as why
 from minamo.inspect.explain import ADDITIONS, HIDDEN, PLACES
-from minamo.inspect.replay import Step, step_through
+from minamo.inspect.replay import ReplayStep, step_through
 
 
 @frozen(slots=True)
@@ -127,7 +127,7 @@ def _fate(fate: why.CharacterFate) -> list[Any]:
     ]  # fmt: skip
 
 
-def _step(step: Step) -> Json:
+def _step(step: ReplayStep) -> Json:
     return {
         "t": round(step.at, 3),
         "event": step.event,

@@ -12,8 +12,8 @@ from minamo.twin.bots import TwinFailure
 from minamo.twin.faults import CALLBACK, CREATE, DELETE, EDIT, EXECUTE, TYPING, Fault, Faults
 from minamo.twin.journal import Journal
 from minamo.twin.permissions import Permission
-from minamo.twin.refusals import Refused, SlowedDown
 from minamo.twin.rules import Limit, Rules, Style, faster
+from minamo.twin.server.refusals import Refused, SlowedDown
 from minamo.twin.twin import Twin
 from minamo.twin.world import Channel, Interaction, Message, User, Webhook
 

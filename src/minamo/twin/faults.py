@@ -26,7 +26,7 @@ CLOUDFLARE = (
 )
 
 
-class Kind(Enum):
+class FaultKind(Enum):
     """The effect of a fault."""
 
     STATUS = "status"
@@ -41,7 +41,7 @@ class Kind(Enum):
 class Fault:
     """One planned fault."""
 
-    kind: Kind
+    kind: FaultKind
     on: str = "*"
     times: int | None = 1
     skip: int = 0
@@ -78,19 +78,19 @@ class Faults:
 
     def status(self, status: int, on: str = "*", **when: object) -> Fault:
         """Answer with a bare HTTP status, such as 500 or 502."""
-        return self._plan(Fault(Kind.STATUS, on, status=status), when)
+        return self._plan(Fault(FaultKind.STATUS, on, status=status), when)
 
     def drop(self, on: str = "*", **when: object) -> Fault:
         """Cut the connection; with `after_effect=True` after the request took effect."""
-        return self._plan(Fault(Kind.DROP, on), when)
+        return self._plan(Fault(FaultKind.DROP, on), when)
 
     def stall(self, on: str = "*", **when: object) -> Fault:
         """Accept the request and never answer."""
-        return self._plan(Fault(Kind.STALL, on), when)
+        return self._plan(Fault(FaultKind.STALL, on), when)
 
     def delay(self, seconds: float, on: str = "*", **when: object) -> Fault:
         """Answer late; with `after_effect=True` the effect is immediate, the answer late."""
-        return self._plan(Fault(Kind.DELAY, on, seconds=seconds), when)
+        return self._plan(Fault(FaultKind.DELAY, on, seconds=seconds), when)
 
     def limited(
         self, seconds: float, on: str = "*", *, scope: str = "user", **when: object
@@ -99,11 +99,11 @@ class Faults:
 
         `code=` sets the error code; 20028 is the write limit of a channel.
         """
-        return self._plan(Fault(Kind.LIMITED, on, seconds=seconds, scope=scope), when)
+        return self._plan(Fault(FaultKind.LIMITED, on, seconds=seconds, scope=scope), when)
 
     def html(self, on: str = "*", **when: object) -> Fault:
         """Answer 429 with Cloudflare's HTML page instead of JSON."""
-        return self._plan(Fault(Kind.HTML, on, status=429), when)
+        return self._plan(Fault(FaultKind.HTML, on, status=429), when)
 
     def clear(self) -> None:
         """Discard the faults that are still planned."""

@@ -20,7 +20,7 @@ _WEBHOOK_URL = re.compile(r"(/webhooks/\d+/)[\w-]+")
 
 
 @define(eq=False)
-class Request:
+class RequestEntry:
     """One REST call and its answer."""
 
     at: float
@@ -55,7 +55,7 @@ class Request:
 
 
 @define(eq=False)
-class Event:
+class GatewayEntry:
     """One gateway payload; `sent` is true for the twin's own, false for the bot's."""
 
     at: float
@@ -71,11 +71,11 @@ class Journal:
     now: Callable[[], float]
     #: The supported routes: a query for another is an error, not an empty result.
     known: frozenset[str] = frozenset()
-    requests_made: deque[Request] = field(factory=lambda: deque(maxlen=_ENTRIES_MAX))
-    events_seen: deque[Event] = field(factory=lambda: deque(maxlen=_ENTRIES_MAX))
+    requests_made: deque[RequestEntry] = field(factory=lambda: deque(maxlen=_ENTRIES_MAX))
+    events_seen: deque[GatewayEntry] = field(factory=lambda: deque(maxlen=_ENTRIES_MAX))
     _changed: asyncio.Event = field(factory=asyncio.Event)
 
-    def request(self, entry: Request) -> Request:
+    def request(self, entry: RequestEntry) -> RequestEntry:
         """Record a request; its answer is filled in later."""
         self.requests_made.append(entry)
         self.changed()
@@ -83,7 +83,7 @@ class Journal:
 
     def event(self, name: str, data: Any = None, *, sent: bool = True) -> None:
         """Record a gateway payload."""
-        self.events_seen.append(Event(self.now(), name, redacted(data), sent))
+        self.events_seen.append(GatewayEntry(self.now(), name, redacted(data), sent))
         self.changed()
 
     def changed(self) -> None:
@@ -92,7 +92,7 @@ class Journal:
 
     def requests(
         self, name: str | None = None, *, status: int | None = None, channel: int | None = None
-    ) -> list[Request]:
+    ) -> list[RequestEntry]:
         """Return the requests that match all arguments; *name* as ``POST /channels/…``."""
         if name is not None and self.known and name not in self.known:
             raise ValueError(f"no route is called {name!r}{close(name, self.known)}")
@@ -108,7 +108,7 @@ class Journal:
         """Return the number of matching `requests()`."""
         return len(self.requests(name, **wanted))
 
-    def events(self, name: str | None = None, *, sent: bool | None = None) -> list[Event]:
+    def events(self, name: str | None = None, *, sent: bool | None = None) -> list[GatewayEntry]:
         """Return the matching gateway payloads."""
         return [
             one
@@ -139,14 +139,14 @@ class Journal:
         return "\n".join(f"{at - start:8.3f}  {text}" for at, text in lines[-last:])
 
 
-def _request_line(one: Request) -> str:
+def _request_line(one: RequestEntry) -> str:
     said = one.body.get("content") if isinstance(one.body, dict) else None
     words = f" {str(said)[:60]!r}" if said else ""
     fault = f" [{one.fault}]" if one.fault else ""
     return f"{one.method:6} {one.path}{words} -> {one.status or 'no answer'}{fault}"
 
 
-def _event_line(one: Event) -> str:
+def _event_line(one: GatewayEntry) -> str:
     return f"{'<-' if one.sent else '->'}     gateway {one.name}"
 
 

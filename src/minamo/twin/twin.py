@@ -13,21 +13,19 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from minamo.twin import actors, server
-from minamo.twin import choices as choosing
-from minamo.twin import setup as founding
+from minamo.twin import users
 from minamo.twin.bots import Bot, TwinFailure, running
-from minamo.twin.endpoint import Endpoint, EndpointFailure
+from minamo.twin.discord import add_channel, add_thread, add_user, found
 from minamo.twin.faults import Faults
 from minamo.twin.journal import Journal
 from minamo.twin.permissions import Permission, combined, overwrite
 from minamo.twin.routes import reactions as reacting
-from minamo.twin.routes.interactions import answer
+from minamo.twin.routes.interactions import send_interactions_to
 from minamo.twin.rules import Rules
+from minamo.twin.server.http import API, NAMES, application
 from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import (
     PINNED,
-    PUBLIC_THREAD,
     Channel,
     Guild,
     Interaction,
@@ -56,7 +54,7 @@ class Twin:
         port: int = 0,
         secret: str | None = None,
     ) -> None:
-        self._discord = founding.found(rules or Rules(), faults or Faults(), clock, secret)
+        self._discord = found(rules or Rules(), faults or Faults(), clock, secret)
         self._host, self._port = host, port
         self._runner: web.AppRunner | None = None
         self.rules: Rules = self._discord.rules
@@ -64,8 +62,8 @@ class Twin:
         self.journal: Journal = self._discord.journal
         self.world: World = self._discord.world
         self.bot: User = self.world.bot
-        self.journal.known = server.NAMES
-        self.faults.belong_to(server.NAMES)
+        self.journal.known = NAMES
+        self.faults.belong_to(NAMES)
 
     def __repr__(self) -> str:
         state = self._discord.origin or "not started"
@@ -74,7 +72,7 @@ class Twin:
     # Lifecycle.
 
     async def __aenter__(self) -> Self:
-        app = server.application(self._discord)
+        app = application(self._discord)
         # With aiohttp's default, a stalled request would delay the shutdown for a minute.
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
         await self._runner.setup()
@@ -135,7 +133,7 @@ class Twin:
     @property
     def url(self) -> str:
         """The base URL of the REST API, for hikari's `rest_url`."""
-        return f"{self._discord.origin}{server.API}"
+        return f"{self._discord.origin}{API}"
 
     @property
     def gateway_url(self) -> str:
@@ -167,7 +165,7 @@ class Twin:
         for one in self.world.channels.values():
             if one.name == name and name:
                 return one
-        made = founding.add_channel(self.world, self.guild, name)
+        made = add_channel(self.world, self.guild, name)
         self._discord.announce_channel("CHANNEL_CREATE", made)
         return made
 
@@ -176,7 +174,7 @@ class Twin:
         for one in self.world.users.values():
             if one.name == name:
                 return one
-        made = founding.add_user(self.world, self.guild, name)
+        made = add_user(self.world, self.guild, name)
         body = {"guild_id": str(self.guild.id), **shapes.member(self.guild.members[made.id])}
         self._discord.gateway.dispatch("GUILD_MEMBER_ADD", body, guild_id=self.guild.id)
         return made
@@ -187,10 +185,7 @@ class Twin:
 
     def thread(self, name: str, parent: Channel | str = "general") -> Channel:
         """Create and announce a public thread."""
-        home = self._channel(parent)
-        made = Channel(self.world.new_id(), PUBLIC_THREAD, name, home.guild_id, home.id)
-        made.created_at, made.owner_id = self._discord.now(), self.guild.owner_id
-        self.world.channels[made.id] = made
+        made = add_thread(self.world, self._channel(parent), name, self.guild.owner_id)
         self._discord.announce_channel("THREAD_CREATE", made)
         return made
 
@@ -244,22 +239,22 @@ class Twin:
     ) -> Message:
         """Send a message as *user*, with *mention* one that begins with a mention of the bot."""
         words = f"{self.mention} {text}" if mention else text
-        return actors.say(
+        return users.say(
             self._discord, words, self._channel(channel), self._user(user), files=files
         )
 
     async def reply(self, to: Message, text: str, *, user: User | str = "ann") -> Message:
         """Reply to a message as *user*."""
         home = self.world.channels[to.channel_id]
-        return actors.say(self._discord, text, home, self._user(user), reply_to=to)
+        return users.say(self._discord, text, home, self._user(user), reply_to=to)
 
     async def edit(self, message: Message, text: str) -> None:
         """Edit a message as its author."""
-        actors.edit(self._discord, message, text)
+        users.edit(self._discord, message, text)
 
     async def delete(self, message: Message) -> None:
         """Delete a message as its author or a moderator."""
-        actors.delete(self._discord, message)
+        users.delete(self._discord, message)
 
     async def react(self, message: Message, emoji: str, *, user: User | str = "ann") -> None:
         """Add a reaction as *user*; `name:id` is the emoji of a server."""
@@ -279,14 +274,8 @@ class Twin:
         user_installed: bool = False,
     ) -> Interaction:
         """Use a slash command as *user*."""
-        return actors.slash(
-            self._discord,
-            name,
-            options or {},
-            self._channel(channel),
-            self._user(user),
-            user_installed=user_installed,
-        )
+        place, person, given = self._channel(channel), self._user(user), options or {}
+        return users.slash(self._discord, name, given, place, person, user_installed=user_installed)
 
     async def click(
         self, message: Message, button: str, *, user: User | str = "ann"
@@ -295,7 +284,7 @@ class Twin:
 
         The parts are those between colons: `"stop"` finds `minamo:stop:8741`.
         """
-        return actors.click(self._discord, message, button, self._user(user))
+        return users.click(self._discord, message, button, self._user(user))
 
     async def select(
         self,
@@ -308,12 +297,12 @@ class Twin:
 
         The menu is named as a button is for `click`; its placeholder is its label.
         """
-        return choosing.select(self._discord, message, menu, chosen, self._user(user))
+        return users.select(self._discord, message, menu, chosen, self._user(user))
 
     async def submit(self, opened: Interaction, texts: Mapping[str, str]) -> Interaction:
         """Submit the modal that the bot answered *opened* with, as the user of *opened*."""
         person = self.world.users[opened.user_id]
-        return choosing.submit(self._discord, opened, texts, person)
+        return users.submit(self._discord, opened, texts, person)
 
     async def complete(
         self,
@@ -326,7 +315,7 @@ class Twin:
     ) -> Interaction:
         """Type into an autocompleted option as *user*; see the `choices` of the result."""
         place, person = self._channel(channel), self._user(user)
-        return choosing.complete(self._discord, name, option, text, place, person)
+        return users.complete(self._discord, name, option, text, place, person)
 
     async def menu(
         self,
@@ -340,25 +329,14 @@ class Twin:
         place = channel
         if isinstance(target, Message):
             place = self.world.channels[target.channel_id]
-        return choosing.use_menu(
-            self._discord, name, target, self._channel(place), self._user(user)
-        )
+        return users.use_menu(self._discord, name, target, self._channel(place), self._user(user))
 
     async def send_interactions_to(self, url: str) -> None:
         """Deliver interactions to *url* as signed HTTP requests, as for `hikari.RESTBot`.
 
         The endpoint is pinged first. The gateway dispatches no interactions from then on.
         """
-        discord = self._discord
-        made = Endpoint(url, discord.signing, lambda one, body: answer(discord, one, body, []))
-        try:
-            await made.try_out()
-        except EndpointFailure:
-            await made.close()
-            raise
-        if discord.endpoint is not None:
-            await discord.endpoint.close()
-        discord.endpoint = made
+        await send_interactions_to(self._discord, url)
 
     # Changes to channels.
 

@@ -15,7 +15,7 @@ from minamo.core.result import StreamResult
 from minamo.shell.client import Client
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, Twin
-from minamo.twin.endpoint import EndpointFailure
+from minamo.twin.server.endpoint import EndpointFailure
 from support.bot import make_rest_bot, served, until
 
 pytestmark = pytest.mark.anyio

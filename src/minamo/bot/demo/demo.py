@@ -23,9 +23,7 @@ from minamo.inspect.recorder import Recorder
 from minamo.inspect.server import Prompt
 from minamo.machine.machine import Observer
 from minamo.shell.turns.turn import ChatProvider
-from minamo.twin import Twin
-from minamo.twin.refusals import Refused
-from minamo.twin.world import User
+from minamo.twin import Refused, Twin, User
 
 # Short, so that a timeout can be seen without waiting two minutes.
 _SILENCE_MS = 10_000

@@ -6,7 +6,7 @@ from typing import Any
 
 from minamo.twin.bodies.forms import (
     Boolean,
-    Kind,
+    FieldType,
     List,
     Map,
     Number,
@@ -16,8 +16,8 @@ from minamo.twin.bodies.forms import (
     Union,
     Whole,
 )
-from minamo.twin.refusals import Invalid
 from minamo.twin.rules import Rules
+from minamo.twin.server.refusals import Invalid
 
 _PERMISSIONS_MAX = 2**54 - 1
 _SUB_COMMAND, _SUB_COMMAND_GROUP, _STRING, _INTEGER, _CHANNEL, _NUMBER = 1, 2, 3, 4, 7, 10
@@ -66,7 +66,7 @@ def _check_command(command: dict[str, Any], rules: Rules) -> None:
     problems.raise_if_any()
 
 
-def _options(*types: int, inner: Kind | None = None) -> List:
+def _options(*types: int, inner: FieldType | None = None) -> List:
     return List(
         items=Union(tables={kind: _option(kind, inner) for kind in types}),
         most=25,
@@ -74,8 +74,8 @@ def _options(*types: int, inner: Kind | None = None) -> List:
     )
 
 
-def _option(kind: int, inner: Kind | None) -> Object:
-    fields: dict[str, Kind] = {
+def _option(kind: int, inner: FieldType | None) -> Object:
+    fields: dict[str, FieldType] = {
         "name": Text(pattern=_NAME, checks=(_check_lower,), required=True, least=1, most=32),
         "name_localizations": Map(values=Text(least=1, most=32)),
         "description": Text(least=1, most=100, required=True),
@@ -116,7 +116,7 @@ _OPTIONS = List(
     most=25,
     checks=(_check_options,),
 )
-_COMMAND: dict[str, Kind] = {
+_COMMAND: dict[str, FieldType] = {
     "name": Text(least=1, most=32, required=True),
     "name_localizations": Map(values=Text(least=1, most=32)),
     "description": Text(most=100),

@@ -11,7 +11,7 @@ from typing import Any
 from minamo.twin.bodies.forms import (
     Address,
     Boolean,
-    Kind,
+    FieldType,
     List,
     Object,
     OneOf,
@@ -20,8 +20,8 @@ from minamo.twin.bodies.forms import (
     Union,
     Whole,
 )
-from minamo.twin.refusals import Invalid
 from minamo.twin.rules import Rules
+from minamo.twin.server.refusals import Invalid
 
 ROW, BUTTON, STRING_SELECT, TEXT_INPUT, TEXT_DISPLAY, FILE = 1, 2, 3, 4, 10, 13
 _LINK, _PREMIUM = 5, 6
@@ -32,7 +32,7 @@ class ServerFault(Exception):
     """A request to which the real Discord answers HTTP 500."""
 
 
-def _component(*checks: Any, **fields: Kind) -> Object:
+def _component(*checks: Any, **fields: FieldType) -> Object:
     return Object(fields={"id": Whole(least=0), **fields}, keeps_null=False, checks=checks)
 
 
@@ -99,7 +99,7 @@ _OPTION = Object(
 )
 
 
-def _select(**fields: Kind) -> Object:
+def _select(**fields: FieldType) -> Object:
     return _component(
         _check_values,
         custom_id=_CUSTOM_ID,

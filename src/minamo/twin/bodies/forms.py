@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from minamo.twin.refusals import Invalid, Refused
 from minamo.twin.rules import Rules
+from minamo.twin.server.refusals import Invalid, Refused
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SNOWFLAKE_MAX = 2**64 - 1
@@ -30,7 +30,7 @@ Check = Callable[[Any, Rules], None]
 
 
 @frozen(kw_only=True)
-class Kind:
+class FieldType:
     """The type of one field. A field that is not required accepts null as well."""
 
     required: bool = False
@@ -51,7 +51,7 @@ class Kind:
 
 
 @frozen(kw_only=True)
-class Text(Kind):
+class Text(FieldType):
     """A string; numbers are converted.  Lengths are measured after trimming."""
 
     least: int = 0
@@ -71,7 +71,7 @@ class Text(Kind):
 
 
 @frozen(kw_only=True)
-class Address(Kind):
+class Address(FieldType):
     """A URL of one of the *schemes*."""
 
     most: int = 2_048
@@ -94,7 +94,7 @@ class Address(Kind):
 
 
 @frozen(kw_only=True)
-class Whole(Kind):
+class Whole(FieldType):
     """An integer, optionally one of a few."""
 
     least: int | None = None
@@ -115,7 +115,7 @@ class Whole(Kind):
 
 
 @frozen(kw_only=True)
-class Number(Kind):
+class Number(FieldType):
     """A number with or without a fraction."""
 
     def _convert(self, value: Any, _rules: Rules, /) -> float:
@@ -123,7 +123,7 @@ class Number(Kind):
 
 
 @frozen(kw_only=True)
-class Boolean(Kind):
+class Boolean(FieldType):
     """A boolean, also as text, which form bodies need."""
 
     def _convert(self, value: Any, _rules: Rules, /) -> bool:
@@ -133,7 +133,7 @@ class Boolean(Kind):
 
 
 @frozen(kw_only=True)
-class Snowflake(Kind):
+class Snowflake(FieldType):
     """An id, as text or as a number; kept as text."""
 
     def _convert(self, value: Any, _rules: Rules, /) -> str:
@@ -144,7 +144,7 @@ class Snowflake(Kind):
 
 
 @frozen(kw_only=True)
-class Moment(Kind):
+class Timestamp(FieldType):
     """A time in ISO 8601."""
 
     def _convert(self, value: Any, _rules: Rules, /) -> str:
@@ -157,7 +157,7 @@ class Moment(Kind):
 
 
 @frozen(kw_only=True)
-class OneOf(Kind):
+class OneOf(FieldType):
     """One of a few strings."""
 
     words: tuple[str, ...]
@@ -169,10 +169,10 @@ class OneOf(Kind):
 
 
 @frozen(kw_only=True)
-class List(Kind):
+class List(FieldType):
     """A list of *items*."""
 
-    items: Kind
+    items: FieldType
     least: int = 0
     most: int | str | None = None
     unique: bool = False
@@ -192,10 +192,10 @@ class List(Kind):
 
 
 @frozen(kw_only=True)
-class Map(Kind):
+class Map(FieldType):
     """An object with arbitrary keys."""
 
-    values: Kind
+    values: FieldType
 
     def _convert(self, value: Any, rules: Rules, /) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -209,10 +209,10 @@ class Map(Kind):
 
 
 @frozen(kw_only=True)
-class Object(Kind):
+class Object(FieldType):
     """An object with named *fields*."""
 
-    fields: Mapping[str, Kind] = field(factory=dict)
+    fields: Mapping[str, FieldType] = field(factory=dict)
     keeps_null: bool = True
     """Whether null is kept, as edits need it, or treated as absent."""
 
@@ -236,7 +236,7 @@ class Object(Kind):
 
 
 @frozen(kw_only=True)
-class Union(Kind):
+class Union(FieldType):
     """An object whose field `type` selects one of the tables."""
 
     tables: Mapping[int, Object]
@@ -253,7 +253,7 @@ class Union(Kind):
         return {"type": given, **self.tables[given].read(value, rules)}
 
 
-def read_form(kind: Kind, body: Any, rules: Rules) -> Any:
+def read_form(kind: FieldType, body: Any, rules: Rules) -> Any:
     """Return the body as Discord reads it; refuse it with 50035 if it does not fit."""
     try:
         return kind.read(body, rules)

@@ -17,20 +17,20 @@ from minamo.twin.bodies.components import COMPONENTS, MODAL
 from minamo.twin.bodies.forms import (
     Address,
     Boolean,
-    Kind,
+    FieldType,
     List,
     Map,
-    Moment,
     Number,
     Object,
     OneOf,
     Snowflake,
     Text,
+    Timestamp,
     Union,
     Whole,
 )
-from minamo.twin.refusals import Invalid
 from minamo.twin.rules import Rules
+from minamo.twin.server.refusals import Invalid
 
 _COLOR_MAX = 0xFFFFFF
 _INT32_MAX = 2**31 - 1
@@ -43,7 +43,7 @@ _IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 
 
 @frozen(kw_only=True)
-class Nonce(Kind):
+class Nonce(FieldType):
     """Text or a number, returned unchanged."""
 
     def _convert(self, value: Any, rules: Rules, /) -> str | int:
@@ -56,7 +56,7 @@ class Nonce(Kind):
 
 
 @frozen(kw_only=True)
-class ChoiceValue(Kind):
+class ChoiceValue(FieldType):
     """The value of an autocompletion choice: text or a number, like the option's."""
 
     def _convert(self, value: Any, rules: Rules, /) -> Any:
@@ -66,7 +66,7 @@ class ChoiceValue(Kind):
 
 
 @frozen(kw_only=True)
-class Image(Kind):
+class ImageData(FieldType):
     """Image data as a data URI; stored as a hash."""
 
     def _convert(self, value: Any, rules: Rules, /) -> str:
@@ -111,7 +111,7 @@ def _check_mentions(allowed: dict[str, Any], _rules: Rules) -> None:
             raise Invalid("MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", words)
 
 
-def _stored(**fields: Kind) -> Object:
+def _stored(**fields: FieldType) -> Object:
     return Object(fields=fields, keeps_null=False)
 
 
@@ -131,7 +131,7 @@ _EMBED = Object(
         "url": Address(),
         "title": Text(most="embed_title_max"),
         "color": Whole(least=0, most=_COLOR_MAX),
-        "timestamp": Moment(),
+        "timestamp": Timestamp(),
         "description": Text(most="embed_description_max"),
         "author": _stored(name=Text(most="embed_author_max"), url=Address(), icon_url=_ICON),
         "image": _PICTURE,
@@ -193,7 +193,7 @@ _THEME = Object(
         "base_theme": Whole(among=(0, 1, 2, 3, 4)),
     }
 )
-_EDIT: dict[str, Kind] = {
+_EDIT: dict[str, FieldType] = {
     "content": Text(most="content_max"),
     "embeds": _EMBEDS,
     "allowed_mentions": _ALLOWED_MENTIONS,
@@ -242,9 +242,11 @@ def _check_name(name: str, rules: Rules) -> None:
 
 _WEBHOOK_NAME = Text(checks=(_check_name,))
 CREATE_WEBHOOK = Object(
-    fields={"name": Text(checks=(_check_name,), required=True), "avatar": Image()}
+    fields={"name": Text(checks=(_check_name,), required=True), "avatar": ImageData()}
 )
-EDIT_WEBHOOK = Object(fields={"name": _WEBHOOK_NAME, "avatar": Image(), "channel_id": Snowflake()})
+EDIT_WEBHOOK = Object(
+    fields={"name": _WEBHOOK_NAME, "avatar": ImageData(), "channel_id": Snowflake()}
+)
 EXECUTE_WEBHOOK = Object(
     fields={
         **_ANSWER.fields,
@@ -272,13 +274,13 @@ CALLBACK = Union(
 
 # Channels and threads.
 
-_OVERWRITE: dict[str, Kind] = {
+_OVERWRITE: dict[str, FieldType] = {
     "type": Whole(among=(0, 1)),
     "allow": Whole(least=0),
     "deny": Whole(least=0),
 }
 PUT_OVERWRITE = Object(fields=_OVERWRITE)
-_THREAD: dict[str, Kind] = {
+_THREAD: dict[str, FieldType] = {
     "name": Text(least=1, most=100, required=True),
     "auto_archive_duration": Whole(among=_ARCHIVE_MIN),
     "rate_limit_per_user": Whole(least=0, most=_PAUSE_MAX_S),
@@ -302,7 +304,7 @@ _TAG = Object(
         "moderated": Boolean(),
     }
 )
-_CHANNEL_FIELDS: dict[str, Kind] = {
+_CHANNEL_FIELDS: dict[str, FieldType] = {
     "type": Whole(among=CHANNEL_TYPES),
     "position": Whole(least=0, most=_INT32_MAX),
     "topic": Text(most=4_096),
@@ -331,7 +333,7 @@ EDIT_CHANNEL = Object(
     fields={
         "name": Text(least=1, most=100),
         **_CHANNEL_FIELDS,
-        "icon": Image(),
+        "icon": ImageData(),
         "flags": Whole(),
         "archived": Boolean(),
         "locked": Boolean(),

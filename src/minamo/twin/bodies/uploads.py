@@ -1,17 +1,22 @@
-"""The files of a message, and the `attachment://` URLs that refer to them."""
+"""The body of an HTTP request: JSON, a web form, or multipart with files."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator
 from mimetypes import guess_type
 from typing import Any
+from urllib.parse import parse_qsl
 
+from aiohttp import BodyPartReader, web
 from attrs import evolve, field, frozen
 
 from minamo.twin.bodies.components import FILE, walk
 from minamo.twin.discord import Discord
-from minamo.twin.refusals import Refused, bad_form
+from minamo.twin.journal import HIDDEN
 from minamo.twin.rules import Rules
+from minamo.twin.server.refusals import Refused, bad_form
 from minamo.twin.world import Message
 
 Json = dict[str, Any]
@@ -111,3 +116,41 @@ def _resolve_embeds(message: Message) -> None:
             if address.startswith(_SCHEME):
                 address = by_name.get(address.removeprefix(_SCHEME), address)
             holder |= {key: address, f"proxy_{key}": address}
+
+
+_FILE = re.compile(r"files\[(\d+)\]")
+
+
+async def read_payload(request: web.Request) -> tuple[Any, Uploads]:
+    """Return the body and the files; the body is None if the request has none."""
+    if request.content_type.startswith("multipart/"):
+        return await _read_multipart(request)
+    text = await request.text()
+    if request.content_type == "application/x-www-form-urlencoded":
+        return dict(parse_qsl(text, keep_blank_values=True)), []
+    return (_parsed(text) if text else None), []
+
+
+async def _read_multipart(request: web.Request) -> tuple[Any, Uploads]:
+    body: Any = None
+    fields: dict[str, str] = {}
+    uploads: Uploads = []
+    async for part in await request.multipart():
+        if not isinstance(part, BodyPartReader):
+            continue
+        if part.name == "payload_json":
+            body = _parsed(await part.text())
+        elif part.filename is None:
+            fields[part.name or ""] = await part.text()
+        else:
+            numbered = _FILE.fullmatch(part.name or "")
+            key = numbered[1] if numbered else str(len(uploads))
+            uploads.append(Upload(key, part.filename, bytes(await part.read())))
+    return (fields or None) if body is None else body, uploads
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return HIDDEN  # not an object, so the route refuses it as bad JSON

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from minamo.twin.calls import Route
 from minamo.twin.routes import (
-    archives,
     channels,
     commands,
     guilds,
@@ -12,20 +10,20 @@ from minamo.twin.routes import (
     messages,
     pins,
     reactions,
-    session,
     threads,
     webhooks,
 )
+from minamo.twin.server.calls import Route
 
 # Literal paths before patterns that would also match them: the first match answers.
 ROUTES: tuple[Route, ...] = (
-    *session.ROUTES,
+    *guilds.SESSION_ROUTES,
     *commands.ROUTES,
     *reactions.ROUTES,
     *pins.ROUTES,
     *messages.ROUTES,
     *threads.ROUTES,
-    *archives.ROUTES,
+    *threads.ARCHIVE_ROUTES,
     *channels.ROUTES,
     *guilds.ROUTES,
     *interactions.ROUTES,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from minamo.twin.bodies.tables import EDIT_CHANNEL, PUT_OVERWRITE
-from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
-from minamo.twin.refusals import Refused
+from minamo.twin.server.calls import Answer, RestCall, Route
+from minamo.twin.server.refusals import Refused
 from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import Overwrite
 
 
-def _get(call: Call) -> Answer:
+def _get(call: RestCall) -> Answer:
     return 200, shapes.channel(call.discord.world, call.channel())
 
 
-def _edit(call: Call) -> Answer:
+def _edit(call: RestCall) -> Answer:
     channel = call.channel()
     body = call.fields
     if channel.guild_id is None:
@@ -32,7 +32,7 @@ def _edit(call: Call) -> Answer:
     return 200, shapes.channel(call.discord.world, channel)
 
 
-def _edit_thread(call: Call) -> None:
+def _edit_thread(call: RestCall) -> None:
     channel, body = call.channel(), call.fields
     only_opens = set(body) == {"archived"} and body["archived"] is False and not channel.locked
     is_mine = channel.owner_id == call.discord.world.bot.id and "locked" not in body
@@ -45,7 +45,7 @@ def _edit_thread(call: Call) -> None:
     channel.auto_archive_min = body.get("auto_archive_duration") or channel.auto_archive_min
 
 
-def _delete(call: Call) -> Answer:
+def _delete(call: RestCall) -> Answer:
     channel = call.channel()
     needed = Permission.MANAGE_THREADS if channel.is_thread else Permission.MANAGE_CHANNELS
     call.channel(needed)
@@ -56,7 +56,7 @@ def _delete(call: Call) -> Answer:
     return 200, body
 
 
-def _typing(call: Call) -> Answer:
+def _typing(call: RestCall) -> Answer:
     discord = call.discord
     channel = call.channel()
     speak = Permission.SEND_MESSAGES
@@ -77,7 +77,7 @@ def _typing(call: Call) -> Answer:
     return 204, None
 
 
-def _put_overwrite(call: Call) -> Answer:
+def _put_overwrite(call: RestCall) -> Answer:
     channel = call.channel(Permission.MANAGE_ROLES)
     body = call.fields
     target = call.id("overwrite")
@@ -87,7 +87,7 @@ def _put_overwrite(call: Call) -> Answer:
     return 204, None
 
 
-def _delete_overwrite(call: Call) -> Answer:
+def _delete_overwrite(call: RestCall) -> Answer:
     channel = call.channel(Permission.MANAGE_ROLES)
     channel.overwrites.pop(call.id("overwrite"), None)
     call.discord.announce_channel("CHANNEL_UPDATE", channel)

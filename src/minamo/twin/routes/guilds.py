@@ -1,29 +1,30 @@
-"""Routes of servers: the server itself, its channels, roles and members."""
+"""Routes of servers, and of the bot itself: its gateway URL, users, direct message channels."""
 
 from __future__ import annotations
 
-from minamo.twin.bodies.tables import CREATE_CHANNEL
-from minamo.twin.calls import Answer, Call, Route
-from minamo.twin.gateway.intents import GUILD_MEMBERS
-from minamo.twin.permissions import Permission, permissions
-from minamo.twin.refusals import Refused
+from minamo.twin.bodies.tables import CREATE_CHANNEL, OPEN_DM
+from minamo.twin.permissions import Permission, base, permissions
+from minamo.twin.server.calls import Answer, RestCall, Route
+from minamo.twin.server.intents import GUILD_MEMBERS
+from minamo.twin.server.refusals import Refused
 from minamo.twin.shapes import objects as shapes
+from minamo.twin.shapes import session as shapes_session
 from minamo.twin.world import NEWS, TEXT, Channel
 
 _PAGE_MAX = 1_000
 
 
-def _get(call: Call) -> Answer:
+def _get(call: RestCall) -> Answer:
     return 200, shapes.guild(call.guild())
 
 
-def _channels(call: Call) -> Answer:
+def _channels(call: RestCall) -> Answer:
     guild, world = call.guild(), call.discord.world
     found = [one for one in world.channels.values() if one.guild_id == guild.id]
     return 200, [shapes.channel(world, one) for one in found if not one.is_thread]
 
 
-def _create_channel(call: Call) -> Answer:
+def _create_channel(call: RestCall) -> Answer:
     guild, world = call.guild(), call.discord.world
     home = next(one for one in world.channels.values() if one.guild_id == guild.id)
     if not permissions(world, world.bot.id, home) & Permission.MANAGE_CHANNELS:
@@ -38,25 +39,25 @@ def _create_channel(call: Call) -> Answer:
     return 201, shapes.channel(world, made)
 
 
-def _roles(call: Call) -> Answer:
+def _roles(call: RestCall) -> Answer:
     return 200, [shapes.role(one) for one in call.guild().roles.values()]
 
 
-def _role(call: Call) -> Answer:
+def _role(call: RestCall) -> Answer:
     found = call.guild().roles.get(call.id("role"))
     if found is None:
         raise Refused(10011)
     return 200, shapes.role(found)
 
 
-def _member(call: Call) -> Answer:
+def _member(call: RestCall) -> Answer:
     found = call.guild().members.get(call.id("user"))
     if found is None:
         raise Refused(10007)
     return 200, shapes.member(found)
 
 
-def _members(call: Call) -> Answer:
+def _members(call: RestCall) -> Answer:
     if not call.discord.rules.privileged_intents & GUILD_MEMBERS:
         raise Refused(50001)
     after, limit = call.snowflake("after") or 0, call.number("limit", 1, 1, _PAGE_MAX)
@@ -65,7 +66,7 @@ def _members(call: Call) -> Answer:
     return 200, [shapes.member(one) for one in found[:limit]]
 
 
-def _search(call: Call) -> Answer:
+def _search(call: RestCall) -> Answer:
     start, limit = call.query.get("query", "").lower(), call.number("limit", 1, 1, _PAGE_MAX)
     found = [
         one
@@ -84,4 +85,60 @@ ROUTES = (
     Route("GET", "/guilds/{guild}/members", _members),
     Route("GET", "/guilds/{guild}/members/search", _search),
     Route("GET", "/guilds/{guild}/members/{user}", _member),
+)
+
+
+def _gateway(call: RestCall) -> Answer:
+    return 200, {"url": call.discord.gateway.url}
+
+
+def _gateway_bot(call: RestCall) -> Answer:
+    return 200, shapes_session.gateway_bot(call.discord.gateway.url)
+
+
+def _application(call: RestCall) -> Answer:
+    discord = call.discord
+    key = discord.signing.verify_key
+    return 200, shapes_session.application(discord.world, discord.rules.privileged_intents, key)
+
+
+def _me(call: RestCall) -> Answer:
+    return 200, shapes.me(call.discord.world.bot)
+
+
+def _user(call: RestCall) -> Answer:
+    found = call.discord.world.users.get(call.id("user"))
+    if found is None:
+        raise Refused(10013)
+    return 200, shapes.user(found)
+
+
+def _my_guilds(call: RestCall) -> Answer:
+    world = call.discord.world
+    shown = [
+        shapes.my_guild(one, base(one, world.bot.id), counted=call.is_set("with_counts"))
+        for one in world.guilds.values()
+    ]
+    after = call.snowflake("after") or 0
+    return 200, [one for one in shown if int(one["id"]) > after]
+
+
+def _open_dm(call: RestCall) -> Answer:
+    user_id = int(call.fields.get("recipient_id") or 0)
+    if user_id not in call.discord.world.users:
+        raise Refused(10013)
+    if user_id == call.discord.world.bot.id:
+        raise Refused(50007)
+    return 200, shapes.channel(call.discord.world, call.discord.world.dm_with(user_id))
+
+
+SESSION_ROUTES = (
+    Route("GET", "/gateway", _gateway, auth=False),
+    Route("GET", "/gateway/bot", _gateway_bot),
+    Route("GET", "/oauth2/applications/@me", _application),
+    Route("GET", "/applications/@me", _application),
+    Route("GET", "/users/@me", _me),
+    Route("GET", "/users/@me/guilds", _my_guilds),
+    Route("POST", "/users/@me/channels", _open_dm, body=OPEN_DM),
+    Route("GET", "/users/{user}", _user),
 )

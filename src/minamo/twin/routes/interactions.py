@@ -7,11 +7,12 @@ from typing import Any
 from minamo.twin.bodies.forms import read_form
 from minamo.twin.bodies.tables import CALLBACK, EDIT_MESSAGE
 from minamo.twin.bodies.uploads import Uploads
-from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.discord import Discord
 from minamo.twin.messages import SLASH_ANSWER, Draft, change, draft, post, remove
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.refusals import Refused, bad_form, locked
+from minamo.twin.server.calls import Answer, RestCall, Route
+from minamo.twin.server.endpoint import Endpoint, EndpointFailure
+from minamo.twin.server.refusals import Refused, bad_form, locked
 from minamo.twin.shapes import message as shapes_message
 from minamo.twin.world import EPHEMERAL, LOADING, Channel, Interaction, Message
 
@@ -30,7 +31,7 @@ _FITTING = {
 }
 
 
-def _callback(call: Call) -> Answer:
+def _callback(call: RestCall) -> Answer:
     discord = call.discord
     one = discord.world.interactions.get(call.id("interaction"))
     if one is None or one.token != call.params["token"]:
@@ -88,7 +89,7 @@ def _first_answer(
     return None
 
 
-def _response(call: Call, one: Interaction, message: Message | None) -> Any:
+def _response(call: RestCall, one: Interaction, message: Message | None) -> Any:
     kind = one.callback_type
     body: dict[str, Any] = {"interaction": {"id": str(one.id), "type": one.type}}
     if message is not None:
@@ -104,7 +105,7 @@ def _response(call: Call, one: Interaction, message: Message | None) -> Any:
     return body
 
 
-def _find(call: Call) -> Interaction:
+def _find(call: RestCall) -> Interaction:
     """Return the interaction of the token; refuse if it is expired or unanswered."""
     discord = call.discord
     for one in discord.world.interactions.values():
@@ -135,7 +136,7 @@ def _not_locked(discord: Discord, one: Interaction) -> None:
         raise locked(archived=True)
 
 
-def follow_up(call: Call) -> Answer:
+def follow_up(call: RestCall) -> Answer:
     """Send a follow-up; right after a deferral it is the deferred answer itself."""
     one, discord = _find(call), call.discord
     limit = discord.rules.user_install_follow_ups_max
@@ -160,7 +161,7 @@ def follow_up(call: Call) -> Answer:
     return 200, shapes_message.message(discord.world, message)
 
 
-def _message(call: Call) -> Message:
+def _message(call: RestCall) -> Message:
     one = _find(call)
     asked = call.params.get("message", "@original")
     message_id = one.original_id if asked == "@original" else call.id("message")
@@ -171,25 +172,40 @@ def _message(call: Call) -> Message:
     return found
 
 
-def get_message(call: Call) -> Answer:
+def get_message(call: RestCall) -> Answer:
     """Return the original response or a follow-up."""
     return 200, shapes_message.message(call.discord.world, _message(call))
 
 
-def edit_message(call: Call) -> Answer:
+def edit_message(call: RestCall) -> Answer:
     """Edit the original response or a follow-up."""
     message = _message(call)
     change(call.discord, message, call.fields, call.uploads)
     return 200, shapes_message.message(call.discord.world, message)
 
 
-def delete_message(call: Call) -> Answer:
+def delete_message(call: RestCall) -> Answer:
     """Delete the original response or a follow-up."""
     remove(call.discord, _message(call))
     return 204, None
 
 
 _ORIGINAL = "/webhooks/{webhook}/{token}/messages/@original"
+
+
+async def send_interactions_to(discord: Discord, url: str) -> None:
+    """Ping *url*, and deliver interactions there from now on instead of over the gateway."""
+    made = Endpoint(url, discord.signing, lambda used, body: answer(discord, used, body, []))
+    try:
+        await made.try_out()
+    except EndpointFailure:
+        await made.close()
+        raise
+    if discord.endpoint is not None:
+        await discord.endpoint.close()
+    discord.endpoint = made
+
+
 ROUTES = (
     Route(
         "POST",

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from minamo.twin.bodies.components import shown_text
 from minamo.twin.bodies.tables import BULK_DELETE, CREATE_MESSAGE, EDIT_MESSAGE
-from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.messages import change, draft, post, remove, remove_many
-from minamo.twin.permissions import Permission, permissions
-from minamo.twin.refusals import Refused, SlowedDown
-from minamo.twin.speaking import may_send, moderate
+from minamo.twin.permissions import Permission, may_send, moderate, permissions
+from minamo.twin.server.calls import Answer, RestCall, Route
+from minamo.twin.server.refusals import Refused, SlowedDown
 from minamo.twin.world import SUPPRESS_EMBEDS, sent_at
 
 _PAGE_MAX = 100
 _BULK_DELETE_AGE_MAX_S = 14 * 86_400.0
 
 
-def _create(call: Call) -> Answer:
+def _create(call: RestCall) -> Answer:
     channel = call.channel()
     one = draft(call.discord, call.fields, call.uploads)
     bot = call.discord.world.bot
@@ -27,7 +26,7 @@ def _create(call: Call) -> Answer:
     return 200, body
 
 
-def _edit(call: Call) -> Answer:
+def _edit(call: RestCall) -> Answer:
     channel = call.channel()
     message = call.message()
     discord, body = call.discord, call.fields
@@ -52,12 +51,12 @@ def _edit(call: Call) -> Answer:
     return 200, call.shown(message)
 
 
-def _get(call: Call) -> Answer:
+def _get(call: RestCall) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
     return 200, call.shown(call.message())
 
 
-def _list(call: Call) -> Answer:
+def _list(call: RestCall) -> Answer:
     channel = call.channel()
     limit = call.number("limit", 50, 1, _PAGE_MAX)
     world = call.discord.world
@@ -76,7 +75,7 @@ def _list(call: Call) -> Answer:
     return 200, [call.shown(one) for one in reversed(every)]
 
 
-def _delete(call: Call) -> Answer:
+def _delete(call: RestCall) -> Answer:
     channel = call.channel()
     message = call.message()
     if message.author.id != call.discord.world.bot.id:
@@ -87,7 +86,7 @@ def _delete(call: Call) -> Answer:
     return 204, None
 
 
-def _bulk_delete(call: Call) -> Answer:
+def _bulk_delete(call: RestCall) -> Answer:
     channel = call.channel()
     if channel.guild_id is None:
         raise Refused(50003)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission, permissions
-from minamo.twin.refusals import Refused
+from minamo.twin.server.calls import Answer, RestCall, Route
+from minamo.twin.server.refusals import Refused
 from minamo.twin.shapes import message as shapes_message
 from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import PINNED, Channel, Message
@@ -14,7 +14,7 @@ from minamo.twin.world import PINNED, Channel, Message
 _PAGE_MAX = 50
 
 
-def _pinned(call: Call) -> list[Message]:
+def _pinned(call: RestCall) -> list[Message]:
     """Return the pinned messages, latest pin first; none if the bot may not read the history."""
     channel, world = call.channel(), call.discord.world
     if not permissions(world, world.bot.id, channel) & Permission.READ_MESSAGE_HISTORY:
@@ -23,7 +23,7 @@ def _pinned(call: Call) -> list[Message]:
     return sorted(found, key=lambda one: one.pinned_at or 0.0, reverse=True)
 
 
-def _list(call: Call) -> Answer:
+def _list(call: RestCall) -> Answer:
     limit = call.number("limit", _PAGE_MAX, 1, _PAGE_MAX)
     found = _pinned(call)
     if "before" in call.query:
@@ -44,12 +44,12 @@ def _told(one: Message) -> str:
     return shapes.stamp(one.pinned_at or 0.0)
 
 
-def _old_list(call: Call) -> Answer:
+def _old_list(call: RestCall) -> Answer:
     found = _pinned(call)[:_PAGE_MAX]
     return 200, [shapes_message.message(call.discord.world, one) for one in found]
 
 
-def _pin(call: Call) -> Answer:
+def _pin(call: RestCall) -> Answer:
     channel, message, discord = *_target(call), call.discord
     if message.type == PINNED:
         raise Refused(50021)
@@ -62,7 +62,7 @@ def _pin(call: Call) -> Answer:
     return 204, None
 
 
-def _unpin(call: Call) -> Answer:
+def _unpin(call: RestCall) -> Answer:
     channel, message = _target(call)
     if message.pinned_at is not None:
         message.pinned_at = None
@@ -70,7 +70,7 @@ def _unpin(call: Call) -> Answer:
     return 204, None
 
 
-def _target(call: Call) -> tuple[Channel, Message]:
+def _target(call: RestCall) -> tuple[Channel, Message]:
     channel = call.channel()
     if channel.guild_id is not None:
         call.channel(Permission.PIN_MESSAGES)
@@ -79,7 +79,7 @@ def _target(call: Call) -> tuple[Channel, Message]:
     return channel, call.message()
 
 
-def _tell(call: Call, channel: Channel, message: Message) -> None:
+def _tell(call: RestCall, channel: Channel, message: Message) -> None:
     discord = call.discord
     discord.announce("MESSAGE_UPDATE", message)
     latest = max((one.pinned_at or 0.0 for one in _pinned(call)), default=None)
@@ -92,7 +92,7 @@ def _tell(call: Call, channel: Channel, message: Message) -> None:
     discord.gateway.dispatch("CHANNEL_PINS_UPDATE", body, guild_id=channel.guild_id)
 
 
-def _say_so(call: Call, channel: Channel, message: Message) -> None:
+def _say_so(call: RestCall, channel: Channel, message: Message) -> None:
     """Write the system message that announces a pin."""
     discord = call.discord
     line = Message(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.discord import Discord
 from minamo.twin.permissions import Permission, require
-from minamo.twin.refusals import Refused
+from minamo.twin.server.calls import Answer, RestCall, Route
+from minamo.twin.server.refusals import Refused
 from minamo.twin.shapes import message as shapes_message
 from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import Message, User
@@ -100,19 +100,19 @@ def _tell(
 _PAGE_MAX = 100
 
 
-def _react(call: Call) -> Answer:
+def _react(call: RestCall) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
     react(call.discord, call.message(), call.discord.world.bot, call.params["emoji"])
     return 204, None
 
 
-def _unreact(call: Call) -> Answer:
+def _unreact(call: RestCall) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
     unreact(call.discord, call.message(), call.discord.world.bot, call.params["emoji"])
     return 204, None
 
 
-def _unreact_other(call: Call) -> Answer:
+def _unreact_other(call: RestCall) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
     user = call.discord.world.users.get(call.id("user"))
     if user is None:
@@ -123,13 +123,13 @@ def _unreact_other(call: Call) -> Answer:
     return 204, None
 
 
-def _clear(call: Call) -> Answer:
+def _clear(call: RestCall) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY, Permission.MANAGE_MESSAGES)
     clear(call.discord, call.message(), call.params.get("emoji"))
     return 204, None
 
 
-def _list(call: Call) -> Answer:
+def _list(call: RestCall) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
     key = emoji_key(call.params["emoji"])
     after, limit = call.snowflake("after") or 0, call.number("limit", 25, 1, _PAGE_MAX)

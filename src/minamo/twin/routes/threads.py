@@ -1,18 +1,21 @@
-"""Routes of threads: start, join, leave, list."""
+"""Routes of threads: start, join, leave, list, and the archives."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from minamo.twin.bodies.tables import THREAD, THREAD_FROM_MESSAGE
-from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.permissions import Permission
-from minamo.twin.refusals import Refused
+from minamo.twin.server.calls import Answer, RestCall, Route
+from minamo.twin.server.refusals import Refused
 from minamo.twin.shapes import objects as shapes
 from minamo.twin.world import HAS_THREAD, PRIVATE_THREAD, PUBLIC_THREAD, Channel
 
 _MEMBERS_PAGE_MAX = 100
 
 
-def _from_message(call: Call) -> Answer:
+def _from_message(call: RestCall) -> Answer:
     parent = _parent(call, Permission.CREATE_PUBLIC_THREADS)
     message = call.message()
     if message.thread_id is not None:
@@ -24,7 +27,7 @@ def _from_message(call: Call) -> Answer:
     return 201, shapes.thread(call.discord.world, made)
 
 
-def _without_message(call: Call) -> Answer:
+def _without_message(call: RestCall) -> Answer:
     kind = call.fields.get("type") or PRIVATE_THREAD
     needed = Permission.CREATE_PUBLIC_THREADS
     if kind == PRIVATE_THREAD:
@@ -34,7 +37,7 @@ def _without_message(call: Call) -> Answer:
     return 201, shapes.thread(call.discord.world, made)
 
 
-def _parent(call: Call, needed: Permission) -> Channel:
+def _parent(call: RestCall, needed: Permission) -> Channel:
     """Return the channel of the path; refuse if it cannot have threads."""
     found = call.channel()
     if found.guild_id is None or found.is_thread:
@@ -42,7 +45,7 @@ def _parent(call: Call, needed: Permission) -> Channel:
     return call.channel(needed)
 
 
-def _start(call: Call, parent: Channel, kind: int, thread_id: int) -> Channel:
+def _start(call: RestCall, parent: Channel, kind: int, thread_id: int) -> Channel:
     world, body = call.discord.world, call.fields
     made = Channel(
         thread_id,
@@ -62,7 +65,7 @@ def _start(call: Call, parent: Channel, kind: int, thread_id: int) -> Channel:
     return made
 
 
-def _join(call: Call) -> Answer:
+def _join(call: RestCall) -> Answer:
     thread = call.channel()
     if thread.archived:
         raise Refused(50083)
@@ -70,17 +73,17 @@ def _join(call: Call) -> Answer:
     return 204, None
 
 
-def _leave(call: Call) -> Answer:
+def _leave(call: RestCall) -> Answer:
     thread = call.channel()
     thread.members.discard(_whom(call))
     return 204, None
 
 
-def _whom(call: Call) -> int:
+def _whom(call: RestCall) -> int:
     return call.discord.world.bot.id if "user" not in call.params else call.id("user")
 
 
-def _members(call: Call) -> Answer:
+def _members(call: RestCall) -> Answer:
     thread = call.channel()
     after = call.snowflake("after") or 0
     limit = call.number("limit", _MEMBERS_PAGE_MAX, 1, _MEMBERS_PAGE_MAX)
@@ -88,7 +91,7 @@ def _members(call: Call) -> Answer:
     return 200, [shapes.thread_member(thread, one) for one in found]
 
 
-def _active(call: Call) -> Answer:
+def _active(call: RestCall) -> Answer:
     guild = call.guild()
     for one in tuple(call.discord.world.channels.values()):
         call.discord.archive_if_idle(one)
@@ -120,4 +123,70 @@ ROUTES = (
     Route("DELETE", f"{_MEMBERS}/{{user}}", _leave),
     Route("GET", _MEMBERS, _members),
     Route("GET", "/guilds/{guild}/threads/active", _active),
+)
+
+
+_PAGE_MAX = 100
+
+
+def _public(call: RestCall) -> Answer:
+    channel = call.channel(Permission.READ_MESSAGE_HISTORY)
+    return 200, _by_time(call, [one for one in _archived(call, channel) if not _is_private(one)])
+
+
+def _private(call: RestCall) -> Answer:
+    channel = call.channel(Permission.READ_MESSAGE_HISTORY, Permission.MANAGE_THREADS)
+    return 200, _by_time(call, [one for one in _archived(call, channel) if _is_private(one)])
+
+
+def _joined(call: RestCall) -> Answer:
+    channel = call.channel(Permission.READ_MESSAGE_HISTORY)
+    bot_id, before = call.discord.world.bot.id, int(call.query.get("before", 1 << 63))
+    found = [
+        one
+        for one in _archived(call, channel)
+        if _is_private(one) and bot_id in one.members and one.id < before
+    ]
+    return 200, _page(call, sorted(found, key=lambda one: one.id, reverse=True))
+
+
+def _archived(call: RestCall, channel: Channel) -> list[Channel]:
+    every = call.discord.world.channels.values()
+    return [one for one in every if one.parent_id == channel.id and one.archived]
+
+
+def _is_private(one: Channel) -> bool:
+    return one.type == PRIVATE_THREAD
+
+
+def _by_time(call: RestCall, found: list[Channel]) -> dict[str, Any]:
+    """Return a page of the threads archived before the query's `before`, latest first."""
+
+    def archived_at(one: Channel) -> datetime:
+        told = shapes.thread(call.discord.world, one)["thread_metadata"]["archive_timestamp"]
+        return datetime.fromisoformat(told)
+
+    if "before" in call.query:
+        before = datetime.fromisoformat(call.query["before"])
+        found = [one for one in found if archived_at(one) < before]
+    return _page(call, sorted(found, key=archived_at, reverse=True))
+
+
+def _page(call: RestCall, found: list[Channel]) -> dict[str, Any]:
+    limit = min(int(call.query.get("limit", _PAGE_MAX)), _PAGE_MAX)
+    world, shown = call.discord.world, found[:limit]
+    return {
+        "threads": [shapes.thread(world, one) for one in shown],
+        "members": [
+            shapes.thread_member(one, world.bot.id) for one in shown if world.bot.id in one.members
+        ],
+        "has_more": len(found) > limit,
+    }
+
+
+_ARCHIVED = "/channels/{channel}/threads/archived"
+ARCHIVE_ROUTES = (
+    Route("GET", f"{_ARCHIVED}/public", _public),
+    Route("GET", f"{_ARCHIVED}/private", _private),
+    Route("GET", "/channels/{channel}/users/@me/threads/archived/private", _joined),
 )

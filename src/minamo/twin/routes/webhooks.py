@@ -15,16 +15,16 @@ from minamo.twin.bodies.tables import (
     EXECUTE_WEBHOOK,
     image_hash,
 )
-from minamo.twin.calls import Answer, Call, Route
 from minamo.twin.messages import change, draft, post, remove
 from minamo.twin.permissions import Permission, require
-from minamo.twin.refusals import Refused, SlowedDown, locked
 from minamo.twin.routes import interactions
+from minamo.twin.server.calls import Answer, RestCall, Route
+from minamo.twin.server.refusals import Refused, SlowedDown, locked
 from minamo.twin.shapes import message as shapes_message
 from minamo.twin.world import Channel, Message, User, Webhook, new_token
 
 
-def _create(call: Call) -> Answer:
+def _create(call: RestCall) -> Answer:
     channel, discord = _home(call, call.channel()), call.discord
     body = call.fields
     here = [one for one in discord.world.webhooks.values() if one.channel_id == channel.id]
@@ -44,7 +44,7 @@ def _create(call: Call) -> Answer:
     return 200, shapes_message.webhook(discord.world, made, secret=True)
 
 
-def _home(call: Call, channel: Channel) -> Channel:
+def _home(call: RestCall, channel: Channel) -> Channel:
     """Return *channel*; refuse unless it takes webhooks and the bot may manage them there."""
     if channel.guild_id is None or channel.is_thread:
         raise Refused(50024)
@@ -53,24 +53,24 @@ def _home(call: Call, channel: Channel) -> Channel:
     return channel
 
 
-def _updated(call: Call, one: Webhook) -> None:
+def _updated(call: RestCall, one: Webhook) -> None:
     body = {"guild_id": str(one.guild_id), "channel_id": str(one.channel_id)}
     call.discord.gateway.dispatch("WEBHOOKS_UPDATE", body, guild_id=one.guild_id)
 
 
-def _of_channel(call: Call) -> Answer:
+def _of_channel(call: RestCall) -> Answer:
     channel, world = call.channel(Permission.MANAGE_WEBHOOKS), call.discord.world
     found = [one for one in world.webhooks.values() if one.channel_id == channel.id]
     return 200, [shapes_message.webhook(world, one, secret=True) for one in found]
 
 
-def _of_guild(call: Call) -> Answer:
+def _of_guild(call: RestCall) -> Answer:
     guild, world = call.guild(), call.discord.world
     found = [one for one in world.webhooks.values() if one.guild_id == guild.id]
     return 200, [shapes_message.webhook(world, one, secret=True) for one in found]
 
 
-def find(call: Call) -> Webhook:
+def find(call: RestCall) -> Webhook:
     """Return the webhook of the path; refuse without its token or permission to manage it."""
     world = call.discord.world
     found = world.webhooks.get(call.id("webhook"))
@@ -84,11 +84,11 @@ def find(call: Call) -> Webhook:
     return found
 
 
-def _get(call: Call) -> Answer:
+def _get(call: RestCall) -> Answer:
     return 200, _shown(call, find(call))
 
 
-def _shown(call: Call, found: Webhook) -> dict[str, Any]:
+def _shown(call: RestCall, found: Webhook) -> dict[str, Any]:
     """Return the webhook; a caller with only its token does not see its creator."""
     shape = shapes_message.webhook(call.discord.world, found, secret=True)
     if "token" in call.params:
@@ -96,7 +96,7 @@ def _shown(call: Call, found: Webhook) -> dict[str, Any]:
     return shape
 
 
-def _edit(call: Call) -> Answer:
+def _edit(call: RestCall) -> Answer:
     found, body = find(call), call.fields
     found.name = body.get("name") or found.name
     found.avatar = body.get("avatar", found.avatar)
@@ -109,14 +109,14 @@ def _edit(call: Call) -> Answer:
     return 200, _shown(call, found)
 
 
-def _delete(call: Call) -> Answer:
+def _delete(call: RestCall) -> Answer:
     found = find(call)
     del call.discord.world.webhooks[found.id]
     _updated(call, found)
     return 204, None
 
 
-def _execute(call: Call) -> Answer:
+def _execute(call: RestCall) -> Answer:
     discord = call.discord
     if call.id("webhook") == discord.world.bot.id:
         return interactions.follow_up(call)
@@ -145,7 +145,7 @@ def _execute(call: Call) -> Answer:
     return 200, shapes_message.message(discord.world, message)
 
 
-def _place(call: Call, found: Webhook) -> Channel:
+def _place(call: RestCall, found: Webhook) -> Channel:
     world = call.discord.world
     thread_id = call.snowflake("thread_id")
     if thread_id is None:
@@ -158,7 +158,7 @@ def _place(call: Call, found: Webhook) -> Channel:
     return thread
 
 
-def _message(call: Call) -> Message:
+def _message(call: RestCall) -> Message:
     found = find(call)
     message = call.discord.world.find_message(_place(call, found).id, call.id("message"))
     if message is None or message.webhook_id != found.id:
@@ -166,13 +166,13 @@ def _message(call: Call) -> Message:
     return message
 
 
-def _get_message(call: Call) -> Answer:
+def _get_message(call: RestCall) -> Answer:
     if call.id("webhook") == call.discord.world.bot.id:
         return interactions.get_message(call)
     return 200, shapes_message.message(call.discord.world, _message(call))
 
 
-def _edit_message(call: Call) -> Answer:
+def _edit_message(call: RestCall) -> Answer:
     if call.id("webhook") == call.discord.world.bot.id:
         return interactions.edit_message(call)
     message = _message(call)
@@ -180,7 +180,7 @@ def _edit_message(call: Call) -> Answer:
     return 200, shapes_message.message(call.discord.world, message)
 
 
-def _delete_message(call: Call) -> Answer:
+def _delete_message(call: RestCall) -> Answer:
     if call.id("webhook") == call.discord.world.bot.id:
         return interactions.delete_message(call)
     remove(call.discord, _message(call))

@@ -1,10 +1,11 @@
-"""Gateway intents: the events that a session receives, and the content it may read."""
+"""What a session receives: the events of its intents, and the members that it requests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from minamo.twin.world import World
+from minamo.twin.shapes import objects as shapes
+from minamo.twin.world import Guild, Member, World
 
 GUILDS, GUILD_MEMBERS, GUILD_PRESENCES, MESSAGE_CONTENT = 1 << 0, 1 << 1, 1 << 8, 1 << 15
 PRIVILEGED = GUILD_MEMBERS | GUILD_PRESENCES | MESSAGE_CONTENT
@@ -86,3 +87,63 @@ def _is_readable(world: World, message: dict[str, Any]) -> bool:
         return True
     place = world.channels.get(int(message.get("channel_id") or 0))
     return place is not None and place.guild_id is None
+
+
+_CHUNK_MAX = 1_000
+_FOUND_MAX = 100  # by the beginning of a name, or by ids
+_NONCE_BYTES_MAX = 32  # a longer one is omitted
+
+Json = dict[str, Any]
+
+
+def member_chunks(world: World, intents: int, body: Json) -> list[Json]:
+    """Return the GUILD_MEMBERS_CHUNK events that answer a request, in order.
+
+    The whole list needs GUILD_MEMBERS; without it, as for an unknown server, there are none.
+    """
+    guild = world.guilds.get(int(body.get("guild_id") or 0))
+    if guild is None:
+        return []
+    common: Json = {"guild_id": str(guild.id)}
+    if body.get("user_ids"):
+        found, common["not_found"] = _by_id(guild, body["user_ids"])
+    elif body.get("query"):
+        found = _by_name(guild, str(body["query"]), int(body.get("limit") or 0))
+    elif intents & GUILD_MEMBERS:
+        found = list(guild.members.values())
+        found = found[: int(body.get("limit") or 0) or None]
+    else:
+        return []
+    if body.get("presences") and intents & GUILD_PRESENCES:
+        common["presences"] = []
+    nonce = body.get("nonce")
+    if nonce is not None and len(str(nonce).encode()) <= _NONCE_BYTES_MAX:
+        common["nonce"] = nonce
+    return _cut(found, common)
+
+
+def _by_id(guild: Guild, given: Any) -> tuple[list[Member], list[str]]:
+    wanted = [str(one) for one in (given if isinstance(given, list) else [given])][:_FOUND_MAX]
+    found = [guild.members[int(one)] for one in wanted if int(one) in guild.members]
+    return found, [one for one in wanted if int(one) not in guild.members]
+
+
+def _by_name(guild: Guild, start: str, limit: int) -> list[Member]:
+    names = ((one, (one.user.name, one.nick or "")) for one in guild.members.values())
+    found = [one for one, known in names if any(x.lower().startswith(start.lower()) for x in known)]
+    return found[: min(limit or _FOUND_MAX, _FOUND_MAX)]
+
+
+def _cut(found: list[Member], common: Json) -> list[Json]:
+    count = max(1, -(-len(found) // _CHUNK_MAX))
+    return [
+        {
+            **common,
+            "members": [
+                shapes.member(one) for one in found[at * _CHUNK_MAX : (at + 1) * _CHUNK_MAX]
+            ],
+            "chunk_index": at,
+            "chunk_count": count,
+        }
+        for at in range(count)
+    ]

@@ -20,12 +20,11 @@ from typing import Any
 from aiohttp import WSCloseCode, WSMsgType, web
 from attrs import define, field
 
-from minamo.twin.buckets import Bucket
 from minamo.twin.faults import Faults
-from minamo.twin.gateway import members as member_requests
-from minamo.twin.gateway.intents import KNOWN, PRIVILEGED, for_intents, wants
 from minamo.twin.journal import Journal, redacted
 from minamo.twin.rules import Rules
+from minamo.twin.server.buckets import Bucket
+from minamo.twin.server.intents import KNOWN, PRIVILEGED, for_intents, member_chunks, wants
 from minamo.twin.shapes import objects as shapes
 from minamo.twin.shapes import session as shapes_session
 from minamo.twin.world import World
@@ -225,7 +224,7 @@ class Gateway:
         elif session is None:
             connection.queue.put_nowait(4003)
         elif op == _MEMBERS:
-            for chunk in member_requests.chunks(self.world, session.intents, body):
+            for chunk in member_chunks(self.world, session.intents, body):
                 session.dispatch("GUILD_MEMBERS_CHUNK", chunk)
                 self.journal.event("GUILD_MEMBERS_CHUNK", chunk)
         elif op not in (_PRESENCE, _VOICE):

@@ -7,11 +7,11 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from minamo.twin.bodies.forms import Kind, List, Object, Snowflake, Whole, read_form
+from minamo.twin.bodies.forms import FieldType, List, Object, Snowflake, Whole, read_form
 from minamo.twin.bodies.uploads import Uploads
 from minamo.twin.discord import Discord
 from minamo.twin.permissions import Permission, require
-from minamo.twin.refusals import Refused
+from minamo.twin.server.refusals import Refused
 from minamo.twin.shapes import message as shapes_message
 from minamo.twin.world import Channel, Guild, Message
 
@@ -22,7 +22,7 @@ Answer = tuple[int, Any]
 
 
 @define(eq=False)
-class Call:
+class RestCall:
     """One request, parsed and authorised."""
 
     discord: Discord
@@ -30,7 +30,7 @@ class Call:
     query: dict[str, str]
     body: Any = None
     uploads: Uploads = field(factory=list)
-    table: Kind = _NO_BODY
+    table: FieldType = _NO_BODY
     _form: Any = None
 
     @property
@@ -105,10 +105,10 @@ class Route:
 
     method: str
     path: str
-    handle: Callable[[Call], Answer]
+    handle: Callable[[RestCall], Answer]
     family: str = "other"
     #: The table of the body; without one the body is ignored.
-    body: Kind = _NO_BODY
+    body: FieldType = _NO_BODY
     #: Whether the bot's token is needed; webhooks and interactions carry theirs in the path.
     auth: bool = True
     #: False for interaction callbacks, which have no per-route limit and send no headers.

@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 from attrs import define, field
 
-from minamo.twin.refusals import Refused
+from minamo.twin.server.refusals import Refused
 from minamo.twin.world import Interaction
 
 _PING, _PONG = 1, 1

@@ -1,7 +1,7 @@
-"""The processing of a request before and after its route handler.
+"""The HTTP server: one port for REST, gateway and files; any other path gets a 501.
 
-The order is Discord's: the ban, the token, the global limit, the route's bucket, then the
-request itself. Faults apply around that, before or after the effect.
+Each request passes Discord's checks in Discord's order: the ban, the token, the global limit, the
+route's bucket, then the route itself.
 """
 
 from __future__ import annotations
@@ -9,20 +9,84 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import re
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 from attrs import define
 
 from minamo.twin.bodies.components import ServerFault
-from minamo.twin.bodies.payload import read_payload
-from minamo.twin.calls import Call, Route
+from minamo.twin.bodies.uploads import read_payload
 from minamo.twin.discord import Discord
-from minamo.twin.faults import CLOUDFLARE, Called, Fault, Kind
-from minamo.twin.gateway.intents import MESSAGE_CONTENT, without_content
-from minamo.twin.journal import HIDDEN, Request, redacted
-from minamo.twin.refusals import Refused, SlowedDown, respond
+from minamo.twin.faults import CLOUDFLARE, Called, Fault, FaultKind
+from minamo.twin.journal import HIDDEN, RequestEntry, redacted
+from minamo.twin.routes import ROUTES
+from minamo.twin.server.calls import RestCall, Route
+from minamo.twin.server.intents import MESSAGE_CONTENT, without_content
+from minamo.twin.server.refusals import Refused, SlowedDown, respond
 from minamo.twin.world import EPOCH_MS
+
+API = "/api/v10"
+#: Every route by the name that faults and the journal use.
+NAMES = frozenset(route.name for route in ROUTES)
+_BODY_BYTES_MAX = 64 * 1024 * 1024
+_NAMED = re.compile(r"{(\w+)}")
+_WORDS = ("token", "emoji")  # the path parameters that are not ids
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def application(discord: Discord) -> web.Application:
+    """Return the aiohttp application with all routes."""
+    app = web.Application(client_max_size=_BODY_BYTES_MAX)
+    for route in ROUTES:
+        app.router.add_route(route.method, API + _pattern(route), _handler(discord, route))
+    app.router.add_get("/gw", discord.gateway.serve)
+    app.router.add_get("/cdn/attachments/{channel}/{attachment}/{name}", _file(discord))
+    app.router.add_route("*", "/{path:.*}", _unknown(discord))
+    return app
+
+
+def _pattern(route: Route) -> str:
+    """Return the path with ids limited to digits, so that no id matches a word of a route."""
+    return _NAMED.sub(
+        lambda name: name[0] if name[1] in _WORDS else f"{{{name[1]}:\\d+}}", route.path
+    )
+
+
+def _handler(discord: Discord, route: Route) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return await Exchange(discord, route, request).run()
+
+    return handle
+
+
+def _file(discord: Discord) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        info = request.match_info
+        channel = int(info["channel"]) if info["channel"].isdigit() else 0
+        for message in discord.world.messages.get(channel, {}).values():
+            if info["attachment"] in message.blobs:
+                return web.Response(body=message.blobs[info["attachment"]])
+        return web.Response(status=404)
+
+    return handle
+
+
+def _unknown(discord: Discord) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        # 501 and not 500: clients retry a 500, and a retry would not help.
+        name = f"{request.method} {request.path.removeprefix(API)}"
+        discord.unknown.append(name)
+        entry = RequestEntry(discord.now(), request.method, request.path, request.path, status=501)
+        discord.journal.request(entry)
+        discord.journal.changed()
+        words = f"the twin does not know this route: {name}"
+        return respond(501, {"message": words, "code": 0})
+
+    return handle
+
 
 _LOG = logging.getLogger(__name__)
 _TWO_WEEKS_S = 14 * 86_400.0
@@ -55,22 +119,24 @@ class Exchange:
             entry.took_s = discord.now() - entry.at
             discord.journal.changed()
 
-    def _entry(self) -> Request:
+    def _entry(self) -> RequestEntry:
         shown = {k: HIDDEN if k == "token" else v for k, v in self.request.match_info.items()}
         path = self.route.path
         for key, value in shown.items():
             path = path.replace(f"{{{key}}}", value)
         query = dict(self.request.query)
-        entry = Request(self.discord.now(), self.route.method, self.route.path, path, shown, query)
+        entry = RequestEntry(
+            self.discord.now(), self.route.method, self.route.path, path, shown, query
+        )
         return self.discord.journal.request(entry)
 
-    def _record(self, entry: Request, response: web.Response) -> web.Response:
+    def _record(self, entry: RequestEntry, response: web.Response) -> web.Response:
         if entry.fault not in ("drop", "drop after", "stall", "stall after"):
             entry.status = response.status
             self.discord.buckets.answered(response.status, entry.scope)
         return response
 
-    async def _answer(self, entry: Request) -> web.Response:
+    async def _answer(self, entry: RequestEntry) -> web.Response:
         discord, route = self.discord, self.route
         if discord.buckets.banned:
             return web.Response(status=429, text=CLOUDFLARE, content_type="text/html")
@@ -83,7 +149,7 @@ class Exchange:
         if isinstance(limits, web.Response):
             return limits
         params, query = dict(self.request.match_info), dict(self.request.query)
-        call = Call(discord, params, query, body, uploads, route.body)
+        call = RestCall(discord, params, query, body, uploads, route.body)
         try:
             status, answer = route.handle(call)
         except Refused as no:
@@ -103,7 +169,7 @@ class Exchange:
             answer = without_content(discord.world, answer)
         return self._json(entry, status, answer, limits)
 
-    def _limited(self, entry: Request, caller: str) -> dict[str, str] | web.Response:
+    def _limited(self, entry: RequestEntry, caller: str) -> dict[str, str] | web.Response:
         discord, route = self.discord, self.route
         if not discord.rules.rate_limits:
             return {}
@@ -136,27 +202,27 @@ class Exchange:
             return "message.delete.new"
         return "message.delete.old" if age > _TWO_WEEKS_S else "message.delete"
 
-    async def _suffer(self, fault: Fault, entry: Request) -> web.Response | None:
+    async def _suffer(self, fault: Fault, entry: RequestEntry) -> web.Response | None:
         entry.fault = fault.kind.value + (" after" if fault.after_effect else "")
         match fault.kind:
-            case Kind.DELAY:
+            case FaultKind.DELAY:
                 await asyncio.sleep(fault.seconds)
                 return None
-            case Kind.STALL | Kind.DROP:
-                if fault.kind is Kind.STALL:
+            case FaultKind.STALL | FaultKind.DROP:
+                if fault.kind is FaultKind.STALL:
                     await self.discord.closing.wait()
                 if self.request.transport is not None:
                     self.request.transport.abort()
                 return web.Response(status=503)
-            case Kind.HTML:
+            case FaultKind.HTML:
                 return web.Response(status=429, text=CLOUDFLARE, content_type="text/html")
-            case Kind.STATUS:
+            case FaultKind.STATUS:
                 words = f"{fault.status}: planned by the test"
                 return respond(fault.status, {"message": words, "code": 0})
-            case Kind.LIMITED:
+            case FaultKind.LIMITED:
                 return self._planned_429(entry, fault)
 
-    def _planned_429(self, entry: Request, fault: Fault) -> web.Response:
+    def _planned_429(self, entry: RequestEntry, fault: Fault) -> web.Response:
         if fault.scope == "global":
             return self._globally(entry, fault.seconds)
         caller = "bot" if self.route.auth else "address"
@@ -172,13 +238,13 @@ class Exchange:
         words = "The resource is being rate limited." if fault.scope == "shared" else None
         return self._too_many(entry, fault.seconds, headers, words, fault.code)
 
-    def _globally(self, entry: Request, seconds: float) -> web.Response:
+    def _globally(self, entry: RequestEntry, seconds: float) -> web.Response:
         headers = {"X-RateLimit-Global": "true", "X-RateLimit-Scope": "global"}
         return self._too_many(entry, seconds, headers)
 
     def _too_many(
         self,
-        entry: Request,
+        entry: RequestEntry,
         seconds: float,
         headers: dict[str, str],
         words: str | None = None,
@@ -193,11 +259,11 @@ class Exchange:
             body["code"] = code
         return self._json(entry, 429, body, {**headers, "Retry-After": str(math.ceil(seconds))})
 
-    def _refused(self, entry: Request, no: Refused, headers: dict[str, str]) -> web.Response:
+    def _refused(self, entry: RequestEntry, no: Refused, headers: dict[str, str]) -> web.Response:
         return self._json(entry, no.status, no.body(), headers)
 
     def _json(
-        self, entry: Request, status: int, body: Any, headers: dict[str, str]
+        self, entry: RequestEntry, status: int, body: Any, headers: dict[str, str]
     ) -> web.Response:
         entry.answer, entry.headers = redacted(body), headers
         return respond(status, body, headers)

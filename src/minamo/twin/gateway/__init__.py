@@ -1,1 +1,0 @@
-"""The gateway's side of the twin: connections, intents, members."""
