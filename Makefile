@@ -4,61 +4,60 @@ VENV ?= .venv
 RUN := $(VENV)/bin/
 UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
+BEGAN := $(shell date +%s)
+
+# pip asks nothing and reports errors only.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PIP_NO_WARN_SCRIPT_LOCATION := 1
+export PIP_ROOT_USER_ACTION := ignore
 
 help:            ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+	@$(PYTHON) -c 'import re; [print(f"{name:14}{what}") for name, what in re.findall(r"(?m)^([a-z]+):.*?##\s*(.*)", open("Makefile").read())]'
+
+# $(call install,environment,packages,what): install them, with a dot every two seconds.
+ifdef UV
+make_venv = uv venv --quiet --allow-existing $(1)
+add = uv pip install --quiet --python $(1)/bin/python $(2)
+else
+make_venv = $(PYTHON) -m venv $(1)
+add = $(1)/bin/python -m pip install -qq --upgrade 'pip>=25.1' && $(1)/bin/python -m pip install -qq $(2)
+endif
+define install
+@printf '%s' "installing $(3) into $(1) "
+@(while sleep 2; do printf .; done) & dots=$$!; \
+	$(call make_venv,$(1)) && $(call add,$(1),$(2)); code=$$?; kill $$dots; echo; exit $$code
+@touch $@
+endef
 
 install: $(VENV)/.done  ## Make .venv and install everything into it
 $(VENV)/.done: $(VENV)/.ready
-ifdef UV
-	uv pip install --quiet --python $(RUN)python -e . --group dev
-else
-	$(RUN)python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(RUN)python -m pip install --quiet -e . --group dev
-endif
-	@touch $@
+	$(call install,$(VENV),-e . --group dev,the tools to work on it)
 
 # What a bot needs, without the tools to work on it.
 $(VENV)/.ready: pyproject.toml
-	@echo "installing into $(VENV) ..."
-ifdef UV
-	uv venv --quiet --allow-existing $(VENV)
-	uv pip install --quiet --python $(RUN)python -e .
-else
-	$(PYTHON) -m venv $(VENV)
-	$(RUN)python -m pip install --quiet --disable-pip-version-check -e .
-endif
-	@touch $@
+	$(call install,$(VENV),-e .,minamo)
 
 run: $(VENV)/.ready  ## See it: a local Discord, the bot, the live page; with DISCORD_TOKEN set, the real one
 	@$(RUN)minamo run $(ARGS)
 
-# Measuring coverage makes a test several times slower, so only the tests of the pure code are
-# measured: they alone must reach every branch of it.
+# Every branch of the pure code must be reached; tests/conftest.py says which tests are measured.
+PYTEST = $(RUN)pytest -q -n 2 --dist worksteal -m "not slow" --proof=$(BEGAN)
 test: check      ## Everything a change must pass: format, lint, types, charts, tests, coverage
-	$(RUN)pytest -q -n 2 -m "not slow" --ignore=tests/machine --ignore=tests/core --ignore=tests/wire --ignore=tests/oldest
-	rm -f .coverage .coverage.*
-	$(RUN)coverage run -m pytest -q -n 2 -m "not slow" tests/machine tests/core tests/wire
-	$(RUN)coverage combine -q
-	$(RUN)coverage report --include="*/minamo/machine/*,*/minamo/core/*,*/minamo/wire/*" --fail-under=100
+	@$(PYTEST) --cov --cov-report=term-missing:skip-covered --ignore=tests/oldest
+
+quick: check     ## Format, lint, types, charts, and the tests of the pure code
+	@$(PYTEST) tests/core tests/machine tests/wire
 
 # The oldest hikari that is promised, and lightbulb, which wants no newer one.
 OLDEST := .venv-oldest
 oldest: $(OLDEST)/.done  ## The tests of the Discord side once more, with the oldest hikari
-	$(OLDEST)/bin/pytest -q -n 2 -m "not slow" tests/oldest tests/shell/delivery tests/shell/discord \
+	@$(OLDEST)/bin/pytest -q -n 2 --dist worksteal -m "not slow" --proof=$(BEGAN) tests/oldest tests/shell/delivery tests/shell/discord \
 		tests/shell/test_client_streams.py --ignore=tests/shell/discord/test_frameworks.py
 $(OLDEST)/.done: pyproject.toml
-ifdef UV
-	uv venv --quiet --allow-existing $(OLDEST)
-	uv pip install --quiet --python $(OLDEST)/bin/python -e . --group oldest
-else
-	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(OLDEST)/bin/python -m pip install --quiet -e . --group oldest
-endif
-	@touch $@
+	$(call install,$(OLDEST),-e . --group oldest,minamo with the oldest hikari)
 
-check: install   ## The quick part of it: format, lint, types, imports, charts and diagrams
+check: install   ## Format, lint, types, imports, charts and diagrams, without a test
 	$(RUN)ruff format --check
 	$(RUN)ruff check
 	$(RUN)mypy
@@ -105,4 +104,4 @@ bench: install   ## Measure
 	$(RUN)minamo bench delivery
 	$(RUN)minamo bench load
 
-.PHONY: help install run test oldest check fix screenshots diagrams docs dist lowest audit promises bench
+.PHONY: help install run test quick oldest check fix screenshots diagrams docs dist lowest audit promises bench

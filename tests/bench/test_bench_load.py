@@ -30,7 +30,7 @@ def told(found: dict[str, Any]) -> str:
 
 
 def test_a_small_load(figure: Callable[[str], None]) -> None:
-    found = once(chunks=4_000, loads=(50,), seconds=0.5, idle=100)
+    found = once(chunks=1_000, loads=(20,), seconds=0.3, idle=100)
     figure(told(found))
     goals = found["goals"]
     # Small, and on a computer that does other things too: the goals are for the slow suite.

@@ -12,15 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 from attrs import define, field
 
-from support.system_parts import chromium_program
-
-# Chromium needs these where there is no display, no user and little shared memory.
-ARGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+from support.chromium import Chromium, find_chromium
 
 
 @pytest.fixture(scope="session")
-def chromium() -> str:
-    return chromium_program()
+def chromium() -> Chromium:
+    return find_chromium()
 
 
 @define(eq=False)
@@ -76,11 +73,13 @@ WATCH = """() => {
 
 # Not for the session: while an async fixture is open, no test of another folder can start a loop.
 @pytest.fixture(scope="module")
-async def browser(chromium: str) -> AsyncIterator[Any]:
+async def browser(chromium: Chromium) -> AsyncIterator[Any]:
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
-        made = await playwright.chromium.launch(executable_path=chromium, args=ARGS)
+        made = await playwright.chromium.launch(
+            executable_path=chromium.program, env=chromium.environ, args=[*chromium.arguments]
+        )
         yield made
         await made.close()
 

@@ -22,7 +22,7 @@ from support.slow_texts import LIMIT_S, WAYS, search, told
     "atom", ["a", " ", ".", "\n", "`", "<", "(", "<think>", "**", "| a |\n", "```\n"]
 )
 def test_p06_what_is_held_is_bounded(atom: str) -> None:
-    text = atom * (100_000 // len(atom))
+    text = atom * (20_000 // len(atom))  # twenty times what may be held
     lexer, buffer = Lexer(), Buffer(1, 1_000, 15_000, 1_950)
     live = LIVE["streaming"]
     lexer.add(text[:1_000])

