@@ -72,7 +72,7 @@ def public_names(package: str) -> list[str]:
 
 def section_of(name: str) -> str:
     """Return the page of a public name: that with the longest prefix of its module."""
-    module = getattr(minamo, name).__module__.removeprefix("minamo.")
+    module = minamo._HOMES[name].removeprefix("minamo.")
     found = [
         (len(prefix), title)
         for title, prefixes in SECTIONS.items()

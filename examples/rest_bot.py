@@ -24,7 +24,7 @@ replies: set[asyncio.Task[minamo.StreamResult]] = set()  # asyncio itself keeps 
 async def on_command(
     interaction: hikari.CommandInteraction,
 ) -> hikari.api.InteractionDeferredBuilder:
-    question = str((interaction.options or ())[0].value)
+    question = str(interaction.options[0].value) if interaction.options else "Hello!"
     reply = asyncio.create_task(client.stream(interaction, llm.ask(question), button=True))
     replies.add(reply)
     reply.add_done_callback(replies.discard)

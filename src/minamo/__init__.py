@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minamo.core.chunks import Call as Call
+    from minamo.core.chunks import Chunk as Chunk
     from minamo.core.chunks import Citation as Citation
     from minamo.core.chunks import DoneChunk as DoneChunk
     from minamo.core.chunks import ErrorChunk as ErrorChunk
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from minamo.shell.stops.registry import Stops as Stops
     from minamo.shell.stops.registry import StopSignal as StopSignal
     from minamo.shell.telemetry.otel import OpenTelemetry as OpenTelemetry
+    from minamo.shell.telemetry.telemetry import StreamInfo as StreamInfo
     from minamo.shell.telemetry.telemetry import Telemetry as Telemetry
     from minamo.shell.turns.channels import LeaseStatus as LeaseStatus
     from minamo.shell.turns.redis_lease import RedisLease as RedisLease
@@ -102,6 +104,7 @@ _HOMES = {
     "Client": "minamo.shell.client",
     "ClientClosed": "minamo.errors",
     "Timeouts": "minamo.shell.providers.http",
+    "Chunk": "minamo.core.chunks",
     "DoneChunk": "minamo.core.chunks",
     "Embed": "minamo.core.messages",
     "ErrorChunk": "minamo.core.chunks",
@@ -139,6 +142,7 @@ _HOMES = {
     "StreamContext": "minamo.shell.options",
     "StreamOrchestrator": "minamo.shell.orchestrator",
     "StreamResult": "minamo.core.result",
+    "StreamInfo": "minamo.shell.telemetry.telemetry",
     "Telemetry": "minamo.shell.telemetry.telemetry",
     "TextChunk": "minamo.core.chunks",
     "ThoughtDisplay": "minamo.shell.notices.thoughts",
@@ -179,6 +183,7 @@ __all__ = [
     "ChatMessage",
     "ChatRequest",
     "ChatStream",
+    "Chunk",
     "Citation",
     "Client",
     "ClientClosed",
@@ -215,6 +220,7 @@ __all__ = [
     "StreamConfig",
     "StreamContext",
     "StreamEnded",
+    "StreamInfo",
     "StreamOrchestrator",
     "StreamResult",
     "StreamStarted",

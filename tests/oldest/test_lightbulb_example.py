@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from minamo.twin import CREATE, Twin
-from support.example_programs import load_example, place, saying, serving, started, until
+from support.example_programs import (
+    EXAMPLES,
+    ROOT,
+    load_example,
+    place,
+    saying,
+    serving,
+    started,
+    until,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -23,3 +35,11 @@ async def test_with_lightbulb(monkeypatch: pytest.MonkeyPatch) -> None:
             await until(lambda: twin.texts() == ["One.", "Two."])
         assert twin.journal.count(CREATE) == 0
     assert "why?" in json.dumps(model.bodies)
+
+
+def test_its_types_are_right(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(EXAMPLES / "with_lightbulb.py")],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout

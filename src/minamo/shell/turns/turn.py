@@ -56,7 +56,9 @@ _REPLIES: dict[Status, str] = {
 class ChatProvider(Protocol):
     """A provider such as `OpenAICompatible`, `Gemini`, `Anthropic` or `ScriptedProvider`."""
 
-    def chat(self, messages: Sequence[ChatMessage], **options: Any) -> AsyncIterable[str | Chunk]:
+    def chat(
+        self, messages: Sequence[ChatMessage], /, *, tools: Sequence[Tool] = ...
+    ) -> AsyncIterable[str | Chunk]:
         """Return the reply to a conversation; the request is sent when it is iterated."""
 
 
