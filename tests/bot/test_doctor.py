@@ -14,7 +14,7 @@ from aiohttp import web
 
 from minamo.bot import doctor
 from minamo.bot.doctor import examine
-from minamo.bot.doctor_discord import Finding
+from minamo.bot.doctor_discord import Diagnosis
 from minamo.bot.probe import probe
 from minamo.bot.settings import ProviderSettings
 from minamo.twin import Permission, Rules, Twin
@@ -30,7 +30,7 @@ async def models(_: web.Request) -> web.StreamResponse:
     return web.json_response({"data": [{"id": "m"}, {"id": "n"}]})
 
 
-def by_check(found: list[Finding]) -> dict[str, list[tuple[str, str]]]:
+def by_check(found: list[Diagnosis]) -> dict[str, list[tuple[str, str]]]:
     out: dict[str, list[tuple[str, str]]] = {}
     for one in found:
         assert CANARY not in one.words

@@ -17,7 +17,7 @@ from contract.random_charts import EVENTS, actions_class, pair, random_chart
 from minamo.errors import ChartError
 from minamo.machine import Chart, Machine, Table, chart_names, load, read
 from minamo.machine import machine as machine_module
-from minamo.machine.compiler import ChartIR, Leaf, Step, bind, lower
+from minamo.machine.compiler import ChartIR, Leaf, LeafRow, bind, lower
 from support.seeds import dice, seeds
 
 FEATURES = (
@@ -113,7 +113,7 @@ def test_p09_60_000_sequences_on_our_charts(
 # Mutants: each is a plausible mistake in the compiler or the machine.
 
 
-def steps(change: Callable[[Leaf, Step, Chart], Step]) -> Callable[[ChartIR, Chart], ChartIR]:
+def steps(change: Callable[[Leaf, LeafRow, Chart], LeafRow]) -> Callable[[ChartIR, Chart], ChartIR]:
     """A mutant that changes every step by itself."""
 
     def mutate(lowered: ChartIR, chart: Chart) -> ChartIR:
@@ -135,25 +135,25 @@ def leaves(change: Callable[[Leaf], Leaf]) -> Callable[[ChartIR, Chart], ChartIR
     )
 
 
-def own(step: Step, chart: Chart) -> int:
+def own(step: LeafRow, chart: Chart) -> int:
     return len(chart.states[step.source].rows[step.place].actions)
 
 
-def action_before_exit(leaf: Leaf, step: Step, chart: Chart) -> Step:
+def action_before_exit(leaf: Leaf, step: LeafRow, chart: Chart) -> LeafRow:
     split = len(step.before) - own(step, chart)
     return evolve(step, before=step.before[split:] + step.before[:split])
 
 
-def exit_outside_in(leaf: Leaf, step: Step, chart: Chart) -> Step:
+def exit_outside_in(leaf: Leaf, step: LeafRow, chart: Chart) -> LeafRow:
     split = len(step.before) - own(step, chart)
     return evolve(step, before=step.before[:split][::-1] + step.before[split:])
 
 
-def no_exit(leaf: Leaf, step: Step, chart: Chart) -> Step:
+def no_exit(leaf: Leaf, step: LeafRow, chart: Chart) -> LeafRow:
     return evolve(step, before=step.before[len(step.before) - own(step, chart) :])
 
 
-def targetless_reenters(leaf: Leaf, step: Step, chart: Chart) -> Step:
+def targetless_reenters(leaf: Leaf, step: LeafRow, chart: Chart) -> LeafRow:
     if step.target is not None:
         return step
     state = chart.states[leaf.id]
@@ -162,12 +162,12 @@ def targetless_reenters(leaf: Leaf, step: Step, chart: Chart) -> Step:
     )
 
 
-def enter_before_action(leaf: Leaf, step: Step, chart: Chart) -> Step:
+def enter_before_action(leaf: Leaf, step: LeafRow, chart: Chart) -> LeafRow:
     split = len(step.before) - own(step, chart)
     return evolve(step, before=step.before[:split] + step.after + step.before[split:], after=())
 
 
-def or_becomes_and(leaf: Leaf, step: Step, chart: Chart) -> Step:
+def or_becomes_and(leaf: Leaf, step: LeafRow, chart: Chart) -> LeafRow:
     return evolve(step, guards=tuple(guard.replace(" or ", " and ") for guard in step.guards))
 
 
@@ -197,7 +197,7 @@ COMPILER_MUTANTS: dict[str, Callable[[ChartIR, Chart], ChartIR]] = {
 }
 
 
-def depth(leaf: Leaf, step: Step) -> int:
+def depth(leaf: Leaf, step: LeafRow) -> int:
     """How far out the row is declared: 0 for the leaf itself."""
     return list(dict.fromkeys(s.source for s in leaf.steps)).index(step.source)
 

@@ -15,7 +15,7 @@ from minamo.core.cleaning.clean import RULES, Setting, _is_clean
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.lexer import Lexer
 from minamo.core.lexing.segmenter import Buffer, Run, Segment
-from minamo.core.lexing.sentences import Node
+from minamo.core.lexing.sentences import TrieNode
 from minamo.core.stream import Stream
 from minamo.machine.machine import STEPS_MAX
 
@@ -56,7 +56,7 @@ def add_by_character(buffer: Buffer, text: str, start: int) -> None:
 
 def state(part: object) -> dict[str, object]:
     """All that a part of the core remembers."""
-    names = () if isinstance(part, Node) else getattr(type(part), "__slots__", ())
+    names = () if isinstance(part, TrieNode) else getattr(type(part), "__slots__", ())
     return {name: state(getattr(part, name)) for name in names} or {"": part}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from minamo.core.accounting.spans import covers
 from minamo.core.fitting.compose import compose
-from minamo.core.fitting.cut_points import Layout, lay_out
+from minamo.core.fitting.cut_points import DraftLayout, lay_out
 from minamo.core.fitting.fit import NOTHING, Fitted, OpenFormatting, fit
 from minamo.core.fitting.split import cuts
 from minamo.testing.strategies import ATOMS, markdown_texts, texts
@@ -90,7 +90,7 @@ def test_plain_text_that_fits_comes_back_as_it_was(words: list[str]) -> None:
     assert [message.text for message in fitted.messages] == ([text.strip()] if text.strip() else [])
 
 
-def fewest(layout: Layout) -> int:
+def fewest(layout: DraftLayout) -> int:
     """Fewest messages by trying everything: the slow and obvious way."""
     end = len(layout.text)
     places = [at for at in range(1, end) if layout.rank[at]]

@@ -17,7 +17,7 @@ from minamo.wire.conversation import (
     tool_result,
     user,
 )
-from minamo.wire.frames import Request
+from minamo.wire.frames import HttpRequest
 from minamo.wire.json import measure
 from minamo.wire.options import RequestOptions, Tool, checked, encoded, merged
 
@@ -218,7 +218,7 @@ def test_p21_a_repr_shows_neither_words_nor_keys() -> None:
         system(secret),
         tool_result(ROLL, secret),
         ChatMessage("user", secret),
-        Request("https://example.invalid", {"x-api-key": secret}, secret.encode()),
+        HttpRequest("https://example.invalid", {"x-api-key": secret}, secret.encode()),
         Tool("a", "", {"type": "object", "description": secret}),
         Image(f"https://example.invalid/{secret}.png"),
         RequestOptions(extra={"a": secret}),

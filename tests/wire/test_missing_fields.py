@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk
-from minamo.wire.sse import Decoder, Event
+from minamo.wire.sse import Decoder, SseEvent
 from support.recordings import NAMES, adapter, gathered, recording
 
 Path = tuple[str | int, ...]
@@ -52,11 +52,11 @@ OPTIONAL = {
 }  # fmt: skip
 
 
-def events(name: str) -> list[Event]:
-    return [one for one in Decoder().feed(recording(name)) if isinstance(one, Event)]
+def events(name: str) -> list[SseEvent]:
+    return [one for one in Decoder().feed(recording(name)) if isinstance(one, SseEvent)]
 
 
-def as_json(event: Event) -> Any:
+def as_json(event: SseEvent) -> Any:
     try:
         return json.loads(event.data.decode("utf-8", "replace"))
     except ValueError:
@@ -82,7 +82,7 @@ def without(value: Any, path: Path) -> Any:
     return value
 
 
-def written(stream: list[Event]) -> bytes:
+def written(stream: list[SseEvent]) -> bytes:
     lines = []
     for one in stream:
         name = f"event: {one.name.decode()}\n".encode() if one.name else b""
@@ -90,7 +90,7 @@ def written(stream: list[Event]) -> bytes:
     return b"".join(lines)
 
 
-def chunks_of(name: str, stream: list[Event]) -> list[Chunk]:
+def chunks_of(name: str, stream: list[SseEvent]) -> list[Chunk]:
     llm = adapter(name)
     decoder = llm.decoder()
     frames = [*decoder.feed(written(stream)), *decoder.end()]
@@ -132,7 +132,7 @@ def test_a_field_that_is_missing_is_not_missed_or_is_one_error(name: str) -> Non
         for path in paths(frame) if isinstance(frame, dict) else ():
             data = json.dumps(without(frame, path)).encode()
             chunks = chunks_of(
-                name, [*stream[:number], Event(data, event.name), *stream[number + 1 :]]
+                name, [*stream[:number], SseEvent(data, event.name), *stream[number + 1 :]]
             )
             found = gathered(chunks)
             where = (number, path, found)
@@ -155,7 +155,7 @@ def test_every_exception_to_it_is_needed() -> None:
             frame = as_json(event)
             for path in paths(frame) if isinstance(frame, dict) else ():
                 data = json.dumps(without(frame, path)).encode()
-                rest = [*stream[:number], Event(data, event.name), *stream[number + 1 :]]
+                rest = [*stream[:number], SseEvent(data, event.name), *stream[number + 1 :]]
                 found = gathered(chunks_of(name, rest))
                 silent = isinstance(found.last, DoneChunk)
                 if silent and (found.text, found.calls) != (said.text, said.calls):

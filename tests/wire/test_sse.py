@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from minamo.errors import BadRequest
 from minamo.testing import check_adapter
 from minamo.wire.limits import WireLimits
-from minamo.wire.sse import Comment, Decoder, Event, Item, TooLong
+from minamo.wire.sse import Comment, Decoder, Item, SseEvent, TooLong
 from support.recordings import NAMES, adapter, read, recording, replayed
 
 SMALL = WireLimits(line_bytes_max=8, frame_bytes_max=100, stream_bytes_max=96, frames_max=3)
@@ -27,31 +27,31 @@ def bytewise(data: bytes, limits: WireLimits | None = None) -> list[Item]:
 @pytest.mark.parametrize(
     ("data", "events"),
     [
-        (b"data: a\n\n", [Event(b"a")]),
-        (b"data:a\n\n", [Event(b"a")]),
-        (b"data:  a\n\n", [Event(b" a")]),
-        (b"data: a\ndata: b\n\n", [Event(b"a\nb")]),
+        (b"data: a\n\n", [SseEvent(b"a")]),
+        (b"data:a\n\n", [SseEvent(b"a")]),
+        (b"data:  a\n\n", [SseEvent(b" a")]),
+        (b"data: a\ndata: b\n\n", [SseEvent(b"a\nb")]),
         (b"data: a\n", []),
         (b"data: a", []),
-        (b"data\n\n", [Event(b"")]),
-        (b"data\ndata\n\n", [Event(b"\n")]),
-        (b"data:\n\n", [Event(b"")]),
-        (b"data: a\r\n\r\n", [Event(b"a")]),
-        (b"data: a\r\r", [Event(b"a")]),
-        (b"data: a\n\rdata: b\r\n\n", [Event(b"a"), Event(b"b")]),
-        (b"data: a\r\n\rdata: b\n\n", [Event(b"a"), Event(b"b")]),
-        (b"\xef\xbb\xbfdata: a\n\n", [Event(b"a")]),
+        (b"data\n\n", [SseEvent(b"")]),
+        (b"data\ndata\n\n", [SseEvent(b"\n")]),
+        (b"data:\n\n", [SseEvent(b"")]),
+        (b"data: a\r\n\r\n", [SseEvent(b"a")]),
+        (b"data: a\r\r", [SseEvent(b"a")]),
+        (b"data: a\n\rdata: b\r\n\n", [SseEvent(b"a"), SseEvent(b"b")]),
+        (b"data: a\r\n\rdata: b\n\n", [SseEvent(b"a"), SseEvent(b"b")]),
+        (b"\xef\xbb\xbfdata: a\n\n", [SseEvent(b"a")]),
         (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", []),
         (b"\xef\xbbdata: a\n\n", []),
         (b"\xef\xbb", []),
         (b": comment\n\n", [Comment()]),
         (b":\n\n", [Comment()]),
-        (b"event: x\n\ndata: a\n\n", [Event(b"a")]),
-        (b"event: x\ndata: a\n\n", [Event(b"a", b"x")]),
-        (b"event:x\ndata: a\n\ndata: b\n\n", [Event(b"a", b"x"), Event(b"b")]),
-        (b"event: x\nevent\ndata: a\n\n", [Event(b"a")]),
-        (b"id: 1\nretry: 5\nfoo\nfoo: bar\n data: no\nDATA: no\ndata: a\n\n", [Event(b"a")]),
-        (b"data: a\x00\xff\xe2\x80\xa8\xc2\x85\n\n", [Event(b"a\x00\xff\xe2\x80\xa8\xc2\x85")]),
+        (b"event: x\n\ndata: a\n\n", [SseEvent(b"a")]),
+        (b"event: x\ndata: a\n\n", [SseEvent(b"a", b"x")]),
+        (b"event:x\ndata: a\n\ndata: b\n\n", [SseEvent(b"a", b"x"), SseEvent(b"b")]),
+        (b"event: x\nevent\ndata: a\n\n", [SseEvent(b"a")]),
+        (b"id: 1\nretry: 5\nfoo\nfoo: bar\n data: no\nDATA: no\ndata: a\n\n", [SseEvent(b"a")]),
+        (b"data: a\x00\xff\xe2\x80\xa8\xc2\x85\n\n", [SseEvent(b"a\x00\xff\xe2\x80\xa8\xc2\x85")]),
         (b"\n\n\n\n", []),
         (b"", []),
     ],
@@ -96,9 +96,9 @@ def test_plain_events_and_others_are_bounded_alike(frame_bytes_max: int) -> None
 def test_the_whole_stream_is_bounded_at_the_byte() -> None:
     limits = WireLimits(stream_bytes_max=9)
 
-    assert whole(b"data: a\n\n", limits) == [Event(b"a")]
+    assert whole(b"data: a\n\n", limits) == [SseEvent(b"a")]
     found = whole(b"data: a\n\ndata: b\n\n", limits)
-    assert found == [Event(b"a"), TooLong("stream")]
+    assert found == [SseEvent(b"a"), TooLong("stream")]
     assert found == bytewise(b"data: a\n\ndata: b\n\n", limits)
 
 
@@ -151,7 +151,7 @@ def test_a_slow_and_obvious_reader_agrees(data: bytes) -> None:
         elif field == "event":
             name = value
 
-    found = [e for e in whole(data) if isinstance(e, Event)]
+    found = [e for e in whole(data) if isinstance(e, SseEvent)]
     assert events == [(e.data.decode("utf-8", "replace"), e.name.decode()) for e in found]
 
 

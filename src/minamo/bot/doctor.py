@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from minamo import __version__
-from minamo.bot.doctor_discord import Check, DiscordChecks, Finding, ok, problem, warning
+from minamo.bot.doctor_discord import Check, Diagnosis, DiscordChecks, ok, problem, warning
 from minamo.bot.factory import make_provider, make_providers
 from minamo.bot.probe import probe
 from minamo.bot.settings import ProviderSettings, Settings
@@ -31,7 +31,7 @@ _BOUND = re.compile(r"(>=|<)\s*([0-9][0-9.]*)")
 
 async def examine(
     path: Path | None, environ: Mapping[str, str] | None = None, *, within_s: float = CHECK_S
-) -> list[Finding]:
+) -> list[Diagnosis]:
     """Run all checks and return the findings in a fixed order."""
     environ = os.environ if environ is None else environ
     found = [_python(), *_packages()]
@@ -48,7 +48,7 @@ async def examine(
     return found + [finding for answer in answers for finding in answer]
 
 
-async def _bounded(name: str, check: Check, within_s: float) -> list[Finding]:
+async def _bounded(name: str, check: Check, within_s: float) -> list[Diagnosis]:
     task = asyncio.ensure_future(check())
     # Not cancelled: hikari cannot always be.  The process ends soon, and the task with it.
     done, _ = await asyncio.wait({task}, timeout=within_s)
@@ -60,14 +60,14 @@ async def _bounded(name: str, check: Check, within_s: float) -> list[Finding]:
         return [problem(name, f"it could not be checked ({type(error).__name__})")]
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     here = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info >= _PYTHON:
         return ok("python", here)
     return problem("python", f"{here} is too old: install 3.11 or newer")
 
 
-def _packages() -> list[Finding]:
+def _packages() -> list[Diagnosis]:
     try:
         lines = requires("hikari-minamo") or []
     except PackageNotFoundError:
@@ -103,7 +103,7 @@ def _numbers(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in (leading[0] if leading else "").split(".") if part)
 
 
-def _settings(path: Path | None, environ: Mapping[str, str]) -> tuple[Settings, list[Finding]]:
+def _settings(path: Path | None, environ: Mapping[str, str]) -> tuple[Settings, list[Diagnosis]]:
     try:
         settings = read_settings(path, environ)
     except BadSetting as error:
@@ -118,7 +118,7 @@ def _settings(path: Path | None, environ: Mapping[str, str]) -> tuple[Settings, 
         return Settings(), said
 
 
-def _tools(settings: Settings, path: Path | None) -> list[Finding]:
+def _tools(settings: Settings, path: Path | None) -> list[Diagnosis]:
     file = settings.bot.tools_file
     folder = path.parent if path is not None else Path()
     try:
@@ -128,7 +128,7 @@ def _tools(settings: Settings, path: Path | None) -> list[Finding]:
     return [ok("tools", ", ".join(tools) or "none")]
 
 
-def _no_provider(settings: Settings) -> Finding:
+def _no_provider(settings: Settings) -> Diagnosis:
     try:
         make_providers(settings.provider)
     except BadSetting as error:
@@ -138,7 +138,7 @@ def _no_provider(settings: Settings) -> Finding:
 
 
 def _provider(one: ProviderSettings, number: int) -> Check:
-    async def check() -> list[Finding]:
+    async def check() -> list[Diagnosis]:
         try:
             adapter = make_provider(one, number)
         except BadSetting as error:
@@ -151,7 +151,7 @@ def _provider(one: ProviderSettings, number: int) -> Check:
     return check
 
 
-async def _redis(url: str) -> list[Finding]:
+async def _redis(url: str) -> list[Diagnosis]:
     try:
         client = client_for(url)
     except MinamoError as error:

@@ -1,4 +1,4 @@
-"""Discord checks of `minamo doctor`: token, gateway, intents, permissions; and `Finding`."""
+"""Discord checks of `minamo doctor`: token, gateway, intents, permissions; and `Diagnosis`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Level = Literal["ok", "warning", "problem"]
 
 
 @frozen
-class Finding:
+class Diagnosis:
     """One line of the doctor's report; never contains a secret."""
 
     check: str
@@ -25,22 +25,22 @@ class Finding:
     words: str
 
 
-Check = Callable[[], Awaitable[list[Finding]]]
+Check = Callable[[], Awaitable[list[Diagnosis]]]
 
 
-def ok(check: str, words: str) -> Finding:
+def ok(check: str, words: str) -> Diagnosis:
     """Return a finding that needs no action."""
-    return Finding(check, "ok", words)
+    return Diagnosis(check, "ok", words)
 
 
-def warning(check: str, words: str) -> Finding:
+def warning(check: str, words: str) -> Diagnosis:
     """Return a finding about a bot that runs, but maybe not as its owner expects."""
-    return Finding(check, "warning", words)
+    return Diagnosis(check, "warning", words)
 
 
-def problem(check: str, words: str) -> Finding:
+def problem(check: str, words: str) -> Diagnosis:
     """Return a finding that prevents the bot from running."""
-    return Finding(check, "problem", words)
+    return Diagnosis(check, "problem", words)
 
 
 # A sample is enough to find missing permissions; a bot may be in thousands of servers.
@@ -68,7 +68,7 @@ class DiscordChecks:
 
     _settings: Settings = field(repr=False)
 
-    async def run(self) -> list[Finding]:
+    async def run(self) -> list[Diagnosis]:
         """Run the checks, until one failure makes the others pointless."""
         token, url = self._settings.discord.token, self._settings.discord.url
         if not token:
@@ -93,7 +93,7 @@ class DiscordChecks:
         finally:
             await app.close()
 
-    async def _ask(self, rest: hikari.api.RESTClient) -> list[Finding]:
+    async def _ask(self, rest: hikari.api.RESTClient) -> list[Diagnosis]:
         try:
             me = await rest.fetch_my_user()
         except hikari.UnauthorizedError:
@@ -114,7 +114,7 @@ class DiscordChecks:
             return f"no answer within {_REQUEST_S:g} s: is this machine online?"
         return str(known) if known is not None else f"not to be asked ({type(error).__name__})"
 
-    async def _gateway(self, rest: hikari.api.RESTClient) -> list[Finding]:
+    async def _gateway(self, rest: hikari.api.RESTClient) -> list[Diagnosis]:
         info = await rest.fetch_gateway_bot_info()
         parts = urlsplit(info.url)
         host = parts.hostname or ""
@@ -129,7 +129,7 @@ class DiscordChecks:
             return [problem("gateway", "the bot was started too often today; wait until tomorrow")]
         return [ok("gateway", f"reachable, {left} starts left today")]
 
-    async def _intents(self, rest: hikari.api.RESTClient) -> list[Finding]:
+    async def _intents(self, rest: hikari.api.RESTClient) -> list[Diagnosis]:
         flags = (await rest.fetch_application()).flags
         granted = flags & (_FLAG.MESSAGE_CONTENT_INTENT | _FLAG.MESSAGE_CONTENT_INTENT_LIMITED)
         wanted = self._settings.discord.message_content
@@ -140,7 +140,7 @@ class DiscordChecks:
         words = "none that are privileged: the bot reads what is said to it, and its own messages"
         return [ok("intents", words)]
 
-    async def _permissions(self, rest: hikari.api.RESTClient) -> list[Finding]:
+    async def _permissions(self, rest: hikari.api.RESTClient) -> list[Diagnosis]:
         guilds = [one async for one in rest.fetch_my_guilds().limit(_GUILDS_MAX)]
         wanted = self._wanted()
         if not guilds:

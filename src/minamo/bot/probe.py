@@ -14,7 +14,7 @@ from minamo.bot.factory import home_of
 from minamo.bot.settings import ProviderSettings
 from minamo.core.chunks import ErrorChunk
 from minamo.shell.providers.http import Http, Timeouts
-from minamo.wire.frames import Request
+from minamo.wire.frames import HttpRequest
 
 # The start of the bot waits no longer than this for a provider.
 PROBE_S = 8.0
@@ -58,20 +58,20 @@ async def probe(one: ProviderSettings, within_s: float = PROBE_S) -> Probed:
     )
 
 
-def _request(one: ProviderSettings, base: str) -> Request:
+def _request(one: ProviderSettings, base: str) -> HttpRequest:
     if one.kind == "openai":
         headers = {"Authorization": f"Bearer {one.api_key}"} if one.api_key else {}
-        return Request(f"{base}/models", headers, method="GET")
+        return HttpRequest(f"{base}/models", headers, method="GET")
     if one.kind == "gemini":
         at = base if _VERSION.search(base) else f"{base}/v1beta"
         headers = {"x-goog-api-key": one.api_key or "none"}
-        return Request(f"{at}/models?pageSize=1000", headers, method="GET")
+        return HttpRequest(f"{at}/models?pageSize=1000", headers, method="GET")
     at = base if _VERSION.search(base) else f"{base}/v1"
     headers = {"x-api-key": one.api_key or "none", "anthropic-version": "2023-06-01"}
-    return Request(f"{at}/models?limit=1000", headers, method="GET")
+    return HttpRequest(f"{at}/models?limit=1000", headers, method="GET")
 
 
-async def _read(http: Http, request: Request) -> bytes | ErrorChunk:
+async def _read(http: Http, request: HttpRequest) -> bytes | ErrorChunk:
     body = b""
     async with aclosing(http.send(request)) as answer:
         async for data in answer:

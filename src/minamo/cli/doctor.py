@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from minamo.cli import colours
 
 if TYPE_CHECKING:
-    from minamo.bot.doctor_discord import Finding
+    from minamo.bot.doctor_discord import Diagnosis
 
 _COLOURS = {"ok": colours.GREEN, "warning": colours.YELLOW, "problem": colours.RED}
 _EPILOG = """\
@@ -56,7 +56,7 @@ async def _examine(options: argparse.Namespace) -> int:
     return code
 
 
-def _print(one: Finding, *, as_json: bool) -> None:
+def _print(one: Diagnosis, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"check": one.check, "level": one.level, "words": one.words}), flush=True)
         return

@@ -15,7 +15,7 @@ _SUMMARY = re.compile(r"<summary(?:\s[^<>]*)?>.*?</summary\s*>", re.IGNORECASE |
 
 
 @frozen(slots=True)
-class Block:
+class Capture:
     """One thought or one details block as written, with its source spans."""
 
     kind: str
@@ -28,7 +28,7 @@ class Captures:
     """The captured blocks of a stream; at most one is open."""
 
     ledger: Ledger
-    blocks: list[Block] = field(factory=list)
+    blocks: list[Capture] = field(factory=list)
     kind: str = ""
     """Kind of the open block; empty if none is open."""
     depth: int = 0
@@ -82,7 +82,7 @@ class Captures:
         text = self._text.getvalue()
         if self.kind == "details":
             text = self._without_summaries(text)
-        self.blocks.append(Block(self.kind, text, self._trail))
+        self.blocks.append(Capture(self.kind, text, self._trail))
         self.kind = ""
         self._flowing = False
 
@@ -112,7 +112,7 @@ class Captures:
     def keep(self, kind: str, text: str, trail: Trail) -> None:
         """Keep *text* as a separate block."""
         self._flowing = False
-        self.blocks.append(Block(kind, text, trail))
+        self.blocks.append(Capture(kind, text, trail))
 
     def provider(self, thoughts: tuple[str, ...]) -> None:
         """Keep thoughts sent beside the text.
@@ -124,9 +124,9 @@ class Captures:
             thought = thought[:room]
             self._kept += len(thought)
             if self._flowing and index == 0:
-                self.blocks[-1] = Block("think", self.blocks[-1].text + thought)
+                self.blocks[-1] = Capture("think", self.blocks[-1].text + thought)
             else:
-                self.blocks.append(Block("think", thought))
+                self.blocks.append(Capture("think", thought))
             self._flowing = True
 
     def interrupt(self) -> None:

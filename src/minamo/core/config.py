@@ -69,7 +69,7 @@ def _mentions(_: object, __: object, value: Mapping[object, object]) -> None:
 
 
 def _named(value: object) -> frozenset[str]:
-    return frozenset(one if isinstance(one, str) else repr(one) for one in _listed(value))
+    return frozenset(item if isinstance(item, str) else repr(item) for item in _listed(value))
 
 
 def _listed(value: object) -> Any:

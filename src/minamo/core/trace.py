@@ -185,9 +185,9 @@ def _check_depth(value: object) -> None:
     for _ in range(DEPTH_MAX):
         level = [
             item
-            for one in level
+            for node in level
             for item in (
-                one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+                node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
             )
         ]
         if not level:
@@ -246,7 +246,7 @@ def _chunk(value: object) -> Chunk:
         raise BadTrace(f"a chunk's type must be one of {', '.join(_CHUNKS)}; it is {shown(kind)}")
     _only(record, ("type", "thoughts", *_CHUNKS[kind]), f"a {kind} chunk")
     thoughts = record.get("thoughts", [])
-    if not isinstance(thoughts, list) or not all(isinstance(one, str) for one in thoughts):
+    if not isinstance(thoughts, list) or not all(isinstance(thought, str) for thought in thoughts):
         raise BadTrace("thoughts must be a list of texts")
     said = tuple(thoughts)
     if kind == "text":
@@ -297,7 +297,7 @@ def _calls(record: Mapping[str, Any]) -> tuple[Call, ...]:
     if "calls" in record:
         if "name" in record or not isinstance(record["calls"], list) or not record["calls"]:
             raise BadTrace("calls must be a list of calls, and then there is no name beside it")
-        return tuple(_call(_object(one, "a call")) for one in record["calls"])
+        return tuple(_call(_object(call, "a call")) for call in record["calls"])
     return (_call({key: record[key] for key in ("name", "arguments", "id") if key in record}),)
 
 

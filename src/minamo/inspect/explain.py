@@ -15,7 +15,7 @@ from attrs import frozen
 
 from minamo.core.accounting.pending import FittedBatch
 from minamo.core.accounting.spans import ADDED, DroppedSpan, Trail
-from minamo.core.captures import Block
+from minamo.core.captures import Capture
 from minamo.core.limits import SPANS_MAX
 from minamo.inspect.tracks import Read, Tracks
 
@@ -130,7 +130,7 @@ class AuditSnapshot:
     reads: tuple[Read, ...]
     ends: tuple[int, ...]
     batches: tuple[FittedBatch, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[Capture, ...]
     spans: tuple[DroppedSpan, ...]
     ended: bool
     keeps_all: bool

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from minamo.core.accounting.pending import FittedBatch
-from minamo.core.captures import Block
+from minamo.core.captures import Capture
 from minamo.core.chunks import Chunk
 from minamo.core.stream import clock_lengths
 from minamo.core.trace import Trace, read_trace
@@ -150,7 +150,7 @@ def _messages(batches: Sequence[FittedBatch]) -> list[Json]:
     ]
 
 
-def _blocks(blocks: Iterable[Block]) -> list[Json]:
+def _blocks(blocks: Iterable[Capture]) -> list[Json]:
     return [
         {"kind": "thought" if one.kind == "think" else "details", "text": one.text}
         for one in blocks

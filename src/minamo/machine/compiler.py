@@ -77,7 +77,7 @@ def _row(row: Row) -> dict[str, object]:
 
 
 @frozen(slots=True)
-class Step:
+class LeafRow:
     """One row as seen from one leaf, with all names unresolved."""
 
     source: str
@@ -102,7 +102,7 @@ class Leaf:
     final: bool
     done: str
     """The done.state event raised when this leaf is entered, or an empty string."""
-    steps: tuple[Step, ...]
+    steps: tuple[LeafRow, ...]
 
 
 @frozen(slots=True)
@@ -142,7 +142,7 @@ def _leaf(leaf: DeclaredState) -> Leaf:
     return Leaf(leaf.id, bool(leaf.final), done, tuple(steps))
 
 
-def _step(leaf: DeclaredState, place: int, row: Transition) -> Step:
+def _step(leaf: DeclaredState, place: int, row: Transition) -> LeafRow:
     own = tuple(_specs(row, CallbackGroup.ON))
     before = own
     after: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ def _step(leaf: DeclaredState, place: int, row: Transition) -> Step:
         before = _named(exited, CallbackGroup.EXIT) + own
         after = _named(entered, CallbackGroup.ENTER)
         target = entered[-1].id
-    return Step(
+    return LeafRow(
         source=row.source.id,
         place=place,
         events=tuple(str(event) for event in row.events),
@@ -298,7 +298,7 @@ def _fill(
 
 def _way(
     chart: Chart,
-    step: Step,
+    step: LeafRow,
     methods: Mapping[str, Action],
     tests: Mapping[str, guards.Guard],
 ) -> CompiledTransition:

@@ -154,7 +154,9 @@ class Client:
         self._closing: asyncio.Task[list[Receipt]] | None = None
         self._orchestrator: StreamOrchestrator | None = None
         self._ways = StopControls(bot, self.stops, self._languages.wording, stop_command)
-        if any(isinstance(getattr(one, "__self__", None), Client) for one in listeners(bot)):
+        if any(
+            isinstance(getattr(listener, "__self__", None), Client) for listener in listeners(bot)
+        ):
             _LOG.warning("this bot has a minamo.Client already; two of them mix their replies")
         if isinstance(bot, hikari.GatewayBotAware):
             bot.event_manager.subscribe(hikari.StartedEvent, self._on_started)

@@ -114,7 +114,7 @@ class StreamOptions(TypedDict, total=False):
 def _is(*kinds: Any) -> Any:
     def check(_: object, attribute: Attribute[Any], value: object) -> None:
         if not isinstance(value, kinds):
-            names = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
+            names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
             raise BadSetting(f"{attribute.name} must be {names}; it is {value!r}")
 
     return check

@@ -23,7 +23,9 @@ def check_kinds(given: Mapping[str, object], kinds: Mapping[str, tuple[type, ...
     """Refuse a setting whose value is not of its type."""
     for name, value in given.items():
         if not isinstance(value, kinds[name]):
-            may = " or ".join("None" if one is type(None) else one.__name__ for one in kinds[name])
+            may = " or ".join(
+                "None" if kind is type(None) else kind.__name__ for kind in kinds[name]
+            )
             raise BadSetting(f"{name} must be {may}; it is {value!r}")
 
 

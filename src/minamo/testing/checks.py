@@ -58,7 +58,7 @@ def _check_path(done: Replayed) -> None:
 def _check_chunking(trace: Trace, done: Replayed) -> None:
     size = sum(len(m.chunk.content) for m in trace.moments if isinstance(m.chunk, TextChunk))
     if size <= _SINGLE_MAX:
-        single = tuple(one for moment in trace.moments for one in _singly(moment))
+        single = tuple(single for moment in trace.moments for single in _singly(moment))
         same(done, replay(evolve(trace, moments=single)))
 
 

@@ -17,7 +17,7 @@ from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import decode
 from minamo.wire.limits import REPLY_BYTES_MAX, WireLimits
-from minamo.wire.sse import Comment, Decoder, Event, TooLong
+from minamo.wire.sse import Comment, Decoder, SseEvent, TooLong
 
 
 def _names(headers: Mapping[str, str]) -> str:
@@ -25,7 +25,7 @@ def _names(headers: Mapping[str, str]) -> str:
 
 
 @frozen(slots=True)
-class Request:
+class HttpRequest:
     """One HTTP request, complete except for its connection."""
 
     url: str
@@ -43,7 +43,7 @@ class Reader(Protocol):
 
     reply: ReplyAssembler
 
-    def feed(self, event: Event) -> list[Chunk]:
+    def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
 
     def end(self) -> list[Chunk]:
@@ -57,7 +57,7 @@ class Ended(msgspec.Struct, frozen=True):
     """The end of the bytes."""
 
 
-Item = Event | Comment | TooLong | ErrorChunk | Ended
+Item = SseEvent | Comment | TooLong | ErrorChunk | Ended
 """The `data` of a frame in our own adapters."""
 
 
@@ -115,7 +115,7 @@ class ResponseDecoder:
         """Return the chunks of one item."""
         if self._reply.ended:
             return []
-        if item.__class__ is Event:
+        if item.__class__ is SseEvent:
             return self._feed(item)
         if isinstance(item, Comment):
             return self._reply.alive()
@@ -136,7 +136,7 @@ class ResponseDecoder:
             return []
         found = decode(_ANY, head)
         if events := self._reader.whole(found):
-            out = [chunk for data in events for chunk in self._feed(Event(data))]
+            out = [chunk for data in events for chunk in self._feed(SseEvent(data))]
             return out if self._reply.ended else out + self._reader.end()
         error = from_object(found)
         if not error.message:  # not JSON, or JSON of an unknown kind

@@ -17,7 +17,7 @@ _BOM = b"\xef\xbb\xbf"
 _LINE_COST = 32
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """One dispatched event.  `data` is bytes: JSON is decoded from them directly."""
 
     data: bytes
@@ -39,7 +39,7 @@ class TooLong(msgspec.Struct, frozen=True, gc=False):
     """`line`, `frame`, `stream` or `frames`."""
 
 
-Item = Event | Comment | TooLong
+Item = SseEvent | Comment | TooLong
 
 
 class Decoder:
@@ -118,11 +118,11 @@ class Decoder:
             return False
         if len(lines) % 2 == 0 and not any(lines[1::2]):
             count = len(lines) // 2
-            events = [Event(line[6:]) for line in lines[::2] if line[:6] == b"data: "]
+            events = [SseEvent(line[6:]) for line in lines[::2] if line[:6] == b"data: "]
         elif len(lines) % 3 == 0 and not any(lines[2::3]):
             count = len(lines) // 3
             events = [
-                Event(line[6:], name[7:])
+                SseEvent(line[6:], name[7:])
                 for name, line in zip(lines[::3], lines[1::3], strict=True)
                 if name[:7] == b"event: " and line[:6] == b"data: "
             ]
@@ -157,7 +157,7 @@ class Decoder:
                     if self.frames == self._limits.frames_max:
                         return self._give_up("frames", out)
                     self.frames += 1
-                    out.append(Event(data[0] if len(data) == 1 else b"\n".join(data), name))
+                    out.append(SseEvent(data[0] if len(data) == 1 else b"\n".join(data), name))
                     data = []
                     held = 0
                 name = b""  # an event without data is not dispatched

@@ -18,7 +18,7 @@ from aiohttp import web
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.http import Http, Timeouts
-from minamo.wire.frames import Request
+from minamo.wire.frames import HttpRequest
 from support.provider_server import Server, refusing, saying, serving, streamed
 from support.recordings import KEY, NAMES, adapter, gathered, recording, replayed
 
@@ -111,7 +111,7 @@ async def test_p22_no_other_host_is_contacted() -> None:
     async with serving(saying(b"")) as other:
         http = Http("http://127.0.0.1:9")
         with pytest.raises(BadRequest, match="another host"):
-            await anext(http.send(Request(f"{other.url}/x")))
+            await anext(http.send(HttpRequest(f"{other.url}/x")))
     assert other.count == 0
 
 

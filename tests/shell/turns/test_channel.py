@@ -11,7 +11,7 @@ import pytest
 
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.stops.registry import StopRequest
-from minamo.shell.turns.channel import Channel
+from minamo.shell.turns.channel import ChannelTurns
 from minamo.shell.turns.channels import QUEUE_MAX, Channels, QueuedTurn, TurnRefused
 from support.channels import CUT, Room, in_room, settle
 from support.fake_discord import run_with_virtual_clock
@@ -309,6 +309,6 @@ def test_ten_thousand_channels_leave_nothing_behind() -> None:
         assert len(refs) == 10_000
         gc.collect()
         assert not any(ref() for ref in refs)
-        assert not [one for one in gc.get_objects() if isinstance(one, Channel)]
+        assert not [one for one in gc.get_objects() if isinstance(one, ChannelTurns)]
 
     run_with_virtual_clock(main)

@@ -176,12 +176,12 @@ class Outbox(MessageSource):
     def _first(self, most: int | None) -> list[PendingSegment]:
         """Remove and return the first *most* segments, or as many as are fitted at once."""
         count = size = 0
-        for one in self._waiting[:most]:
-            size += len(one.segment.text)
+        for pending in self._waiting[:most]:
+            size += len(pending.segment.text)
             if count and size > FIT_MAX:
                 break
             count += 1
-            self.waiting -= len(one.segment.text)
+            self.waiting -= len(pending.segment.text)
         first, self._waiting = self._waiting[:count], self._waiting[count:]
         return first
 
@@ -241,7 +241,7 @@ class Outbox(MessageSource):
             reached = max(size, tried.size)
         self._suppress(spans_after(waiting, size, reached), "undelivered")
         self._suppress(spans_after(waiting, reached), self._taken_back or "undelivered")
-        unsent = "".join([one.segment.text for one in waiting])[reached:]
+        unsent = "".join([pending.segment.text for pending in waiting])[reached:]
         return self._taken_back in WITHDRAWN and bool(unsent.strip())
 
     def withdraw(self, reason: str) -> bool:
@@ -254,12 +254,12 @@ class Outbox(MessageSource):
             self._taken_back = self._taken_back or booked
             return False
         waiting, self._waiting, self.waiting = self._waiting, [], 0
-        for one in waiting:
-            if one.back is not None:
-                self._forget(one.back, booked)
+        for pending in waiting:
+            if pending.back is not None:
+                self._forget(pending.back, booked)
             else:
-                self._drop(one.trail, [DroppedSpan(0, len(one.cleaned.text), booked)])
-        return any(one.cleaned.text.strip() for one in waiting)
+                self._drop(pending.trail, [DroppedSpan(0, len(pending.cleaned.text), booked)])
+        return any(pending.cleaned.text.strip() for pending in waiting)
 
     def _put_back(self, segment: Segment, given: SourceMap) -> None:
         """Queue taken text again, in front of everything else."""
@@ -276,8 +276,8 @@ class Outbox(MessageSource):
         batch = SourceMap([], [], [], since)
         texts: list[str] = []
         size = 0
-        for one in waiting:
-            texts.append(self._shape(one, batch, size, plainly=plainly))
+        for pending in waiting:
+            texts.append(self._shape(pending, batch, size, plainly=plainly))
             size += len(texts[-1])
         text = "".join(texts)
         until = self._said.size if last is None else last.until

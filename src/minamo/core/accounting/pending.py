@@ -104,11 +104,11 @@ def take_prefix(waiting: Iterable[PendingSegment], characters: int) -> list[Pend
     None of it was put back: an edit-in-place reply has no rest to put elsewhere.
     """
     front: list[PendingSegment] = []
-    for one in waiting:
+    for pending in waiting:
         if characters <= 0:
             break
-        size = len(one.cleaned.text)
-        front.append(one if size <= characters else _cut(one, characters))
+        size = len(pending.cleaned.text)
+        front.append(pending if size <= characters else _cut(pending, characters))
         characters -= size
     return front
 
@@ -160,7 +160,7 @@ class Snapshot:
     @property
     def text(self) -> str:
         """The cleaned text."""
-        return "".join([one.cleaned.text for one in self.waiting])
+        return "".join([pending.cleaned.text for pending in self.waiting])
 
 
 @frozen(slots=True)
@@ -180,25 +180,28 @@ class RenderedPrefix:
     def size(self) -> int:
         """Number of source characters it covers, including those that cleaning drops."""
         size, end = 0, self.end
-        for one in self.look.waiting:
-            if end < len(one.cleaned.text):
-                return size + _cut_at(one, end)
-            size += len(one.segment.text)
-            end -= len(one.cleaned.text)
+        for pending in self.look.waiting:
+            if end < len(pending.cleaned.text):
+                return size + _cut_at(pending, end)
+            size += len(pending.segment.text)
+            end -= len(pending.cleaned.text)
         return size
 
     @property
     def dropped(self) -> Iterator[tuple[Trail, list[DroppedSpan]]]:
         """The spans that cleaning dropped from it, segment by segment."""
         size = self.size
-        for one in self.look.waiting:
-            yield one.segment.trail, [lost for lost in one.cleaned.dropped if lost.start < size]
-            size -= len(one.segment.text)
+        for pending in self.look.waiting:
+            yield (
+                pending.segment.trail,
+                [lost for lost in pending.cleaned.dropped if lost.start < size],
+            )
+            size -= len(pending.segment.text)
 
 
 def spans_after(waiting: Iterable[PendingSegment], size: int, until: int | None = None) -> Trail:
     """Return the source spans of the pending text between offsets *size* and *until*."""
-    trail = [run for one in waiting for run in one.segment.trail]
+    trail = [run for pending in waiting for run in pending.segment.trail]
     end = sum(length for _, length in trail) if until is None else until
     return cut(trail, size, end - size)
 

@@ -302,10 +302,10 @@ class _Edge:
             return found, (*formatting, *trailing)
         closed = self._add_closers(draft, wanted)
         if closed is None:
-            wanted = [one for one in wanted if one[1] in _HIDING]
+            wanted = [opener for opener in wanted if opener[1] in _HIDING]
             closed = self._add_closers(draft, wanted)
         if closed is None:
-            wanted = [one for one in wanted if one[1] in QUOTES]
+            wanted = [opener for opener in wanted if opener[1] in QUOTES]
         return closed or found, tuple(marker for _, marker in wanted)
 
     def _add_closers(self, draft: MessageDraft, wanted: list[tuple[int, str]]) -> Scan | None:

@@ -27,7 +27,7 @@ _SPACES = re.compile(r"\s+")
 
 
 @define(slots=True)
-class Layout:
+class DraftLayout:
     """A text with its cut points; positions are offsets in it."""
 
     text: str
@@ -116,7 +116,7 @@ _GAP = bytes([GAP])
 _FREE = bytes([ANYWHERE]) + bytes(255)
 
 
-def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> Layout:
+def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> DraftLayout:
     """Return *text* with its cut points; *blocks* are its fences."""
     blocks = _apart([*blocks, *found.blocks])
     for block in blocks:
@@ -125,7 +125,7 @@ def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> Layout:
         found.openers[block.body] = block.start
         found.enders[block.tail] = block.end
     kept = [affordable(found.stacks[at], limit) for at in range(len(found.stacks))]
-    layout = Layout(
+    layout = DraftLayout(
         text,
         found,
         limit,
@@ -172,7 +172,7 @@ def _raise(hold: bytearray, start: int, end: int, level: int) -> None:
         hold[start + 1 : end] = bytes([level]) * (end - start - 1)
 
 
-def _hold_prose(layout: Layout, prose: str) -> None:
+def _hold_prose(layout: DraftLayout, prose: str) -> None:
     hold, found = layout.hold, layout.found
     hold_words(hold, prose)
     for match in _STARTERS.finditer(prose):
@@ -196,7 +196,7 @@ def _hold_prose(layout: Layout, prose: str) -> None:
         _raise(hold, *match.span(), LINE)
 
 
-def _hold_code(layout: Layout, blocks: list[Block]) -> None:
+def _hold_code(layout: DraftLayout, blocks: list[Block]) -> None:
     hold = layout.hold
     for block in blocks:
         _raise(hold, block.start, block.end, LINE)
@@ -216,7 +216,7 @@ def _hold_code(layout: Layout, blocks: list[Block]) -> None:
         _raise(hold, start, end + 1, FIRM)
 
 
-def _give_way(layout: Layout) -> None:
+def _give_way(layout: DraftLayout) -> None:
     """Release holds where otherwise no message could end."""
     hold = layout.hold
     short = layout.limit // 4  # always fits: at most half of a message is added
@@ -232,7 +232,9 @@ def _give_way(layout: Layout) -> None:
         runs = tight
 
 
-def _rate(layout: Layout, prose: str, gaps: list[tuple[int, int]], blocks: list[Block]) -> None:
+def _rate(
+    layout: DraftLayout, prose: str, gaps: list[tuple[int, int]], blocks: list[Block]
+) -> None:
     rank = layout.rank = layout.hold.translate(_FREE)
     for match in _CJK_ENDS.finditer(prose):
         _upgrade(rank, match.end(), SENTENCE)

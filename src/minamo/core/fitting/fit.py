@@ -40,9 +40,9 @@ def offset_after(text: str, fitted: Fitted, count: int) -> int:
 def truncate(fitted: Fitted, count: int, start: int) -> Fitted:
     """Return the first *count* messages, and the spans dropped before *start*."""
     dropped = (
-        DroppedSpan(one.start, min(one.end, start), one.reason)
-        for one in fitted.dropped
-        if one.start < start
+        DroppedSpan(span.start, min(span.end, start), span.reason)
+        for span in fitted.dropped
+        if span.start < start
     )
     return Fitted(fitted.messages[:count], tuple(dropped), fitted.carry)
 
@@ -61,7 +61,9 @@ def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
         )
         for message in rest.messages
     ]
-    dropped = [DroppedSpan(one.start + start, one.end + start, one.reason) for one in rest.dropped]
+    dropped = [
+        DroppedSpan(span.start + start, span.end + start, span.reason) for span in rest.dropped
+    ]
     return Fitted((*front.messages, *messages), (*front.dropped, *dropped), rest.carry)
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text
-from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, Layout
+from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, DraftLayout
 from minamo.core.fitting.draft import BREAK, Enclosure, MessageDraft
 from minamo.core.limits import UTF16_MAX
 from minamo.core.messages import Kind
@@ -18,7 +18,7 @@ from minamo.core.messages import Kind
 _CUT = re.compile(rb"[^\0]")
 
 
-def cuts(layout: Layout) -> list[int]:
+def cuts(layout: DraftLayout) -> list[int]:
     """Return the positions where one message ends and the next begins, in order."""
     far = _farthest(layout)
     if not far:
@@ -27,7 +27,7 @@ def cuts(layout: Layout) -> list[int]:
     return _nicest(layout, far, floors)
 
 
-def _farthest(layout: Layout) -> list[int]:
+def _farthest(layout: DraftLayout) -> list[int]:
     """Return cuts for the fewest messages, each as late as possible."""
     chosen: list[int] = []
     start, end = layout.after(0), len(layout.text)
@@ -37,7 +37,7 @@ def _farthest(layout: Layout) -> list[int]:
     return chosen
 
 
-def _room(layout: Layout, start: int) -> int:
+def _room(layout: DraftLayout, start: int) -> int:
     """Return the last position at which a message from *start* could end without closers."""
     opening = layout.opening(start)
     end = min(len(layout.text), start + layout.limit - opening)
@@ -47,7 +47,7 @@ def _room(layout: Layout, start: int) -> int:
     return end
 
 
-def _last_cut(layout: Layout, start: int) -> int:
+def _last_cut(layout: DraftLayout, start: int) -> int:
     cut = _cut_before(layout, _room(layout, start) + 1, start)
     while cut and not layout.fits(start, cut):
         cut = _cut_before(layout, cut, start)
@@ -55,13 +55,13 @@ def _last_cut(layout: Layout, start: int) -> int:
     return cut or start + 1
 
 
-def _cut_before(layout: Layout, at: int, start: int) -> int:
+def _cut_before(layout: DraftLayout, at: int, start: int) -> int:
     """Return the last allowed cut before *at* that leaves text after *start*; 0 if none."""
     window = layout.rank[start + 1 : at].rstrip(b"\0")
     return start + len(window) if window else 0
 
 
-def _floors(layout: Layout, count: int) -> list[tuple[int, int]]:
+def _floors(layout: DraftLayout, count: int) -> list[tuple[int, int]]:
     """Return for each cut the least reach (in code points, in UTF-16 units) it must keep."""
     end = len(layout.text)
     floors = [(end - layout.limit, layout.unit(end) - UTF16_MAX)]
@@ -73,7 +73,7 @@ def _floors(layout: Layout, count: int) -> list[tuple[int, int]]:
     return floors
 
 
-def _first_cut(layout: Layout, floor: tuple[int, int]) -> int:
+def _first_cut(layout: DraftLayout, floor: tuple[int, int]) -> int:
     """Return the cut above *floor* that requires least of the message before it."""
     at = max(floor[0], 1)
     # A cut before whitespace starts its message after it, so one just below may do, too.
@@ -87,13 +87,13 @@ def _first_cut(layout: Layout, floor: tuple[int, int]) -> int:
     return best
 
 
-def _above(layout: Layout, cut: int, floor: tuple[int, int]) -> bool:
+def _above(layout: DraftLayout, cut: int, floor: tuple[int, int]) -> bool:
     start = layout.after(cut)
     opening = layout.opening(start)
     return start - opening >= floor[0] and layout.unit(start) - opening >= floor[1]
 
 
-def _nicest(layout: Layout, far: list[int], floors: list[tuple[int, int]]) -> list[int]:
+def _nicest(layout: DraftLayout, far: list[int], floors: list[tuple[int, int]]) -> list[int]:
     chosen: list[int] = []
     start = layout.after(0)
     for floor in floors:
@@ -105,7 +105,7 @@ def _nicest(layout: Layout, far: list[int], floors: list[tuple[int, int]]) -> li
     return chosen
 
 
-def _best(layout: Layout, start: int, floor: tuple[int, int]) -> int:
+def _best(layout: DraftLayout, start: int, floor: tuple[int, int]) -> int:
     """Return the latest of the best-ranked cuts that keep to *floor*; 0 if none does."""
     high = _room(layout, start) + 1
     for rank in range(PARAGRAPH, 0, -1):
@@ -137,7 +137,7 @@ class FittedMessage:
 
 
 def assemble(
-    draft: MessageDraft, layout: Layout
+    draft: MessageDraft, layout: DraftLayout
 ) -> tuple[tuple[FittedMessage, ...], tuple[DroppedSpan, ...]]:
     """Cut *draft* into messages; return them, and the spans in none of them."""
     return _Assembler(draft, layout).run()
@@ -148,7 +148,7 @@ class _Assembler:
 
     __slots__ = ("_draft", "_dropped", "_layout", "_messages", "_offsets", "_shown")
 
-    def __init__(self, draft: MessageDraft, layout: Layout) -> None:
+    def __init__(self, draft: MessageDraft, layout: DraftLayout) -> None:
         self._draft = draft
         self._layout = layout
         sizes = (len(piece.text) for piece in draft.pieces)
@@ -263,7 +263,7 @@ class _Assembler:
                 self._dropped.append(DroppedSpan(piece.start, stop, reason))
 
 
-def _without_markers(layout: Layout) -> str:
+def _without_markers(layout: DraftLayout) -> str:
     """Return the text with markers blanked, to check whether anything is visible."""
     spans = [(start, end) for end, start in layout.found.openers.items()]
     spans += layout.found.enders.items()

@@ -40,7 +40,7 @@ class Cell:
 
 
 @frozen(slots=True)
-class Row:
+class TableRow:
     """A row: its cells, the span of its line, and the span of the line end."""
 
     cells: tuple[Cell, ...]
@@ -50,10 +50,10 @@ class Row:
 
 
 @frozen(slots=True)
-class Table:
+class MarkdownTable:
     """A table's position and rows.  The head is `rows[0]`; `gap` spans the separator row."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     sides: tuple[Side, ...]
     """Alignment of each column, from the colons of the separator row."""
     gap: tuple[int, int]
@@ -61,7 +61,7 @@ class Table:
     end: int
 
 
-def next_table(text: str, at: int, end: int) -> Table | None:
+def next_table(text: str, at: int, end: int) -> MarkdownTable | None:
     """Return the first table that starts at or after *at*."""
     for separator in _SEPARATOR.finditer(text, at, end):
         head = _line_before(text, at, separator.start())
@@ -72,7 +72,7 @@ def next_table(text: str, at: int, end: int) -> Table | None:
             rows = (head, *table_rows(text, separator.end(), end))
             sides = tuple(_side(text[cell.start : cell.end]) for cell in dashes.cells)
             last = max(rows[-1].end, separator.start(1))
-            return Table(rows, sides, separator.span(), head.start, last)
+            return MarkdownTable(rows, sides, separator.span(), head.start, last)
     return None
 
 
@@ -82,7 +82,7 @@ def _side(dashes: str) -> Side:
     return "centre" if dashes.startswith(":") else "right"
 
 
-def _line_before(text: str, low: int, at: int) -> Row | None:
+def _line_before(text: str, low: int, at: int) -> TableRow | None:
     line_end = at
     at -= text.endswith("\n", low, at)
     at -= text.endswith("\r", low, at)
@@ -94,9 +94,9 @@ def _line_before(text: str, low: int, at: int) -> Row | None:
     return _row(text, start, at, line_end)
 
 
-def table_rows(text: str, at: int, end: int) -> list[Row]:
+def table_rows(text: str, at: int, end: int) -> list[TableRow]:
     """Return the lines from *at* on that can be rows of a table."""
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     while at < end:
         line = _LINE.match(text, at, end)
         if line is None or "|" not in line[1] or line[1].lstrip(" ").startswith((">", "```")):
@@ -106,7 +106,7 @@ def table_rows(text: str, at: int, end: int) -> list[Row]:
     return rows
 
 
-def _row(text: str, start: int, end: int, line_end: int) -> Row:
+def _row(text: str, start: int, end: int, line_end: int) -> TableRow:
     low = end - len(text[start:end].lstrip(" \t"))
     high = low + len(text[low:end].rstrip(" \t"))
     low += text.startswith("|", low, high)
@@ -119,11 +119,11 @@ def _row(text: str, start: int, end: int, line_end: int) -> Row:
         first = stop - len(text[low:stop].lstrip())
         cells.append(Cell(first, first + len(text[first:stop].rstrip())))
         if stop >= high:
-            return Row(tuple(cells), start, end, line_end)
+            return TableRow(tuple(cells), start, end, line_end)
         low = stop + 1
 
 
-def head_of(text: str, table: Table) -> str:
+def head_of(text: str, table: MarkdownTable) -> str:
     """Return the source of the header and separator rows, to continue in a later text."""
     return text[table.start : table.rows[0].end] + "\n" + text[slice(*table.gap)].strip()
 
@@ -136,7 +136,7 @@ _Columns = list[tuple[int, Side]]
 _LEFT: Side = "left"
 
 
-def write_table(draft: MessageDraft, table: Table, style: str) -> None:
+def write_table(draft: MessageDraft, table: MarkdownTable, style: str) -> None:
     """Write *table* as an aligned code block, or as bullets if it is too wide for one."""
     widths = _widths(draft.source, table.rows)
     if style == "code" and _drawable(widths, table.rows):
@@ -167,13 +167,13 @@ def continue_table(draft: MessageDraft, at: int, head: str, style: str) -> int:
     return rows[-1].end
 
 
-def _drawable(widths: list[int], rows: Sequence[Row]) -> bool:
+def _drawable(widths: list[int], rows: Sequence[TableRow]) -> bool:
     """Return whether the aligned table is narrow enough, and its padding not out of proportion."""
     width = sum(widths) + 3 * (len(widths) - 1)
     return width <= TABLE_COLUMNS_MAX and _affordable(width * len(rows), rows)
 
 
-def _affordable(added: int, rows: Sequence[Row]) -> bool:
+def _affordable(added: int, rows: Sequence[TableRow]) -> bool:
     return added <= max(TABLE_ADDED_MIN, TABLE_GROWTH_MAX * (rows[-1].end - rows[0].start))
 
 
@@ -185,7 +185,7 @@ def _shown(text: str) -> str:
     return _PIPE_ESCAPE.sub("|", text)
 
 
-def _widths(text: str, rows: Sequence[Row]) -> list[int]:
+def _widths(text: str, rows: Sequence[TableRow]) -> list[int]:
     widths = [1] * max(len(row.cells) for row in rows)
     for row in rows:
         for at, cell in enumerate(row.cells):
@@ -193,12 +193,12 @@ def _widths(text: str, rows: Sequence[Row]) -> list[int]:
     return widths
 
 
-def _columns(widths: list[int], table: Table) -> _Columns:
+def _columns(widths: list[int], table: MarkdownTable) -> _Columns:
     """Return each column's width and side; rows may have more columns than the header."""
     return list(zip(widths, chain(table.sides, repeat(_LEFT)), strict=False))
 
 
-def _write_code(draft: MessageDraft, table: Table, widths: list[int]) -> None:
+def _write_code(draft: MessageDraft, table: MarkdownTable, widths: list[int]) -> None:
     start, drawn = draft.length, _columns(widths, table)
     draft.add("```\n", "table")
     body = draft.length
@@ -212,7 +212,12 @@ def _write_code(draft: MessageDraft, table: Table, widths: list[int]) -> None:
 
 
 def _write_rows(
-    draft: MessageDraft, rows: Sequence[Row], drawn: _Columns, start: int, body: int, header: str
+    draft: MessageDraft,
+    rows: Sequence[TableRow],
+    drawn: _Columns,
+    start: int,
+    body: int,
+    header: str,
 ) -> None:
     """Write *rows* and the end of their code block, which began at *start*."""
     for row in rows:
@@ -226,7 +231,7 @@ def _write_rows(
     draft.blocks.append(Block(start, body, tail, draft.length, code_enclosure("", header)))
 
 
-def _write_row(draft: MessageDraft, row: Row, drawn: _Columns) -> None:
+def _write_row(draft: MessageDraft, row: TableRow, drawn: _Columns) -> None:
     at, gap = row.start, ""
     for cell, (width, side) in zip(row.cells, drawn, strict=False):
         free = width - columns(_shown(draft.source[cell.start : cell.end]))
@@ -254,7 +259,7 @@ def _write_cell(draft: MessageDraft, cell: Cell, *, code: bool) -> None:
     copy(at, cell.end)
 
 
-def _write_bullets(draft: MessageDraft, table: Table) -> None:
+def _write_bullets(draft: MessageDraft, table: MarkdownTable) -> None:
     head = table.rows[0]
     if len(table.rows) == 1:
         _write_bullet_row(draft, head, [""] * len(head.cells))
@@ -264,7 +269,7 @@ def _write_bullets(draft: MessageDraft, table: Table) -> None:
     _write_bullet_rows(draft, table.rows[1:], _labels(draft.source, table))
 
 
-def _write_bullet_rows(draft: MessageDraft, rows: Sequence[Row], labels: list[str]) -> None:
+def _write_bullet_rows(draft: MessageDraft, rows: Sequence[TableRow], labels: list[str]) -> None:
     """Write *rows*; the first has all *labels*, the others only those worth repeating."""
     for row in rows:
         _write_bullet_row(draft, row, labels)
@@ -274,11 +279,11 @@ def _write_bullet_rows(draft: MessageDraft, rows: Sequence[Row], labels: list[st
             draft.copy(row.end, row.line_end)
 
 
-def _labels(text: str, table: Table) -> list[str]:
+def _labels(text: str, table: MarkdownTable) -> list[str]:
     return [_label(text[cell.start : cell.end]) for cell in table.rows[0].cells]
 
 
-def _write_bullet_row(draft: MessageDraft, row: Row, labels: list[str]) -> None:
+def _write_bullet_row(draft: MessageDraft, row: TableRow, labels: list[str]) -> None:
     at, bullet = row.start, "- "
     for place, cell in enumerate(row.cells):
         if cell.start == cell.end:
@@ -291,7 +296,7 @@ def _write_bullet_row(draft: MessageDraft, row: Row, labels: list[str]) -> None:
     draft.drop(at, row.end, "clean.table")
 
 
-def _repeated(labels: list[str], rows: Sequence[Row]) -> list[str]:
+def _repeated(labels: list[str], rows: Sequence[TableRow]) -> list[str]:
     """Return the *labels* to write in each row: none that is long, none if all are too much."""
     short = ["" if len(label) > TABLE_LABEL_MAX else label for label in labels]
     cells = sum(len(row.cells) for row in rows)

@@ -35,7 +35,7 @@ sept oct nov dec
 _FIRST_LETTER, _LAST_LETTER = 0x41, 0x530  # Latin, Greek and Cyrillic have initials
 
 
-class Node(dict[str, "Node"]):
+class TrieNode(dict[str, "TrieNode"]):
     """A position in the word tree: its successors, and the meaning of a full stop here."""
 
     __slots__ = ("stop",)
@@ -45,34 +45,34 @@ class Node(dict[str, "Node"]):
         self.stop: int = stop
 
 
-def _add(root: Node, word: str, stop: int) -> None:
+def _add(root: TrieNode, word: str, stop: int) -> None:
     node = root
     for char in word:
-        node = node.setdefault(char, Node())
+        node = node.setdefault(char, TrieNode())
     node.stop = stop
 
 
-def _add_all(root: Node, words: str, stop: int) -> None:
+def _add_all(root: TrieNode, words: str, stop: int) -> None:
     for word in words.split():
         _add(root, word, stop)
         _add(root, word[0].upper() + word[1:], stop)
 
 
-def _tree(*, at_line_start: bool) -> Node:
-    root = Node()
+def _tree(*, at_line_start: bool) -> TrieNode:
+    root = TrieNode()
     letters = [chr(code) for code in range(_FIRST_LETTER, _LAST_LETTER)]
     # "J. K. Rowling", "J.K.", "U.S.A.": after an initial's full stop comes another one.
-    initials = Node()
+    initials = TrieNode()
     for char in filter(str.isupper, letters):
-        initials[char] = Node(NEVER)
+        initials[char] = TrieNode(NEVER)
         initials[char]["."] = initials
-        root[char] = Node(NEVER)
+        root[char] = TrieNode(NEVER)
         root[char]["."] = initials
     if not at_line_start:
         root["I"].stop = END  # far more often a word, "so do I.", than an initial
     for char in filter(str.islower, letters):
         # "solve for x. Then" and "n. d."; at a line's start "a." counts a list.
-        root[char] = Node(NEVER if at_line_start else IF_CAPITAL)
+        root[char] = TrieNode(NEVER if at_line_start else IF_CAPITAL)
     _add_all(root, _INSIDE, NEVER)
     _add_all(root, _TRAILING, IF_CAPITAL)
     _add_all(root, _COUNTED, UNLESS_NUMBER)
@@ -81,7 +81,7 @@ def _tree(*, at_line_start: bool) -> Node:
     root["z"].stop = NEVER  # "z. B."
     if at_line_start:
         # "2. Stir." begins a list item; elsewhere "I have 2. You have 3." ends sentences.
-        number = Node(NEVER)
+        number = TrieNode(NEVER)
         for digit in "0123456789":
             root[digit] = number[digit] = number
     return root
@@ -89,7 +89,7 @@ def _tree(*, at_line_start: bool) -> Node:
 
 WORD = _tree(at_line_start=False)  # where a word begins
 LINE = _tree(at_line_start=True)  # where a line begins
-OTHER = Node()  # inside a word that is on no list
+OTHER = TrieNode()  # inside a word that is on no list
 
 
 # More meanings a mark can have, next to those of a full stop after a word.

@@ -30,12 +30,12 @@ from minamo.shell.delivery.pacing import Pacer, Permit
 from minamo.shell.delivery.queue import StreamQueue
 
 
-def fits_in(one: StreamQueue) -> bool:
+def fits_in(queue: StreamQueue) -> bool:
     """Return whether the next message is a plain create: no typing, wait, file or thread."""
-    first = one.first
-    if first is None or one.typing is not None or first.wait_s > 0:
+    first = queue.first
+    if first is None or queue.typing is not None or first.wait_s > 0:
         return False
-    return first.kind == "create" and first.post.file is None and one.next_thread() is None
+    return first.kind == "create" and first.post.file is None and queue.next_thread() is None
 
 
 @define(eq=False)
@@ -43,7 +43,7 @@ class Burst:
     """A callback for `create_all`: settles each message of a stream queue, returns the next."""
 
     _pacer: Pacer
-    _one: StreamQueue
+    _queue: StreamQueue
     _turn: Permit | None
     """The permit for the next call; initially that of the first message."""
     _out: Delivery | None = field(default=None, init=False)
@@ -70,14 +70,14 @@ class Burst:
         self._out.answer(answer, now)
 
     def _next(self) -> OutgoingMessage | None:
-        one, delivery = self._one, self._one.first
-        if delivery is None or not fits_in(one):
+        queue, delivery = self._queue, self._queue.first
+        if delivery is None or not fits_in(queue):
             return None
         if self._turn is None:
-            self._turn = self._pacer.at_once(one.route, one.sender.place)
+            self._turn = self._pacer.at_once(queue.route, queue.sender.place)
         if self._turn is None:
             return None
-        one.tried = True
+        queue.tried = True
         self._out = delivery
         delivery.turn_came(max(self._turn.began_at, delivery.accepted_at))
         return delivery.post
@@ -114,122 +114,122 @@ class Lane:
         # A call in flight is left running, not cancelled: see shell/discord/bot.py.
         self.scope.cancel()
 
-    async def _serve_safely(self, one: StreamQueue) -> None:
+    async def _serve_safely(self, queue: StreamQueue) -> None:
         try:
-            await self._serve(one)
+            await self._serve(queue)
         except Exception as error:  # noqa: BLE001 - the other channels run in the same task group
             where = {"kind": type(error).__name__, "place": place_of(error)}
             _LOG.error("a reply broke its lane", extra=where)
-            one.give_up("broken")
-            if one.typing is not None:
-                one.typing.hide()
+            queue.give_up("broken")
+            if queue.typing is not None:
+                queue.typing.hide()
 
-    async def _serve(self, one: StreamQueue) -> None:
-        await self._send_all(one)
-        if one.typing is not None:
-            one.typing.hide()
-        if one.buttoned is not None:
-            await self._take_button(one, one.buttoned)
+    async def _serve(self, queue: StreamQueue) -> None:
+        await self._send_all(queue)
+        if queue.typing is not None:
+            queue.typing.hide()
+        if queue.buttoned is not None:
+            await self._take_button(queue, queue.buttoned)
 
-    async def _send_all(self, one: StreamQueue) -> None:
-        paced = one.behind
+    async def _send_all(self, queue: StreamQueue) -> None:
+        paced = queue.behind
         while True:
             # An idle lane takes one segment, and so does one that only simulates typing.  Text
             # that arrives while a message is in flight or paced is taken together.
-            idle = not one.busy or not (one.tried or paced)
-            if not await one.work():
+            idle = not queue.busy or not (queue.tried or paced)
+            if not await queue.work():
                 break
-            most = 1 if idle or (one.pausing and not paced) else None
-            await _pause(one, most)
-            paced = await self._attempt(one, most)
+            most = 1 if idle or (queue.pausing and not paced) else None
+            await _pause(queue, most)
+            paced = await self._attempt(queue, most)
 
-    async def _attempt(self, one: StreamQueue, most: int | None) -> bool:
+    async def _attempt(self, queue: StreamQueue, most: int | None) -> bool:
         """Wait for a permit, then make one call; return whether the permit was paced."""
-        waits = one.first is not None and one.first.wait_s > 0
-        turn = None if waits else self.pacer.at_once(one.route, one.sender.place)
+        waits = queue.first is not None and queue.first.wait_s > 0
+        turn = None if waits else self.pacer.at_once(queue.route, queue.sender.place)
         if turn is None:
-            return await self._wait_and_attempt(one, most)
-        delivery = one.first or one.fit(most)
-        if one.bursts is not None and fits_in(one):
-            burst = Burst(self.pacer, one, turn)
-            await one.bursts.create_all(burst)
+            return await self._wait_and_attempt(queue, most)
+        delivery = queue.first or queue.fit(most)
+        if queue.bursts is not None and fits_in(queue):
+            burst = Burst(self.pacer, queue, turn)
+            await queue.bursts.create_all(burst)
             if burst.error is not None:
                 raise burst.error
             return False
-        if delivery is not None and one.typing is not None:
-            await one.typing.before_message(last=one.is_last)
+        if delivery is not None and queue.typing is not None:
+            await queue.typing.before_message(last=queue.is_last)
             turn.began_at = anyio.current_time()
         if delivery is not None and not delivery.ended:
-            self.pacer.learn(turn, await self._call(one, delivery, turn))
-        if one.typing is not None:
-            one.typing.after_message()
+            self.pacer.learn(turn, await self._call(queue, delivery, turn))
+        if queue.typing is not None:
+            queue.typing.after_message()
         return False
 
-    async def _wait_and_attempt(self, one: StreamQueue, most: int | None) -> bool:
+    async def _wait_and_attempt(self, queue: StreamQueue, most: int | None) -> bool:
         """Make one attempt whose permit is not available at once.
 
         If the message ends meanwhile, by a stop or an echo, the wait ends.
         """
         paced = False
         with anyio.CancelScope() as waiting:
-            one.interrupt = waiting.cancel
-            if one.first is not None and one.first.wait_s:
-                await anyio.sleep(one.first.wait_s)
-            async with self.pacer.turn(one.route, one.sender.place) as turn:
+            queue.interrupt = waiting.cancel
+            if queue.first is not None and queue.first.wait_s:
+                await anyio.sleep(queue.first.wait_s)
+            async with self.pacer.turn(queue.route, queue.sender.place) as turn:
                 paced = turn.waited
-                delivery = one.first or one.fit(None if paced else most)
-                if delivery is not None and one.typing is not None:
-                    await one.typing.before_message(last=one.is_last)
+                delivery = queue.first or queue.fit(None if paced else most)
+                if delivery is not None and queue.typing is not None:
+                    await queue.typing.before_message(last=queue.is_last)
                 # A cancelled scope must not cancel the call.
                 if delivery is not None and not waiting.cancel_called:
-                    await self._call(one, delivery, turn)
-        one.interrupt = None
-        if one.typing is not None:
-            one.typing.after_message()
+                    await self._call(queue, delivery, turn)
+        queue.interrupt = None
+        if queue.typing is not None:
+            queue.typing.after_message()
         return paced
 
-    async def _call(self, one: StreamQueue, delivery: Delivery, turn: Permit) -> float:
+    async def _call(self, queue: StreamQueue, delivery: Delivery, turn: Permit) -> float:
         """Make the call; return the time at which it ended."""
         # From here on nothing is interrupted: the lane's own scope is a shield, and only closing
         # cancels it, when every message has its receipt.
-        one.interrupt = None
-        one.tried = True
-        if (thread := one.next_thread()) is not None:
-            await self._start_thread(one, *thread)
+        queue.interrupt = None
+        queue.tried = True
+        if (thread := queue.next_thread()) is not None:
+            await self._start_thread(queue, *thread)
             if delivery.ended:  # withdrawn while the thread was started
                 return anyio.current_time()
         delivery.turn_came(max(turn.began_at, delivery.accepted_at))
-        answer = await _ask(one.sender, delivery)
+        answer = await _ask(queue.sender, delivery)
         now = anyio.current_time()
         turn.hear(answer)
         if isinstance(answer, Rejected) and delivery.post.file and delivery.only_tried:
-            one.unfiled(delivery, answer.reason)
+            queue.unfiled(delivery, answer.reason)
         else:
             delivery.answer(answer, now)
         return now
 
-    async def _start_thread(self, one: StreamQueue, message_id: int, name: str) -> None:
+    async def _start_thread(self, queue: StreamQueue, message_id: int, name: str) -> None:
         """Start the thread for the rest of a reply; if that fails, the reply is split."""
         answer: SendOutcome = RetryLater("not_asked")
         for _ in range(THREAD_ATTEMPTS):
-            async with self.pacer.turn("thread", one.channel_id) as turn:
-                answer = await one.sender.start_thread(one.channel_id, message_id, name)
+            async with self.pacer.turn("thread", queue.channel_id) as turn:
+                answer = await queue.sender.start_thread(queue.channel_id, message_id, name)
                 turn.hear(answer)
             if not isinstance(answer, Unknown) and not _soon(answer):
                 break
         if isinstance(answer, Accepted):
-            one.threaded(answer.message_id, "no_id")
+            queue.threaded(answer.message_id, "no_id")
         else:
-            one.threaded(None, answer.reason)
+            queue.threaded(None, answer.reason)
 
-    async def _take_button(self, one: StreamQueue, message_id: int) -> None:
+    async def _take_button(self, queue: StreamQueue, message_id: int) -> None:
         """Remove the button from the first message; a button that remains does nothing."""
-        async with self.pacer.turn(one.sender.route("edit"), one.sender.place) as turn:
-            answer = await one.sender.edit(one.without_button, message_id)
+        async with self.pacer.turn(queue.sender.route("edit"), queue.sender.place) as turn:
+            answer = await queue.sender.edit(queue.without_button, message_id)
             turn.hear(answer)
         if not isinstance(answer, Accepted):
             _LOG.debug("a button stays", extra={"reason": answer.reason})
-        one.unbuttoned()
+        queue.unbuttoned()
 
 
 def _soon(answer: SendOutcome) -> bool:
@@ -248,11 +248,11 @@ async def _ask(sender: Sender, delivery: Delivery) -> SendOutcome:
             assert_never(delivery.kind)
 
 
-async def _pause(one: StreamQueue, most: int | None) -> None:
+async def _pause(queue: StreamQueue, most: int | None) -> None:
     # No pause before the first message: the user has waited for it long enough.
-    if not one.pausing or not one.tried or one.first is not None:
+    if not queue.pausing or not queue.tried or queue.first is not None:
         return
-    delivery = one.fit(most)
-    if delivery is not None and one.manner.pause_s is not None:
-        with anyio.move_on_after(one.manner.pause_s(len(delivery.post.text))):
-            await one.hurried.wait()
+    delivery = queue.fit(most)
+    if delivery is not None and queue.manner.pause_s is not None:
+        with anyio.move_on_after(queue.manner.pause_s(len(delivery.post.text))):
+            await queue.hurried.wait()

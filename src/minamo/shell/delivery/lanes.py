@@ -65,7 +65,7 @@ class Lanes:
         any id that is not a channel's.
         """
         shown = Typing(sender, self.pacer, channel_id) if typing and not self._closed else None
-        one = StreamQueue(
+        queue = StreamQueue(
             channel_id,
             sender,
             source,
@@ -77,20 +77,20 @@ class Lanes:
             watch=self._watch,
         )
         if self._closed:
-            one.give_up("closed")
-            return one
+            queue.give_up("closed")
+            return queue
         if shown is not None:
             self._tasks.start_soon(_run_typing, shown)
         key = channel_id if line is None else line
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = Lane(key, self.pacer)
-            lane.queue.append(one)
+            lane.queue.append(queue)
             self._tasks.start_soon(self._run, lane)
         else:
-            one.behind = bool(lane.queue)
-            lane.queue.append(one)
-        return one
+            queue.behind = bool(lane.queue)
+            lane.queue.append(queue)
+        return queue
 
     def echoed(self, channel_id: int, nonce: str, message_id: int) -> None:
         """Record that the gateway reported a message of the bot with this nonce."""
@@ -100,26 +100,26 @@ class Lanes:
 
     async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
         """Send accepted text for at most *drain_s*; return the receipts of lost text."""
-        before = {id(one) for each in self._every() for one in each.receipts}
+        before = {id(receipt) for each in self._every() for receipt in each.receipts}
         every = self._every()
-        for one in every:
-            one.hurry()
+        for queue in every:
+            queue.hurry()
         with anyio.move_on_after(drain_s, shield=True):
-            while busy := [one for one in self._every() if one.open]:
+            while busy := [queue for queue in self._every() if queue.open]:
                 await busy[0].tidy()
         self._closed = True
-        every += [one for one in self._every() if one not in every]
-        for one in every:
-            one.give_up("closed")
-            if one.typing is not None:
-                one.typing.end()
+        every += [queue for queue in self._every() if queue not in every]
+        for queue in every:
+            queue.give_up("closed")
+            if queue.typing is not None:
+                queue.typing.end()
         for lane in list(self._lanes.values()):
             lane.end()
-        told = [receipt for one in every for receipt in one.receipts]
-        return [one for one in told if one.lost and id(one) not in before]
+        told = [receipt for queue in every for receipt in queue.receipts]
+        return [receipt for receipt in told if receipt.lost and id(receipt) not in before]
 
     def _every(self) -> list[StreamQueue]:
-        return [one for lane in self._lanes.values() for one in lane.queue]
+        return [queue for lane in self._lanes.values() for queue in lane.queue]
 
     async def _run(self, lane: Lane) -> None:
         # All lanes of the bot run in the same task group: an exception in one must not reach it.
@@ -127,8 +127,8 @@ class Lanes:
             await lane.run()
         except Exception as error:  # noqa: BLE001 - reported as the loss of the queued text
             _complain("a lane failed", error)
-            for one in lane.queue:
-                _give_up(one)
+            for queue in lane.queue:
+                _give_up(queue)
         finally:
             del self._lanes[lane.line]
 
@@ -141,9 +141,9 @@ async def _run_typing(typing: Typing) -> None:
         typing.hide()
 
 
-def _give_up(one: StreamQueue) -> None:
+def _give_up(queue: StreamQueue) -> None:
     try:
-        one.give_up("broken")
+        queue.give_up("broken")
     except Exception as error:  # noqa: BLE001 - the other streams are still to be given up
         _complain("a broken reply could not be given up", error)
 

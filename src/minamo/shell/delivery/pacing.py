@@ -152,7 +152,7 @@ class Pacer:
         if missing := [route for route in PACES if route not in paces]:
             raise BadSetting(f"a pacer needs a pace for {', '.join(missing)}; begin with PACES")
         for route, meant in (*paces.items(), ("process", (process,))):
-            if not all(isinstance(one, RateLimit) for one in meant):
+            if not all(isinstance(pace, RateLimit) for pace in meant):
                 raise BadSetting(
                     f"the paces of {route} must be a tuple of RateLimit(…), not {meant!r}"
                 )
@@ -204,7 +204,7 @@ class Pacer:
             return None
         now = anyio.current_time()
         meters = self._of(route, place)
-        if not self._process.is_ready(now) or not all(one.is_ready(now) for one in meters):
+        if not self._process.is_ready(now) or not all(bucket.is_ready(now) for bucket in meters):
             return None
         for meter in meters:
             meter.reserve(now)

@@ -147,12 +147,14 @@ class ReplyChain:
 
     async def _images(self, message: hikari.PartialMessage, room: _Room) -> tuple[list[Image], int]:
         """Return the pictures of a message, and the number of omitted ones."""
-        pictures = [one for one in message.attachments or () if _is_picture(one)]
+        pictures = [
+            attachment for attachment in message.attachments or () if _is_picture(attachment)
+        ]
         shown: list[Image] = []
-        for one in pictures:
-            if one.size > IMAGE_BYTES_MAX or not room.has_for_image(one.size):
+        for picture in pictures:
+            if picture.size > IMAGE_BYTES_MAX or not room.has_for_image(picture.size):
                 continue
-            data = await self._ask(one.read()) or b""
+            data = await self._ask(picture.read()) or b""
             try:
                 image = Image(data)
             except BadRequest:
@@ -225,11 +227,11 @@ def plain_text(message: hikari.PartialMessage, me: int) -> str:
 def _joined(messages: list[ChatMessage]) -> list[ChatMessage]:
     """Return *messages* with the parts of each long reply joined, as the model wrote it."""
     out: list[ChatMessage] = []
-    for one in messages:
-        if out and one.role == out[-1].role == "assistant":
-            out[-1] = assistant(f"{out[-1].text}\n\n{one.text}")
+    for message in messages:
+        if out and message.role == out[-1].role == "assistant":
+            out[-1] = assistant(f"{out[-1].text}\n\n{message.text}")
         else:
-            out.append(one)
+            out.append(message)
     while out and out[0].role == "assistant":  # a conversation begins with a user message
         out.pop(0)
     return out

@@ -53,7 +53,7 @@ def feed(bot: hikari.GatewayBotAware, looker: StreamInspector) -> Callable[[], N
 
     # Guilds received before the subscription are in the bot's cache, if it keeps one.
     known = [*bot.cache.get_guild_channels_view().values(), *bot.cache.get_threads_view().values()]
-    channels = [{"id": str(int(one.id)), "name": one.name} for one in known]
+    channels = [{"id": str(int(channel.id)), "name": channel.name} for channel in known]
     looker.feed.gateway("GUILD_CREATE", {"channels": channels})
     bot.event_manager.subscribe(hikari.ShardPayloadEvent, on_payload)
     return lambda: bot.event_manager.unsubscribe(hikari.ShardPayloadEvent, on_payload)

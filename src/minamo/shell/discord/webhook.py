@@ -60,11 +60,15 @@ class BotWebhooks:
 
     async def _own(self, channel_id: int) -> list[hikari.IncomingWebhook]:
         every = await self._rest.fetch_channel_webhooks(channel_id)
-        incoming = [one for one in every if isinstance(one, hikari.IncomingWebhook) and one.token]
+        incoming = [
+            webhook
+            for webhook in every
+            if isinstance(webhook, hikari.IncomingWebhook) and webhook.token
+        ]
         if incoming and self._application_id is None:
             # Not the bot's own id: for old bots the two differ.
             self._application_id = int((await self._rest.fetch_application()).id)
-        return [one for one in incoming if one.application_id == self._application_id]
+        return [webhook for webhook in incoming if webhook.application_id == self._application_id]
 
 
 T = TypeVar("T")

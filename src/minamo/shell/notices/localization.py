@@ -88,14 +88,17 @@ def _check(where: str, key: object, text: object) -> None:
             continue
         # Only bare names: "{tool.__class__}" would expose internals.
         if name not in slot.placeholders or form or conversion:
-            may = ", ".join(f"{{{one}}}" for one in sorted(slot.placeholders)) or "none"
+            may = (
+                ", ".join(f"{{{placeholder}}}" for placeholder in sorted(slot.placeholders))
+                or "none"
+            )
             raise BadSetting(f"{where}: no placeholder {{{name}}} here; there may be {may}")
 
 
 def _whole(locale: str, own: Mapping[str, Mapping[str, str]]) -> None:
     """Raise `BadSetting` if a language that minamo does not ship lacks phrases."""
     chain = _chain(locale)
-    known = {key for one in chain for key in (*own.get(one, ()), *PHRASES.get(one, ()))}
+    known = {key for name in chain for key in (*own.get(name, ()), *PHRASES.get(name, ()))}
     missing = [key for key in SLOTS if key not in known]
     if missing:
         raise BadSetting(f"wording for {locale} lacks {', '.join(missing)}")
@@ -113,7 +116,7 @@ def _chain(locale: str) -> list[str]:
 
 def translations(wording: Callable[[str], Wording], key: str) -> dict[str, str]:
     """Return a phrase in every language that minamo ships, except the fallback language."""
-    return {one: wording(one).say(key) for one in PHRASES if one != FALLBACK}
+    return {locale: wording(locale).say(key) for locale in PHRASES if locale != FALLBACK}
 
 
 # Wordings kept for the next reply; Discord has about thirty locales.

@@ -239,7 +239,7 @@ async def tell_thoughts(
     """
     if place.place == "nowhere":
         return ()
-    said = _whole("\n\n".join(one.strip() for one in result.thought_log if one.strip()))
+    said = _whole("\n\n".join(thought.strip() for thought in result.thought_log if thought.strip()))
     text = clean_beside(said, config or StreamConfig()).strip()
     if not text:
         return ()
@@ -284,7 +284,7 @@ async def _below(result: StreamResult, wording: Wording, threads: Threads | None
     """Open a thread below the last message of the reply; return its id, or the failure code."""
     if threads is None:
         return "no_threads"
-    shown = [one.message_id for one in result.receipts if one.message_id is not None]
+    shown = [receipt.message_id for receipt in result.receipts if receipt.message_id is not None]
     if not shown:
         return "nothing_shown"
     return await threads.start_thread(shown[-1], wording.say("thoughts_thread"))

@@ -38,7 +38,7 @@ from minamo.shell.callbacks import Guarded, place_of, refuse_async
 from minamo.shell.providers.http import Http, Timeouts
 from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.conversation import ChatMessage, user
-from minamo.wire.frames import Frame, Reader, Request, ResponseDecoder
+from minamo.wire.frames import Frame, HttpRequest, Reader, ResponseDecoder
 from minamo.wire.limits import WireLimits
 from minamo.wire.options import ReplyOptions, RequestOptions, checked
 
@@ -274,7 +274,7 @@ async def closing(source: AsyncIterable[T]) -> AsyncIterator[AsyncIterator[T]]:
 _JSON = {"Content-Type": "application/json", "Accept": "text/event-stream",
          "User-Agent": "minamo"}  # fmt: skip
 
-Build = Callable[[str, Mapping[str, str], str, Sequence[ChatMessage], RequestOptions], Request]
+Build = Callable[[str, Mapping[str, str], str, Sequence[ChatMessage], RequestOptions], HttpRequest]
 """Request builder of a dialect: URL, headers, model, messages, options."""
 
 
@@ -312,11 +312,11 @@ class HttpAdapter(Adapter):
         self._keep_alive = keep_alive
         self._http = Http(url, timeouts)
 
-    def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> Request:
+    def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> HttpRequest:
         """Return the request for one streamed reply."""
         return self._build(self._url, self._headers, self.model, messages, options)
 
-    def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+    def stream(self, request: HttpRequest) -> AsyncGenerator[Chunk, None]:
         """Send the request and yield chunks; a failure is an error chunk, never an exception."""
         # Frames are made only for a subclass, or a hook, that reads them.
         ours: tuple[Callable[..., object], ...] = (
@@ -329,7 +329,7 @@ class HttpAdapter(Adapter):
             return super().stream(request)
         return self._read(request)
 
-    async def _read(self, request: Request) -> AsyncGenerator[Chunk, None]:
+    async def _read(self, request: HttpRequest) -> AsyncGenerator[Chunk, None]:
         response = self._response()
         try:
             async with aclosing(self._http.send(request)) as answer:
@@ -351,7 +351,7 @@ class HttpAdapter(Adapter):
             _report(self, self.on_provider_error, chunks[-1])
         return chunks
 
-    async def start_stream(self, request: Request) -> AsyncGenerator[Frame, None]:
+    async def start_stream(self, request: HttpRequest) -> AsyncGenerator[Frame, None]:
         """Send the request and yield frames as they arrive; the last one marks the end."""
         decoder = self.decoder()
         async with aclosing(self._http.send(request)) as answer:

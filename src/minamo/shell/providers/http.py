@@ -20,7 +20,7 @@ from minamo.core.checks import seconds
 from minamo.core.chunks import ErrorChunk
 from minamo.errors import BadRequest
 from minamo.wire.errors import from_status
-from minamo.wire.frames import Request
+from minamo.wire.frames import HttpRequest
 from minamo.wire.limits import ERROR_BYTES_MAX
 
 # Concurrent replies of one bot; the provider's own limit is far below this one.
@@ -58,7 +58,7 @@ class Http:
             if session is not None:
                 await session.close()
 
-    async def send(self, request: Request) -> AsyncGenerator[bytes | ErrorChunk, None]:
+    async def send(self, request: HttpRequest) -> AsyncGenerator[bytes | ErrorChunk, None]:
         """Send the request and yield the body of the response as it arrives, or one error."""
         if _origin(request.url) != self._origin:
             raise BadRequest("a request to another host than the adapter's")
@@ -78,7 +78,7 @@ class Http:
             # Otherwise the connection is closed.
             answer.close()
 
-    async def _open(self, request: Request) -> aiohttp.ClientResponse | ErrorChunk:
+    async def _open(self, request: HttpRequest) -> aiohttp.ClientResponse | ErrorChunk:
         """Return the response if it is a stream, otherwise the error."""
         try:
             with fail_after(self._timeouts.first_byte_s):
@@ -107,7 +107,7 @@ class Http:
             )
 
     async def _request(
-        self, pool: aiohttp.ClientSession, request: Request, connection: _Connection
+        self, pool: aiohttp.ClientSession, request: HttpRequest, connection: _Connection
     ) -> aiohttp.ClientResponse:
         return await pool.request(
             request.method,

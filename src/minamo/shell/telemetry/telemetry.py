@@ -267,7 +267,9 @@ class _ToolLine:
 def _cause(result: StreamResult) -> str:
     """Return what to look into, in brackets: the code of the error or of the first loss."""
     code = result.data.code if isinstance(result.data, ErrorChunk) else ""
-    lost = next((one.reason for one in result.receipts if one.lost and one.reason), "")
+    lost = next(
+        (receipt.reason for receipt in result.receipts if receipt.lost and receipt.reason), ""
+    )
     cause = code or (lost if result.stop_reason == "delivery_lost" else "")
     return f" ({shorten(cause, _WORD_MAX)})" if cause else ""
 

@@ -208,7 +208,7 @@ CHART = load("channel")
 TABLE = compile(CHART, ChannelActions)
 
 
-class Channel:
+class ChannelTurns:
     """One channel with at least one turn; *forget* is called when the last turn has left."""
 
     __slots__ = ("_known", "_machine")

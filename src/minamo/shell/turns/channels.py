@@ -30,7 +30,7 @@ from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import Guarded
 from minamo.shell.stops.registry import StopRequest, StopSignal, checked_channel_id
-from minamo.shell.turns.channel import Channel, Policy, QueuedTurn, Shutdown, TurnRefused
+from minamo.shell.turns.channel import ChannelTurns, Policy, QueuedTurn, Shutdown, TurnRefused
 
 _LOG = logging.getLogger("minamo.turn")
 
@@ -99,7 +99,7 @@ class Channels:
         self._lease = lease
         self._lease_wait_s = lease_wait_s
         self._watch = None if watch is None else Guarded("watch", watch, _LOG)
-        self._channels: dict[int, Channel] = {}
+        self._channels: dict[int, ChannelTurns] = {}
         self._shut: Shutdown | None = None
         self._changed: anyio.Event | None = None
 
@@ -179,7 +179,7 @@ class Channels:
     async def _serve(
         self,
         channel_id: int,
-        channel: Channel,
+        channel: ChannelTurns,
         ticket: QueuedTurn,
         job: Job[T],
         answers: list[T],
@@ -199,13 +199,15 @@ class Channels:
                 channel.begin(ticket, anyio.current_time())
                 answers.append(await job(ticket))
 
-    def _open(self, channel_id: int) -> Channel:
+    def _open(self, channel_id: int) -> ChannelTurns:
         def forget() -> None:
             self._channels.pop(channel_id, None)
             if not self._channels and self._changed is not None:
                 self._changed.set()
 
-        channel = self._channels[channel_id] = Channel(self._queue_max, forget, watch=self._watch)
+        channel = self._channels[channel_id] = ChannelTurns(
+            self._queue_max, forget, watch=self._watch
+        )
         if self._shut is not None:
             channel.shut_down(self._shut)
         return channel

@@ -140,7 +140,7 @@ class ToolRunner:
             told.ended(problem)
             line.show = None  # progress after the answer is ignored
             if job.left_behind:
-                tool.left_behind[:] = [one for one in tool.left_behind if not one.ended]
+                tool.left_behind[:] = [earlier for earlier in tool.left_behind if not earlier.ended]
                 tool.left_behind.append(job)
                 left()
 
@@ -237,7 +237,7 @@ def _whole(value: Any) -> Any:
         return int(value)
     if isinstance(value, Mapping):
         return {key: _whole(one) for key, one in value.items()}
-    return [_whole(one) for one in value] if isinstance(value, list) else value
+    return [_whole(item) for item in value] if isinstance(value, list) else value
 
 
 def _problem(error: Exception) -> str:

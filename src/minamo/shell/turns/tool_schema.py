@@ -40,9 +40,9 @@ def documented(docstring: str) -> Documented:
     found = parse(docstring)
     prose = (found.short_description, found.long_description)
     lines = {
-        name.strip(): " ".join((one.description or "").split())
-        for one in found.params
-        for name in one.arg_name.split(",")  # NumPy style documents several at once
+        name.strip(): " ".join((parameter.description or "").split())
+        for parameter in found.params
+        for name in parameter.arg_name.split(",")  # NumPy style documents several at once
     }
     return Documented("\n\n".join(part for part in prose if part), lines)
 
@@ -75,7 +75,7 @@ def plain(
         elif isinstance(value, Mapping) and key != "default":
             out[key] = plain(value, parts, within)
         elif key in ("anyOf", "prefixItems"):
-            out[key] = [plain(one, parts, within) for one in value]
+            out[key] = [plain(item, parts, within) for item in value]
         else:
             out[key] = value
     return _typed(out)

@@ -109,8 +109,8 @@ class Tools:
 
     def __init__(self, tools: Iterable[FunctionTool | ToolFunction] = ()) -> None:
         self._tools: dict[str, FunctionTool] = {}
-        for one in tools:
-            self._put(one if isinstance(one, FunctionTool) else _make_tool(one))
+        for entry in tools:
+            self._put(entry if isinstance(entry, FunctionTool) else _make_tool(entry))
 
     @overload
     def add(self, function: F, /) -> F: ...
@@ -160,7 +160,7 @@ class Tools:
     @property
     def specs(self) -> tuple[Tool, ...]:
         """The tool specifications sent to a provider."""
-        return tuple(one.described.spec for one in self._tools.values())
+        return tuple(tool.described.spec for tool in self._tools.values())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tools)

@@ -102,11 +102,11 @@ async def run_turn(
     """
     if not isinstance(fallbacks, Sequence):
         raise BadRequest(f"fallbacks are a list of providers, not a {type(fallbacks).__name__}")
-    for one in (llm, *fallbacks):
-        if not callable(one) and not isinstance(one, ChatProvider):
+    for provider in (llm, *fallbacks):
+        if not callable(provider) and not isinstance(provider, ChatProvider):
             raise BadRequest(
                 f"a turn asks a provider, such as OpenAICompatible(…), or a function of messages "
-                f"and tools, several times; a {type(one).__name__} is neither"
+                f"and tools, several times; a {type(provider).__name__} is neither"
             )
     tools = tools if tools is not None else Tools()
     if not isinstance(tools, Tools):
@@ -292,7 +292,7 @@ class _Turn:
             stop_reason=books.stop_reason,
             data=books.data,
             results=tuple(books.results),
-            accumulated_text=joined(one.accumulated_text for one in books.results),
+            accumulated_text=joined(result.accumulated_text for result in books.results),
             tool_history=tuple(books.answers),
             iterations=books.iterations,
             messages=tuple(books.messages),

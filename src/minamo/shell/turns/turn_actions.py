@@ -110,14 +110,16 @@ class TurnActions:
         """Record the results of the calls of the last reply."""
         self.round, self.unanswered = answers, ()
         self.answers += answers
-        self.messages += [tool_result(one.call, one.text, failed=one.failed) for one in answers]
-        works = any(not one.failed for one in answers)
+        self.messages += [
+            tool_result(answer.call, answer.text, failed=answer.failed) for answer in answers
+        ]
+        works = any(not answer.failed for answer in answers)
         self.failed_rounds = 0 if works else self.failed_rounds + 1
 
     @property
     def said(self) -> bool:
         """Whether anything was shown in this turn."""
-        return any(one.accumulated_text for one in self.results)
+        return any(result.accumulated_text for result in self.results)
 
     @property
     def last_provider(self) -> bool:
@@ -155,7 +157,7 @@ class TurnActions:
         return self.said
 
     def ended_by_tool(self, _: object) -> bool:
-        return any(one.ends_turn for one in self.round)
+        return any(answer.ends_turn for answer in self.round)
 
     def failing_for_good(self, _: object) -> bool:
         return self.failed_rounds >= self.settings.failed_rounds_max

@@ -51,12 +51,12 @@ class TurnResult:
     @property
     def details_content(self) -> str:
         """The details of all replies, separated by blank lines."""
-        return joined(one.details_content for one in self.results)
+        return joined(result.details_content for result in self.results)
 
     @property
     def thought_log(self) -> tuple[str, ...]:
         """The thoughts of all replies."""
-        return tuple(thought for one in self.results for thought in one.thought_log)
+        return tuple(thought for result in self.results for thought in result.thought_log)
 
     def as_stream_result(self) -> StreamResult:
         """Return the whole turn as the result of one stream."""
@@ -73,11 +73,11 @@ class TurnResult:
             function_calls=calls,
             finish_reason=last.finish_reason if last else "",
             raw_finish_reason=last.raw_finish_reason if last else "",
-            citations=tuple(source for one in results for source in one.citations),
+            citations=tuple(source for result in results for source in result.citations),
             usage=self.usage,
-            receipts=tuple(receipt for one in results for receipt in one.receipts),
-            suppressed=_sum(one.suppressed for one in results),
-            additions=_sum(one.additions for one in results),
+            receipts=tuple(receipt for result in results for receipt in result.receipts),
+            suppressed=_sum(result.suppressed for result in results),
+            additions=_sum(result.additions for result in results),
             states=self.states,
             metrics=_metrics(results, self.tool_history),
         )
@@ -91,8 +91,8 @@ def joined(texts: Iterable[str]) -> str:
 def summed(results: Iterable[StreamResult]) -> Usage | None:
     """Return the total usage of *results*; counts that no provider reports stay None."""
     total: dict[str, int] = {}
-    for one in results:
-        for name, count in asdict(one.usage).items() if one.usage else ():
+    for result in results:
+        for name, count in asdict(result.usage).items() if result.usage else ():
             if count is not None:
                 total[name] = total.get(name, 0) + count
     return Usage(**total) if total else None
@@ -105,13 +105,13 @@ def calls_of(result: StreamResult) -> tuple[Call, ...]:
 
 def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return dict(sorted(total.items()))
 
 
 def _metrics(
     results: tuple[StreamResult, ...], answers: tuple[ToolResult, ...]
 ) -> dict[str, float]:
-    figures = together(one.metrics for one in results)
+    figures = together(result.metrics for result in results)
     return {**figures, "replies": len(results), "tool_calls": len(answers)}

@@ -15,7 +15,7 @@ from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import REPLAY_CHARS_MAX
-from minamo.wire.sse import Event
+from minamo.wire.sse import SseEvent
 
 
 class _Block(msgspec.Struct):
@@ -92,7 +92,7 @@ class AnthropicReader:
         self._kept = 0
         self._counts = _Usage()
 
-    def feed(self, event: Event) -> list[Chunk]:
+    def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
         frame: _Frame | None
         try:

@@ -15,7 +15,7 @@ from minamo.wire.conversation import (
     merge_roles,
     with_author_prefix,
 )
-from minamo.wire.frames import Request
+from minamo.wire.frames import HttpRequest
 from minamo.wire.options import RequestOptions, encoded, name_in_history
 
 # The API requires a number, in which thoughts count: the most that models of each age accept.
@@ -35,7 +35,7 @@ def build(
     model: str,
     messages: Sequence[ChatMessage],
     options: RequestOptions,
-) -> Request:
+) -> HttpRequest:
     """Return the request for one streamed reply."""
     turns = match_tool_results(messages, _IDS)
     body: dict[str, Any] = {
@@ -65,7 +65,7 @@ def build(
         body["temperature"] = options.temperature
     if options.top_p is not None:
         body["top_p"] = options.top_p
-    return Request(url, headers, encoded(body, options.extra), model)
+    return HttpRequest(url, headers, encoded(body, options.extra), model)
 
 
 def max_tokens_of(model: str) -> int:

@@ -15,7 +15,7 @@ from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
-from minamo.wire.sse import Event
+from minamo.wire.sse import SseEvent
 
 # $.name, $['na me'], $["name"], $[0]: the steps of a singular path (RFC 9535).
 _STEP = re.compile(
@@ -177,7 +177,7 @@ class GoogleReader:
         self._why = ""
         self._usage: Any = None  # the last one counts, so only that one is converted
 
-    def feed(self, event: Event) -> list[Chunk]:
+    def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
         frame: _Frame | None
         try:

@@ -15,7 +15,7 @@ from minamo.wire.conversation import (
     merge_roles,
     with_author_prefix,
 )
-from minamo.wire.frames import Request
+from minamo.wire.frames import HttpRequest
 from minamo.wire.options import RequestOptions, encoded, name_in_history
 
 # Models before Gemini 3 require no signatures.
@@ -33,7 +33,7 @@ def build(
     options: RequestOptions,
     *,
     thoughts: bool = False,
-) -> Request:
+) -> HttpRequest:
     """Return the request for one streamed reply."""
     turns = match_tool_results(messages)
     contents = merge_roles(turns, "model", "parts", _parts)
@@ -70,7 +70,7 @@ def build(
     sampling = {name: value for name, value in sampling.items() if value is not None}
     if sampling:
         body["generationConfig"] = sampling
-    return Request(url, headers, encoded(body, options.extra), model)
+    return HttpRequest(url, headers, encoded(body, options.extra), model)
 
 
 def _parts(turn: MessageWithIds) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from minamo.wire.json import (
     total,
 )
 from minamo.wire.limits import REPLAY_CHARS_MAX
-from minamo.wire.sse import Event
+from minamo.wire.sse import SseEvent
 
 # Fields of a reasoning block that hold readable text and arrive in pieces.
 _GROWING = ("text", "summary")
@@ -176,7 +176,7 @@ class OpenAIReader:
         self._refusal = BoundedText()
         self._spoke = False  # some text has arrived
 
-    def feed(self, event: Event) -> list[Chunk]:
+    def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
         if event.data[:6] == b"[DONE]":
             return self.end(marked=True)

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from minamo.core.chunks import Call
 from minamo.wire.conversation import FILLER, ChatMessage, Image, MessageWithIds, match_tool_results
-from minamo.wire.frames import Request
+from minamo.wire.frames import HttpRequest
 from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
@@ -92,7 +92,7 @@ def build(
     messages: Sequence[ChatMessage],
     options: RequestOptions,
     ways: ServerQuirks,
-) -> Request:
+) -> HttpRequest:
     """Return the request for one streamed reply."""
     body: dict[str, Any] = {"model": model}
     body["messages"] = _messages(match_tool_results(messages, ways.call_ids), ways)
@@ -123,7 +123,7 @@ def build(
         ways.max_tokens_field: options.max_tokens,
     }
     body |= {name: value for name, value in sampling.items() if value is not None}
-    return Request(url, headers, encoded(body, options.extra), model)
+    return HttpRequest(url, headers, encoded(body, options.extra), model)
 
 
 def _messages(turns: list[MessageWithIds], ways: ServerQuirks) -> list[dict[str, Any]]:

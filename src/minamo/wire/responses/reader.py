@@ -15,7 +15,7 @@ from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, size_of
 from minamo.wire.limits import REPLAY_CHARS_MAX
-from minamo.wire.sse import Event
+from minamo.wire.sse import SseEvent
 
 
 class _Part(msgspec.Struct):
@@ -128,7 +128,7 @@ class ResponsesReader:
         self._kept = 0
         self._replayable = True
 
-    def feed(self, event: Event) -> list[Chunk]:
+    def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
         if event.data[:6] == b"[DONE]":
             return self.end()

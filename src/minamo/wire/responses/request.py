@@ -18,7 +18,7 @@ from minamo.wire.conversation import (
     match_tool_results,
     with_author_prefix,
 )
-from minamo.wire.frames import Request
+from minamo.wire.frames import HttpRequest
 from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
 
 _IDS = re.compile(".{1,64}", re.DOTALL)
@@ -36,7 +36,7 @@ def build(
     options: RequestOptions,
     *,
     thoughts: bool = False,
-) -> Request:
+) -> HttpRequest:
     """Return the request for one streamed reply."""
     turns = match_tool_results(messages, _IDS)
     with_ids = (urlsplit(url).hostname or "").endswith(_BY_ID)
@@ -75,7 +75,7 @@ def build(
         "max_output_tokens": options.max_tokens,
     }
     body |= {name: value for name, value in sampling.items() if value is not None}
-    return Request(url, headers, encoded(body, options.extra), model)
+    return HttpRequest(url, headers, encoded(body, options.extra), model)
 
 
 def _items(turn: MessageWithIds, *, with_ids: bool) -> Iterable[dict[str, Any]]:
