@@ -41,6 +41,7 @@ def test_the_list_counts_states_events_and_rows(run: Run) -> None:
     chart = load("stream")
     counts = (len(chart.states), len(chart.leaves), len(chart.events), len(chart.rows))
     assert stream[1:5] == [str(count) for count in counts]
+    assert len(rows) == 6
 
 
 @pytest.mark.parametrize(

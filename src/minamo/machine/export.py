@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from xml.etree import ElementTree as ET
 
-from minamo.machine.model import Chart, Row, State
+from minamo.machine import guards
+from minamo.machine.model import Chart, Clock, Row, State
 
 
 def trigger(row: Row) -> str:
@@ -252,45 +254,64 @@ def _table(head: tuple[str, ...], rows: Iterable[Iterable[str]]) -> Iterator[str
 
 
 _SCXML = "http://www.w3.org/2005/07/scxml"
-_OURS = "urn:minamo:actions"
+_OURS = "urn:minamo:clocks"
 
 
 def to_scxml(chart: Chart) -> str:
-    """Return the SCXML document of *chart*."""
-    root = ET.Element(
-        "scxml",
-        {
-            "xmlns": _SCXML,
-            "xmlns:minamo": _OURS,
-            "version": "1.0",
-            "name": chart.name,
-            "initial": chart.initial,
-        },
-    )
+    """Return the SCXML document of *chart*.
+
+    Guards are names that the host must define.  An action is a `<log>` with its name: every engine
+    has that element, and the order of the lines is the order of the actions.  Clocks are in the
+    datamodel, and in an attribute of the states they run in; what starts them is the host's to say.
+    """
+    attributes = {
+        "xmlns": _SCXML,
+        "xmlns:minamo": _OURS,
+        "version": "1.0",
+        "datamodel": "ecmascript",
+        "name": chart.name,
+        "initial": chart.initial,
+    }
+    root = ET.Element("scxml", attributes)
+    if chart.clocks:
+        data = ET.SubElement(ET.SubElement(root, "datamodel"), "data", {"id": "clocks"})
+        data.set("expr", json.dumps({c.name: _clock_record(c) for c in chart.clocks.values()}))
     for state in chart.top:
         _scxml_state(chart, root, state)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
 
 
+def _clock_record(clock: Clock) -> dict[str, object]:
+    return {
+        "event": clock.event,
+        "length": clock.length,
+        "since": list(clock.since),
+        "until": clock.until,
+    }
+
+
 def _scxml_state(chart: Chart, parent: ET.Element, state: State) -> None:
     element = ET.SubElement(parent, "final" if state.final else "state", {"id": state.id})
     if state.initial:
         element.set("initial", state.initial)
-    for name, actions in (("entry", state.enter), ("exit", state.exit)):
+    if state.clocks:
+        element.set("minamo:clocks", " ".join(state.clocks))
+    for tag, actions in (("onentry", state.enter), ("onexit", state.exit)):
         if actions:
-            element.set(f"minamo:{name}", " ".join(actions))
+            _scxml_actions(ET.SubElement(element, tag), actions)
     for row in state.rows:
-        _scxml_row(element, row)
+        attributes = {
+            "event": " ".join(row.events),
+            "cond": guards.in_javascript(row.guard) if row.guard else "",
+            "target": row.target or "",
+        }
+        kept = {key: value for key, value in attributes.items() if value}
+        _scxml_actions(ET.SubElement(element, "transition", kept), row.actions)
     for child in state.children:
         _scxml_state(chart, element, chart.states[child])
 
 
-def _scxml_row(parent: ET.Element, row: Row) -> None:
-    attributes = {
-        "event": " ".join(row.events),
-        "cond": row.guard,
-        "target": row.target or "",
-        "minamo:on": " ".join(row.actions),
-    }
-    ET.SubElement(parent, "transition", {key: v for key, v in attributes.items() if v})
+def _scxml_actions(parent: ET.Element, actions: Iterable[str]) -> None:
+    for action in actions:
+        ET.SubElement(parent, "log", {"label": "action", "expr": f"'{action}'"})

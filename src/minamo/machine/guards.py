@@ -54,3 +54,23 @@ def _build(node: ast.expr, resolve: Mapping[str, Guard]) -> Guard:
     if isinstance(node.op, ast.And):
         return lambda actions, payload: all(part(actions, payload) for part in parts)
     return lambda actions, payload: any(part(actions, payload) for part in parts)
+
+
+def in_javascript(expression: str) -> str:
+    """Return *expression* as ECMAScript, for exports."""
+    return _in_javascript(parse(expression))
+
+
+def _in_javascript(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.UnaryOp):
+        return f"!{_operand(node.operand)}"
+    assert isinstance(node, ast.BoolOp)
+    sign = " && " if isinstance(node.op, ast.And) else " || "
+    return sign.join(map(_operand, node.values))
+
+
+def _operand(node: ast.expr) -> str:
+    words = _in_javascript(node)
+    return f"({words})" if isinstance(node, ast.BoolOp) else words
