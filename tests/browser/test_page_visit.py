@@ -11,8 +11,9 @@ import pytest
 
 from minamo.inspect.server import serve
 from minamo.machine import chart_names
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import Twin
-from support.bot import rigged, streaming
+from support.bot import on_command, rigged, streaming
 from support.page import rig
 
 pytestmark = pytest.mark.anyio
@@ -173,6 +174,8 @@ async def test_the_chart_is_legible_and_every_chart_has_a_tab(look, shoot, place
             assert names[0][0] >= 10, name
             assert all(inside for _, inside in names), name
             await shoot(page, f"fit-{name}-{place['viewport']['width']}")
+        cut = "(() => { const list = document.querySelector('#chart-tabs'); return list.scrollWidth - list.clientWidth; })()"
+        assert await page.evaluate(cut) <= 0  # no tab is cut off
 
 
 async def test_a_phone_has_targets_for_fingers_and_nothing_is_cut_off(look, shoot):
@@ -250,3 +253,23 @@ async def test_a_visitor_finds_the_replies_of_before(look):
             assert await seen.outcome() == "completed"
             assert "Said early." in await seen.texts()
             assert await seen.page.inner_text("#now-state") == "completed"
+
+
+async def test_the_charts_of_edits_and_interactions_light_up(look, shoot):
+    slowly = [(0.3, "Some words. "), (0.3, "Some more.")]
+    async with Twin() as twin, rigged(twin, streaming(slowly, edit=True), inspect=True) as made:
+        await made.client.orchestrator()
+        async with look(made.client.page, **DESK) as seen:
+            page = seen.page
+            await page.click("#chart-edit")
+            asking = asyncio.ensure_future(made.ask("hello"))
+            await page.wait_for_selector("#picture .state.lit")
+            await asking
+            on_command(made, lambda used: made.client.stream(used, ScriptedProvider(["Yes."])))
+            await page.click("#chart-interaction")
+            await twin.slash("ask")
+            await page.wait_for_selector("#picture svg .state.lit")
+            title = await page.locator("#picture svg > title").text_content()
+            assert title == "interaction: statechart"
+            await shoot(page, "interaction")
+            await made.until(lambda: len(made.results) == 2)
