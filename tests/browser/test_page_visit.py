@@ -268,8 +268,7 @@ async def test_the_charts_of_edits_and_interactions_light_up(look, shoot):
             on_command(made, lambda used: made.client.stream(used, ScriptedProvider(["Yes."])))
             await page.click("#chart-interaction")
             await twin.slash("ask")
-            await page.wait_for_selector("#picture svg .state.lit")
-            title = await page.locator("#picture svg > title").text_content()
-            assert title == "interaction: statechart"
+            named = "svg:has(title:text-is('interaction: statechart'))"
+            await page.wait_for_selector(f"#picture {named} .state.lit")
             await shoot(page, "interaction")
             await made.until(lambda: len(made.results) == 2)
