@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import CITATIONS_MAX, Call, Citation, DoneChunk, FunctionCall, TextChunk
+from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk
 from minamo.core.trace import chunk_record, read_trace
 from minamo.errors import BadTrace
@@ -98,3 +99,35 @@ def test_a_source_is_named_once_and_by_its_title() -> None:
 def test_there_is_an_end_to_them() -> None:
     many = [(f"https://x.invalid/{number}",) for number in range(CITATIONS_MAX + 9)]
     assert len(cited(*many)) == CITATIONS_MAX
+
+
+def shown(*said: Any, **settings: Any) -> tuple[list[str], str]:
+    heard = run_with_virtual_clock(
+        lambda: listen(ScriptedProvider(said), StreamConfig(show_citations=True, **settings))
+    )
+    return heard.messages, heard.result.status
+
+
+SOURCES = DoneChunk("stop", citations=(TIDES, MOON))
+LIST = "1. Tides <https://example.invalid/tides>\n2. <https://example.invalid/moon>"
+
+
+def test_sources_are_shown_at_the_end_if_wanted() -> None:
+    assert shown("The moon.", SOURCES, degree=0) == ([f"The moon.\n\n{LIST}"], "completed")
+    assert shown("The moon.", SOURCES) == (["The moon.", LIST], "completed")
+    assert shown("The moon. <thi", SOURCES, degree=0)[0] == [f"The moon. <thi\n\n{LIST}"]
+    plain = run_with_virtual_clock(lambda: listen(ScriptedProvider(["The moon.", SOURCES])))
+    assert plain.messages == ["The moon."]
+
+
+@pytest.mark.parametrize("text", ["<think>Hm", "```\ncode", ""])
+def test_but_not_inside_of_something(text: str) -> None:
+    assert "example.invalid" not in "".join(shown(text, SOURCES)[0])
+
+
+def test_a_long_list_is_cut_and_its_titles_are_plain() -> None:
+    many = tuple(Citation(f"https://x.invalid/{n}", f"**[{n}]**(x) {'y' * 99}") for n in range(12))
+    (text,) = shown("Hi.", DoneChunk(citations=many), degree=0)[0]
+    assert text.count("https://x.invalid/") == 10
+    assert "1. 0x yyy" in text
+    assert max(map(len, text.splitlines())) < 120

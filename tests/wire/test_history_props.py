@@ -99,7 +99,7 @@ def test_every_service_takes_what_a_bot_remembers(
 ) -> None:
     llm, door = SERVICES[service]
     tools = TOOLS if with_tools else []
-    request = llm.chat(history, tools=tools, tool_choice=choice, max_tokens=9, seed=1).request
+    request = llm.chat(history, tools=tools, tool_choice=choice, max_tokens=9).request
 
     door(json.loads(request.body.decode()))
     # Nothing that a person or a tool said is lost on the way.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
+from minamo.core.chunks import Citation, DoneChunk, ErrorChunk, Usage
 from support.recordings import done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
@@ -336,7 +336,8 @@ def test_an_event_called_error_is_one() -> None:
 def test_fact_02_perplexity_ends_with_a_done_frame_and_no_end_mark() -> None:
     said = replayed("openai-02-perplexity")
     assert (said.text, said.thoughts) == ("Rain today.[1]", "")
-    assert said.last == done("stop", Usage(4, 3), "sonar")
+    sources = (Citation("https://example.org", "T"),)
+    assert said.last == done("stop", Usage(4, 3), "sonar", citations=sources)
 
     said = replayed("openai-02-perplexity-concise")
     assert said.text == "Rain today."

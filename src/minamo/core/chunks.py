@@ -108,6 +108,20 @@ class Citation:
     end: int | None = None
 
 
+# More than these are a bibliography; a title longer than this does not fit a line.
+_SOURCES_SHOWN, _TITLE_SHOWN = 10, 80
+_MARKS = str.maketrans("", "", "[]()<>*_~|`#@\\")
+
+
+def sources_text(citations: tuple[Citation, ...]) -> str:
+    """Return the sources as a numbered list in Discord's Markdown, without previews."""
+    lines = []
+    for number, source in enumerate(citations[:_SOURCES_SHOWN], 1):
+        title = source.title.translate(_MARKS).strip()[:_TITLE_SHOWN]
+        lines.append(f"{number}. {title} <{source.url}>" if title else f"{number}. <{source.url}>")
+    return "\n\n" + "\n".join(lines)
+
+
 @frozen(slots=True)
 class TextChunk:
     """A piece of text; empty if the chunk only carries thoughts or keeps the stream alive."""

@@ -135,6 +135,8 @@ class StreamConfig:
     """Whether a name of `speaker_names` also ends the reply on its very first line."""
     mentions: Mapping[str, str] = field(factory=dict, converter=_ids, validator=_mentions)
     prefill: str = field(default="", validator=_text)
+    show_citations: bool = field(default=False, validator=_flag)
+    """Append the sources that the model names, as numbered links, to the end of the reply."""
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> StreamConfig:

@@ -13,11 +13,13 @@ from minamo.core.accounting.pending import RenderedPrefix
 from minamo.core.actions import Effect, EndEvent, StreamActions
 from minamo.core.chunks import (
     Chunk,
+    Citation,
     DoneChunk,
     ErrorChunk,
     FunctionCall,
     TextChunk,
     normal_finish_reason,
+    sources_text,
 )
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.intake import RULE, Intake
@@ -105,6 +107,8 @@ class Stream:
         elif isinstance(chunk, ErrorChunk):
             self._end("provider_failed", EndEvent(data=chunk))
         else:
+            if chunk.citations and self.actions.config.show_citations:
+                self._show_sources(chunk.citations)
             self.machine.send("provider_finished", chunk)
 
     def end(self) -> None:
@@ -210,6 +214,12 @@ class Stream:
             states=tuple(self.machine.path or ()),
             metrics={**counts, **(metrics or {})},
         )
+
+    def _show_sources(self, citations: tuple[Citation, ...]) -> None:
+        """Append the sources to a reply, as its text; not to one that ends inside of something."""
+        self._read_held()
+        if self.machine.state == "streaming" and self.characters:
+            self._text(sources_text(citations))
 
     def _text(self, content: str) -> None:
         self.characters += len(content)

@@ -86,6 +86,7 @@ SETTINGS = (
     "send_message_limit", "inactivity_timeout_ms", "first_token_timeout_ms", "stream_deadline_ms",
     "suppress_text_output", "overlap_removal", "tables", "humanize", "clean_off", "bot_name",
     "speaker_names", "generic_speaker_guard", "guard_first_line", "mentions", "prefill",
+    "show_citations",
 )  # fmt: skip
 
 # Thirty years: longer than any stream, and small enough that every float of it is exact to a

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 import msgspec
 from attrs import field, frozen
@@ -76,6 +76,9 @@ def _problem(schema: object) -> str:
 
 
 _CHOICES = ("auto", "none", "required")
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model thinks before it answers, in ascending order."""
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 class ReplyOptions(TypedDict, total=False):
@@ -88,6 +91,10 @@ class ReplyOptions(TypedDict, total=False):
     top_p: float | None
     max_tokens: int | None
     seed: int | None
+    effort: Effort | None
+    response_format: Mapping[str, Any] | None
+    cache: bool
+    web_search: bool
     extra: Mapping[str, Any]
 
 
@@ -107,6 +114,13 @@ class RequestOptions:
     top_p: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    effort: Effort | None = None
+    response_format: Mapping[str, Any] | None = field(default=None, repr=False)
+    """A JSON schema that the whole reply must fulfil."""
+    cache: bool = False
+    """Cache the prompt, on services that do so only on request."""
+    web_search: bool = False
+    """Let the model search the web on the provider's side; its sources become citations."""
     extra: Mapping[str, Any] = field(factory=dict, repr=False)
     """Provider-specific fields, merged into the body unchanged."""
 
@@ -130,6 +144,14 @@ class RequestOptions:
             low, high = (0, 2**63 - 1) if name == "seed" else (1, NUMBER_MAX)
             if value is not None and not is_whole(value, low, high):
                 raise BadRequest(f"{name} must be a whole number from {low} to {high}")
+        if self.effort is not None and self.effort not in EFFORTS:
+            raise BadRequest(f"effort must be one of {', '.join(EFFORTS)}; it is {self.effort!r}")
+        for name in ("cache", "web_search"):
+            if not isinstance(getattr(self, name), bool):
+                raise BadRequest(f"{name} must be true or false")
+        problem = "" if self.response_format is None else _problem(self.response_format)
+        if problem:
+            raise BadRequest(f"response_format is no JSON schema: {problem}")
         if not isinstance(self.extra, Mapping):
             raise BadRequest("extra must be a mapping")
 

@@ -34,6 +34,7 @@ from minamo.wire.responses.reader import ResponsesReader
 
 # Routers and services that send comments while a model queues or thinks, sometimes for minutes.
 _THINK_SILENTLY = ("openrouter.ai", "deepseek.com", "moonshot.ai", "moonshot.cn")
+_NO_SEARCH = {"web_search": "chat completions search the web on OpenRouter and Perplexity only"}
 _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
 
 
@@ -75,6 +76,7 @@ class OpenAICompatible(HttpAdapter):
             f"{base}/chat/completions",
             OpenAIReader,
             partial(openai.build, ways=ways),
+            lacks={} if ways.search_plugin or ways.searches else _NO_SEARCH,
             headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
             secrets=secrets_of(api_key or "", own),
             limits=limits,
@@ -112,6 +114,10 @@ class OpenAI(HttpAdapter):
             f"{base}/responses",
             ResponsesReader,
             partial(responses.build, thoughts=thoughts),
+            lacks={
+                "stop": "the Responses API has no stop strings",
+                "seed": "the Responses API draws its own",
+            },
             headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
             secrets=secrets_of(api_key or "", own),
             limits=limits,
@@ -160,7 +166,7 @@ class Gemini(HttpAdapter):
 
 
 class Anthropic(HttpAdapter):
-    """Adapter for Anthropic's Messages API."""
+    """Adapter for Anthropic's Messages API.  With *thoughts*, models report summaries of theirs."""
 
     def __init__(
         self,
@@ -170,6 +176,7 @@ class Anthropic(HttpAdapter):
         base_url: str = "https://api.anthropic.com",
         headers: Mapping[str, str] | None = None,
         allow_http: bool = False,
+        thoughts: bool = False,
         keep_alive: bool = True,
         limits: WireLimits | None = None,
         timeouts: Timeouts | None = None,
@@ -182,7 +189,8 @@ class Anthropic(HttpAdapter):
             checked_model(model),
             f"{base}/messages",
             AnthropicReader,
-            anthropic.build,
+            partial(anthropic.build, thoughts=thoughts),
+            lacks={"seed": "Anthropic's models draw their own"},
             headers={"x-api-key": key, "anthropic-version": "2023-06-01"} | own,
             secrets=secrets_of(key, own),
             limits=limits,

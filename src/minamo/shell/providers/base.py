@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LOG = logging.getLogger("minamo.stream")
+_DEFAULTS = RequestOptions()
 
 
 @runtime_checkable
@@ -298,6 +299,7 @@ class HttpAdapter(Adapter):
         timeouts: Timeouts | None = None,
         overlap_removal: bool = False,
         keep_alive: bool = False,
+        lacks: Mapping[str, str] | None = None,
     ) -> None:
         self.provider: str = provider
         self.model: str = model
@@ -310,10 +312,14 @@ class HttpAdapter(Adapter):
         self._limits = limits or WireLimits()
         self._overlap_removal = overlap_removal
         self._keep_alive = keep_alive
+        self._lacks = lacks or {}
         self._http = Http(url, timeouts)
 
     def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> HttpRequest:
-        """Return the request for one streamed reply."""
+        """Return the request for one streamed reply; refuse options that the service lacks."""
+        for name, instead in self._lacks.items():
+            if getattr(options, name) != getattr(_DEFAULTS, name):
+                raise BadRequest(f"{type(self).__name__} has no option {name!r}: {instead}")
         return self._build(self._url, self._headers, self.model, messages, options)
 
     def stream(self, request: HttpRequest) -> AsyncGenerator[Chunk, None]:

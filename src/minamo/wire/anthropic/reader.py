@@ -27,6 +27,14 @@ class _Block(msgspec.Struct):
     id: str | None = None
     name: str | None = None
     input: Any = None
+    citations: Any = None
+
+
+class _Citation(msgspec.Struct):
+    url: str | None = None
+    source: str | None = None
+    """The address of a search result that the caller provided."""
+    title: str | None = None
 
 
 class _Delta(msgspec.Struct):
@@ -35,6 +43,7 @@ class _Delta(msgspec.Struct):
     thinking: str | None = None
     signature: str | None = None
     partial_json: str | None = None
+    citation: Any = None
     stop_reason: str | None = None
     stop_details: Any = None
 
@@ -186,6 +195,8 @@ class AnthropicReader:
         elif block.type == "redacted_thinking" and isinstance(block.data, str):
             self._keep(index, "redacted_thinking", signature=block.data)
         elif block.type == "text" and block.text:
+            for source in block.citations if isinstance(block.citations, list) else ():
+                self._cite(source)
             self._keep(index, "text", block.text)
             return self.reply.say(block.text)
         return self.reply.work()
@@ -199,6 +210,8 @@ class AnthropicReader:
         if delta.type == "thinking_delta" and kind in ("thinking", None) and delta.thinking:
             self._keep(index, "thinking", delta.thinking)
             return self.reply.say("", delta.thinking)
+        if delta.type == "citations_delta":
+            self._cite(delta.citation)
         missing = _missing(delta, kind)
         if missing:
             return self.reply.lacks(missing)
@@ -207,6 +220,11 @@ class AnthropicReader:
         elif delta.type == "input_json_delta" and index in self._drafts:
             self.reply.calls.grow(self._drafts[index], delta.partial_json or "")
         return self.reply.work()
+
+    def _cite(self, found: Any) -> None:
+        source = convert_optional(_Citation, found)
+        if source is not None:
+            self.reply.cite(source.url or source.source, source.title)
 
     def _keep(self, index: int, kind: str, text: str = "", signature: str = "") -> None:
         """Keep a block unchanged: the next request must return thinking as it was received."""

@@ -23,6 +23,9 @@ from minamo.wire.options import RequestOptions, encoded, name_in_history
 _MAX_TOKENS = ((re.compile(r"claude-3-(opus|sonnet|haiku)"), 4_096),
                (re.compile(r"claude-(3-5|2|instant)|(?!.*claude)"), 8_192))  # fmt: skip
 _MAX_TOKENS_TODAY = 32_000
+# Models before 4.6 think by a budget of tokens, later ones as much as they see fit.
+_BUDGETED = re.compile(r"claude-(3-7|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?(@|$))")
+_BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384}
 
 # Ids from other providers may contain dots and colons, which Anthropic refuses.
 _IDS = re.compile("[A-Za-z0-9_-]+")
@@ -35,6 +38,8 @@ def build(
     model: str,
     messages: Sequence[ChatMessage],
     options: RequestOptions,
+    *,
+    thoughts: bool = False,
 ) -> HttpRequest:
     """Return the request for one streamed reply."""
     turns = match_tool_results(messages, _IDS)
@@ -47,8 +52,13 @@ def build(
     told = [turn.message.text for turn in turns if turn.message.role == "system"]
     if told:
         body["system"] = "\n\n".join(told)
-    if options.tools:
-        body["tools"] = [
+    body |= _thinking(model, options, thoughts=thoughts)
+    if options.cache:
+        body["cache_control"] = {"type": "ephemeral"}
+    if options.tools or options.web_search:
+        search = {"type": "web_search_20250305", "name": "web_search"}
+        body["tools"] = [search] if options.web_search else []
+        body["tools"] += [
             {"name": t.name, "description": t.description, "input_schema": t.parameters}
             for t in options.tools
         ]
@@ -66,6 +76,29 @@ def build(
     if options.top_p is not None:
         body["top_p"] = options.top_p
     return HttpRequest(url, headers, encoded(body, options.extra), model)
+
+
+def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[str, Any]:
+    """Return the fields about thinking and the form of the output."""
+    body: dict[str, Any] = {}
+    output: dict[str, Any] = {}
+    if options.effort == "none":
+        body["thinking"] = {"type": "disabled"}
+    elif _BUDGETED.match(model):
+        if thoughts or options.effort:
+            size = _BUDGETS.get(options.effort or "medium", _BUDGETS["high"])
+            most = options.max_tokens or max_tokens_of(model)
+            body["thinking"] = {"type": "enabled", "budget_tokens": min(size, most - 1)}
+    else:
+        if options.effort:
+            output["effort"] = "low" if options.effort == "minimal" else options.effort
+        if thoughts or options.effort:
+            # Their text is left out unless it is asked for.
+            shown = {"display": "summarized"} if thoughts else {}
+            body["thinking"] = {"type": "adaptive", **shown}
+    if options.response_format is not None:
+        output["format"] = {"type": "json_schema", "schema": options.response_format}
+    return body | ({"output_config": output} if output else {})
 
 
 def max_tokens_of(model: str) -> int:

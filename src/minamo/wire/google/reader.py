@@ -136,7 +136,21 @@ class _Candidate(msgspec.Struct, rename="camel"):
     content: _Content | None = None
     finish_reason: str | None = None
     finish_message: Any = None
+    grounding_metadata: Any = None
     index: int | None = None
+
+
+class _Web(msgspec.Struct):
+    uri: str | None = None
+    title: str | None = None
+
+
+class _Source(msgspec.Struct):
+    web: _Web | None = None
+
+
+class _Grounding(msgspec.Struct, rename="camel"):
+    grounding_chunks: list[_Source] | None = None
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -206,6 +220,11 @@ class GoogleReader:
                 out += self._part(part)
                 if reply.ended:
                     return out
+        if candidate.grounding_metadata is not None:
+            found = convert_optional(_Grounding, candidate.grounding_metadata) or _Grounding()
+            for source in found.grounding_chunks or ():
+                if source.web is not None:
+                    reply.cite(source.web.uri, source.web.title)
         if candidate.finish_reason:
             reply.finish_reason = candidate.finish_reason
             reply.complete = True

@@ -22,6 +22,11 @@ from minamo.wire.options import RequestOptions, encoded, name_in_history
 _UNSIGNED = re.compile(r"gemini-[12]\b|gemma")
 # The signature that Google accepts on a call made by another model.
 _NOT_OURS = "skip_thought_signature_validator"
+# Before Gemini 3 thinking has a budget of tokens; -1 leaves it to the model.
+_BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, "high": -1, "xhigh": -1,
+            "max": -1}  # fmt: skip
+# The nearest levels to those that Gemini does not have.
+_LEVELS = {"none": "MINIMAL", "max": "XHIGH"}
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
 
@@ -43,6 +48,7 @@ def build(
     told = [turn.message.text for turn in turns if turn.message.role == "system"]
     if told:
         body["systemInstruction"] = {"parts": [{"text": "\n\n".join(told)}]}
+    tools: list[dict[str, Any]] = [{"googleSearch": {}}] if options.web_search else []
     if options.tools:
         declarations = [
             {
@@ -53,7 +59,9 @@ def build(
             }
             for tool in options.tools
         ]
-        body["tools"] = [{"functionDeclarations": declarations}]
+        tools.append({"functionDeclarations": declarations})
+    if tools:
+        body["tools"] = tools
     if options.tool_choice:
         mode: dict[str, Any] = {"mode": _MODES.get(options.tool_choice, "ANY")}
         if options.tool_choice not in _MODES:
@@ -65,12 +73,24 @@ def build(
         "maxOutputTokens": options.max_tokens,
         "stopSequences": list(options.stop) or None,
         "seed": options.seed,
-        "thinkingConfig": {"includeThoughts": True} if thoughts else None,
+        "thinkingConfig": _thinking(model, options, thoughts=thoughts) or None,
     }
+    if options.response_format is not None:
+        sampling["responseMimeType"] = "application/json"
+        sampling["responseJsonSchema"] = options.response_format
     sampling = {name: value for name, value in sampling.items() if value is not None}
     if sampling:
         body["generationConfig"] = sampling
     return HttpRequest(url, headers, encoded(body, options.extra), model)
+
+
+def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {"includeThoughts": True} if thoughts else {}
+    if options.effort and _UNSIGNED.match(model):
+        told["thinkingBudget"] = _BUDGETS[options.effort]
+    elif options.effort:
+        told["thinkingLevel"] = _LEVELS.get(options.effort, options.effort.upper())
+    return told
 
 
 def _parts(turn: MessageWithIds) -> list[dict[str, Any]]:

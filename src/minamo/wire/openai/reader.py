@@ -107,6 +107,19 @@ class _Step(msgspec.Struct):
     thought: str | None = None
 
 
+class _Source(msgspec.Struct):
+    url: str | None = None
+    title: str | None = None
+    start_index: int | None = None
+    end_index: int | None = None
+
+
+class _Annotation(msgspec.Struct):
+    """A source, as OpenAI's search models and OpenRouter name it."""
+
+    url_citation: _Source = msgspec.field(default_factory=_Source)
+
+
 class _Delta(msgspec.Struct):
     content: str | list[_Part] | None = None
     reasoning_content: str | None = None
@@ -115,6 +128,7 @@ class _Delta(msgspec.Struct):
     refusal: str | None = None
     tool_calls: list[_Piece] | None = None
     reasoning_steps: list[_Step] | None = None
+    annotations: Any = None
 
 
 class _Whole(msgspec.Struct):
@@ -138,6 +152,8 @@ class _Frame(msgspec.Struct):
     provider: Any = None
     error: Any = None
     object: Any = None
+    citations: Any = None
+    search_results: Any = None
 
 
 class _Details(msgspec.Struct):
@@ -196,6 +212,8 @@ class OpenAIReader:
             reply.note(frame.model, frame.provider)
         if frame.usage is not None:
             self._usage = frame.usage
+        if frame.citations or frame.search_results:
+            self._cite(frame)
         if frame.object == "chat.completion.done":
             return self._done(frame.choices[0] if frame.choices else _Choice())
         if not frame.choices:
@@ -261,6 +279,13 @@ class OpenAIReader:
             out = self._delta(choice.delta or _Delta()) or self._delta(_Delta(content=content))
         return out if reply.ended else out + self.end(marked=True)
 
+    def _cite(self, frame: _Frame) -> None:
+        """Record Perplexity's sources: with titles where it gives them, else as bare links."""
+        for source in convert_optional(list[_Source], frame.search_results) or ():
+            self.reply.cite(source.url, source.title)
+        for url in convert_optional(list[str], frame.citations) or ():
+            self.reply.cite(url)
+
     def _delta(self, delta: _Delta) -> list[Chunk]:
         content = delta.content
         thought = delta.reasoning_content or delta.reasoning or ""
@@ -269,6 +294,10 @@ class OpenAIReader:
         elif thought:
             self._field = "reasoning_content" if delta.reasoning_content else "reasoning"
             self._thought.add(thought)
+        if delta.annotations:
+            for note in convert_optional(list[_Annotation], delta.annotations) or ():
+                link = note.url_citation
+                self.reply.cite(link.url, link.title, link.start_index, link.end_index)
         if delta.reasoning_steps:
             thought += "".join(
                 f"{step.thought}\n" for step in delta.reasoning_steps if step.thought

@@ -48,6 +48,10 @@ class ServerQuirks:
     """The reasoning fields that may be sent back."""
     extra_content: bool = True
     """Send back the `extra_content` that Gemini's compatible server adds to a call."""
+    search_plugin: bool = False
+    """The server searches the web by a plugin of its own; OpenRouter does."""
+    searches: bool = False
+    """The server searches the web unasked; Perplexity does."""
     strict_order: bool = False
     """System messages come first, then user and assistant alternate; tools count as the user."""
 
@@ -74,6 +78,8 @@ def ways_for(
         call_ids=_NINE if strict else _SHORT if openai else _ANY,
         reasoning=REASONING if known is None else known,
         extra_content=known is None,
+        searches=perplexity,
+        search_plugin=_within(host, "openrouter.ai"),
         strict_order=strict or perplexity,
     )
 
@@ -115,13 +121,18 @@ def build(
         body["tool_choice"] = options.tool_choice
     elif options.tool_choice:
         body["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
-    sampling = {
+    sampling: dict[str, Any] = {
         "stop": list(options.stop) or None,
         "temperature": options.temperature,
         "top_p": options.top_p,
         ways.seed_field: options.seed,
         ways.max_tokens_field: options.max_tokens,
+        "reasoning_effort": options.effort,
+        "plugins": [{"id": "web"}] if options.web_search and ways.search_plugin else None,
     }
+    if options.response_format is not None:
+        schema = {"name": "reply", "schema": options.response_format}
+        sampling["response_format"] = {"type": "json_schema", "json_schema": schema}
     body |= {name: value for name, value in sampling.items() if value is not None}
     return HttpRequest(url, headers, encoded(body, options.extra), model)
 

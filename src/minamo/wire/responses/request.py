@@ -53,8 +53,14 @@ def build(
         body["include"] = ["reasoning.encrypted_content"]
         if thoughts:
             body["reasoning"] = {"summary": "auto"}
-    if options.tools:
-        body["tools"] = [
+    if options.effort:
+        body["reasoning"] = {**body.get("reasoning", {}), "effort": options.effort}
+    if options.response_format is not None:
+        told_format = {"type": "json_schema", "name": "reply", "schema": options.response_format}
+        body["text"] = {"format": told_format}
+    if options.tools or options.web_search:
+        body["tools"] = [{"type": "web_search"}] if options.web_search else []
+        body["tools"] += [
             {
                 "type": "function",
                 "name": tool.name,
