@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import fields
+from attrs import evolve, fields
 
 from minamo.bot import settings as tables
 from minamo.bot.settings import BotSettings, DiscordSettings, ProviderSettings, Settings
@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 
 def opened(text: str) -> str:
     """The example with every # taken away that hides a setting."""
-    return re.sub(r"(?m)^# (?=[a-z_]+ = |\[\[)", "", text)
+    return re.sub(r"(?m)^# (?=[a-z_]+ = |\[)", "", text)
 
 
 def test_the_example_changes_nothing(file: Path) -> None:
@@ -39,17 +39,21 @@ def test_the_example_shows_the_defaults(file: Path) -> None:
     assert found.bot == BotSettings()
     assert found.limits == Settings().limits
     assert found.stream == Settings().stream
-    assert found.provider == (ProviderSettings(),)
+    # Of the options of a request the provider has the defaults; those of the file are examples.
+    [provider] = found.provider
+    assert set(provider.options) == set(tables.OPTIONS)
+    assert evolve(provider, options={}) == ProviderSettings()
     assert [one.name for one in found.persona] == ["Nereid"]
 
 
 @pytest.mark.parametrize(
     "table", ["DiscordSettings", "BotSettings", "LimitSettings", "ProviderSettings",
-              "PersonaSettings", "RedisSettings", "PageSettings"],
+              "PersonaSettings", "RedisSettings", "PageSettings", "HealthSettings"],
 )  # fmt: skip
 def test_the_example_has_every_setting(table: str) -> None:
     for one in fields(getattr(tables, table)):
-        assert re.search(rf"(?m)^# {one.name} = ", example()), one.name
+        if one.name != "options":  # a table of its own
+            assert re.search(rf"(?m)^# {one.name} = ", example()), one.name
 
 
 def test_the_example_has_every_setting_of_a_stream() -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from minamo.bot.probe import probe
 from minamo.bot.settings import ProviderSettings, Settings
 from minamo.bot.settings_file import read_settings
 from minamo.bot.tools import toolbox
+from minamo.bot.trial import TRY_S, try_provider
 from minamo.errors import BadSetting, MinamoError
 from minamo.shell.stops.redis_link import client_for, close_client
 
@@ -30,9 +32,16 @@ _BOUND = re.compile(r"(>=|<)\s*([0-9][0-9.]*)")
 
 
 async def examine(
-    path: Path | None, environ: Mapping[str, str] | None = None, *, within_s: float = CHECK_S
+    path: Path | None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    within_s: float = CHECK_S,
+    try_models: bool = False,
 ) -> list[Diagnosis]:
-    """Run all checks and return the findings in a fixed order."""
+    """Run all checks and return the findings in a fixed order.
+
+    With *try_models* every model is asked two small questions, which may cost money.
+    """
     environ = os.environ if environ is None else environ
     found = [_python(), *_packages()]
     settings, said = _settings(path, environ)
@@ -44,7 +53,13 @@ async def examine(
         found.append(_no_provider(settings))
     if settings.redis.url:
         checks.append(("redis", lambda: _redis(settings.redis.url)))
-    answers = await asyncio.gather(*(_bounded(name, one, within_s) for name, one in checks))
+    bounded = [_bounded(name, one, within_s) for name, one in checks]
+    if try_models:
+        bounded += [
+            _bounded("model", partial(try_provider, one, number, settings), TRY_S)
+            for number, one in enumerate(settings.provider, 1)
+        ]
+    answers = await asyncio.gather(*bounded)
     return found + [finding for answer in answers for finding in answer]
 
 

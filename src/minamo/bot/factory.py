@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
 
 import hikari
+from attrs import field, frozen
 
 from minamo.bot.settings import ProviderSettings, Settings
 from minamo.bot.settings_file import KEY_VARIABLES
+from minamo.core.chunks import Chunk
 from minamo.errors import BadRequest, BadSetting
 from minamo.shell.client import Client
 from minamo.shell.notices.thoughts import ThoughtDisplay
-from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
 from minamo.shell.stops.registry import Stops
 from minamo.shell.telemetry.observer import StreamInspector
 from minamo.shell.telemetry.telemetry import Telemetry
 from minamo.shell.turns.channels import Lease
 from minamo.shell.validation import is_loopback
+from minamo.wire.conversation import ChatMessage
 
-Adapter = OpenAICompatible | Gemini | Anthropic
+Adapter = OpenAI | OpenAICompatible | Gemini | Anthropic
 
 #: Default address of each kind of provider.
 HOMES = {
@@ -54,6 +59,8 @@ def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
             how = f'name the variable that holds it, such as api_key_env = "{variable}"'
         raise BadSetting(f"provider {number} ({one.kind}) has no key: {how}")
     try:
+        if one.kind == "openai" and is_openai(base_url):
+            return OpenAI(base_url=base_url, model=one.model, api_key=one.api_key)
         if one.kind == "openai":
             return OpenAICompatible(
                 base_url,
@@ -71,6 +78,28 @@ def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
         )
     except BadRequest as error:
         raise BadSetting(f"provider {number} ({one.kind}): {error}") from None
+
+
+def is_openai(base_url: str) -> bool:
+    """Return whether *base_url* is OpenAI's own, which is asked by the Responses API."""
+    return urlsplit(base_url).hostname == "api.openai.com"
+
+
+@frozen
+class ProviderWithOptions:
+    """An adapter, with the options of the settings in every request."""
+
+    adapter: Adapter
+    _options: Mapping[str, Any] = field(repr=False)
+
+    def chat(self, messages: Sequence[ChatMessage], **options: Any) -> AsyncIterable[str | Chunk]:
+        """Return the reply to a conversation; *options* win over those of the settings."""
+        return self.adapter.chat(messages, **{**self._options, **options})
+
+
+def with_options(adapter: Adapter, one: ProviderSettings) -> ProviderWithOptions:
+    """Return *adapter* with the options of *one*."""
+    return ProviderWithOptions(adapter, one.options)
 
 
 def home_of(one: ProviderSettings) -> str:

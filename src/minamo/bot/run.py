@@ -12,12 +12,12 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import hikari
 
 from minamo.bot.demo.demo import demo_world
-from minamo.bot.factory import make_bot, make_client, make_providers
+from minamo.bot.factory import make_bot, make_client, make_providers, with_options
 from minamo.bot.failures import CannotRun, explained
 from minamo.bot.health import Readiness, serve_health
 from minamo.bot.listener import Answering
@@ -29,7 +29,6 @@ from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
 from minamo.shell.stops.registry import Stops
 from minamo.shell.turns.channels import Lease
-from minamo.shell.turns.turn import ChatProvider
 
 # Running replies get the client's own time to end; this limit is for anything that hangs after
 # that.
@@ -171,8 +170,8 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
         client = make_client(
             bot, settings, looker=hub, stops=stops, lease=lease, telemetry=[metrics]
         )
-        voices = cast("list[ChatProvider]", providers)
-        Answering(bot, client, settings, voices, tools).listen()
+        models = [with_options(*pair) for pair in zip(providers, settings.provider, strict=True)]
+        Answering(bot, client, settings, models, tools).listen()
         ending = await stack.enter_async_context(signals())
         if hub is not None:
             served = await stack.enter_async_context(serve(hub, port=settings.page.port))

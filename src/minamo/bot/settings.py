@@ -5,16 +5,18 @@ Every class here is a table of the settings file; `settings.toml` in this folder
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from attrs import Attribute, Factory, field, frozen
 
 from minamo.core.config import StreamConfig
-from minamo.errors import BadSetting
+from minamo.errors import BadRequest, BadSetting
 from minamo.shell.notices.thoughts import Place
 from minamo.shell.turns.channels import Policy
 from minamo.shell.validation import is_loopback
+from minamo.wire.options import ReplyOptions, RequestOptions
 
 # Discord's list of choices, from which a user picks a persona, takes no more.
 PERSONAS_MAX = 25
@@ -108,6 +110,24 @@ def _url(*schemes: str) -> Any:
     return check
 
 
+#: The options of a request that a provider may have in the file; tools come from [bot].
+OPTIONS = tuple(
+    name for name in ReplyOptions.__annotations__ if name not in ("tools", "tool_choice")
+)
+
+
+def _options(_: object, __: Attribute[Any], value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise BadSetting("options must be a table: write it as [provider.options]")
+    for name in value:
+        if name not in OPTIONS:
+            raise BadSetting(f"options has no {name!r}; known are {', '.join(OPTIONS)}")
+    try:
+        RequestOptions(**value)
+    except BadRequest as error:
+        raise BadSetting(f"options are wrong: {error}") from None
+
+
 @frozen(kw_only=True)
 class DiscordSettings:
     """The bot's account and the Discord it connects to."""
@@ -177,6 +197,8 @@ class ProviderSettings:
     api_key_env: str = field(default="", validator=_text(100))
     """The variable that holds the key; empty: the default one of its kind."""
     allow_http: bool = field(default=False, validator=_flag)
+    options: Mapping[str, Any] = field(factory=dict, repr=False, validator=_options)
+    """Sent with every request, such as ``temperature``."""
 
 
 @frozen(kw_only=True)

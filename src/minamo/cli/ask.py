@@ -100,9 +100,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _adapter(options: argparse.Namespace) -> Any:
-    from minamo.bot.factory import HOMES
+    from minamo.bot.factory import HOMES, is_openai
     from minamo.bot.settings_file import KEY_VARIABLES, providers_named
-    from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+    from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
     from minamo.shell.validation import is_loopback
 
     model = options.model or os.environ.get("MINAMO_MODEL", "").strip()
@@ -119,6 +119,8 @@ def _adapter(options: argparse.Namespace) -> Any:
         raise BadRequest(f"no key for {kind}: set {KEY_VARIABLES[kind]}")
     allow_http = options.allow_http
     try:
+        if kind == "openai" and is_openai(base_url):
+            return OpenAI(base_url=base_url, model=model, api_key=api_key)
         if kind == "openai":
             return OpenAICompatible(
                 base_url, model=model, api_key=api_key or None, allow_http=allow_http

@@ -18,7 +18,7 @@ _COLOURS = {"ok": colours.GREEN, "warning": colours.YELLOW, "problem": colours.R
 _EPILOG = """\
 It checks Python and the packages, the settings, the tools, the token, the gateway, the intents,
 the permissions, the providers and Redis, concurrently, with ten seconds for each.  It changes
-nothing and prints no secret.
+nothing and prints no secret.  With --try it also shows what a model refuses, and what to change.
 
 exit codes: 0 the bot would run; 1 there is a problem
 """
@@ -34,7 +34,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="a settings file")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.add_argument(
+        "--try",
+        dest="try_models",
+        action="store_true",
+        help="also ask each model for a streamed reply and a tool call; costs a few tokens",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=_run)
 
 
@@ -46,7 +52,7 @@ async def _examine(options: argparse.Namespace) -> int:
     from minamo.bot.doctor import examine
     from minamo.bot.run import leave_now
 
-    found = await examine(options.config)
+    found = await examine(options.config, try_models=options.try_models)
     for one in found:
         _print(one, as_json=options.json)
     code = 1 if any(one.level == "problem" for one in found) else 0

@@ -1,0 +1,150 @@
+"""`minamo doctor --try`: one streamed reply and one tool call from each model, as the bot asks.
+
+A list of models says that the key is right; only a request shows what a model refuses: an option,
+a system prompt, streaming, tools.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from attrs import define, field
+
+from minamo.bot.doctor_discord import Diagnosis, ok, problem, warning
+from minamo.bot.factory import make_provider, with_options
+from minamo.bot.settings import ProviderSettings, Settings
+from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk
+from minamo.core.redact import shorten
+from minamo.errors import BadSetting, MinamoError
+from minamo.shell.providers.scripted import as_chunks
+from minamo.shell.turns.turn import ChatProvider
+from minamo.wire.conversation import ChatMessage, system, user
+from minamo.wire.options import Tool
+
+# A model that loads first, or thinks first, takes its time; a slower one is no use in a chat.
+TRY_S = 60.0
+_QUESTION = "Answer with the single word: ready"
+_TOOL_QUESTION = "Call the tool `lamp_state`, and tell me what it says."
+_TOOL = Tool("lamp_state", "Return whether the lamp in the hall is on.")
+_QUOTE_MAX = 200
+
+# What an error's words point to, and the remedy; the first match counts.
+_REMEDIES: Sequence[tuple[str, str]] = (
+    (r"\bstream", "choose a model, or an account, that may stream"),
+    (r"\b(tool|function)s?\b", "set tools = [] in [bot], or choose a model that takes tools"),
+    (r"\bsystem\b|developer instruction", "empty system_prompt, or choose another model"),
+    (r"\bimage|vision", "choose a model that takes pictures"),
+    (r"context|too long|maximum.{0,20}tokens", "choose a model with a longer context"),
+)
+_BY_CODE: Mapping[str, str] = {
+    "bad_key": "check the key, and what it may be used for",
+    "not_found": "check `model` and `base_url`",
+    "unreachable": "check `base_url`, and whether the server runs",
+}
+_BY_KIND: Mapping[str, str] = {
+    "rate_limit": "wait, or look at the quota and the credit of the account",
+    "provider_overloaded": "try again later, or add a second [[provider]]",
+    "timeout": "try again; a model that loads first may need several minutes",
+    "content_blocked": "the provider's filter refuses even this question; choose another model",
+}
+
+
+@define
+class Trial:
+    """What one request brought."""
+
+    text: str = field(default="", repr=False)
+    calls: tuple[str, ...] = ()
+    error: ErrorChunk | None = None
+    first_s: float | None = None
+
+    def take(self, chunk: Chunk, after_s: float) -> None:
+        """Record one chunk."""
+        if self.first_s is None:
+            self.first_s = after_s
+        if isinstance(chunk, TextChunk):
+            self.text += chunk.content
+        elif isinstance(chunk, FunctionCall):
+            self.calls = tuple(call.name for call in chunk.calls)
+        elif isinstance(chunk, ErrorChunk):
+            self.error = chunk
+
+
+async def try_provider(one: ProviderSettings, number: int, settings: Settings) -> list[Diagnosis]:
+    """Ask the model of *one* twice and return a line for each answer."""
+    try:
+        adapter = make_provider(one, number)
+    except BadSetting:
+        return []  # the check of the provider reports it
+    async with adapter:
+        model = with_options(adapter, one)
+        name = f"{one.kind} {one.model}"
+        said = await _ask(model, _messages(settings, _QUESTION))
+        if said.error is not None:
+            return [problem("model", f"{name}: {_refusal(said.error, one)}")]
+        found = [_streamed(name, said)]
+        if settings.bot.tools or settings.bot.tools_file:
+            called = await _ask(model, _messages(settings, _TOOL_QUESTION), tools=[_TOOL])
+            found.append(_called(name, called, one))
+        return found
+
+
+def _messages(settings: Settings, question: str) -> list[ChatMessage]:
+    prompt = settings.bot.system_prompt
+    return [*([system(prompt)] if prompt.strip() else []), user(question)]
+
+
+async def _ask(model: ChatProvider, messages: list[ChatMessage], **options: Any) -> Trial:
+    trial, began = Trial(), time.monotonic()
+    try:
+        source = model.chat(messages, **options)
+    except MinamoError as error:
+        trial.error = ErrorChunk("api_error", str(error))
+        return trial
+    async with aclosing(as_chunks(source)) as chunks:
+        async for chunk in chunks:
+            trial.take(chunk, time.monotonic() - began)
+    return trial
+
+
+def _streamed(name: str, said: Trial) -> Diagnosis:
+    if not said.text.strip():
+        return warning(
+            "model", f"{name} answered without text: a limit such as max_tokens may be too small"
+        )
+    return ok("model", f"{name} streams; the first word came after {said.first_s or 0:.1f} s")
+
+
+def _called(name: str, called: Trial, one: ProviderSettings) -> Diagnosis:
+    if called.error is not None:
+        return problem("model", f"{name}, with tools: {_refusal(called.error, one)}")
+    if _TOOL.name in called.calls:
+        return ok("model", f"{name} calls tools")
+    return warning(
+        "model", f"{name} did not call a tool when asked to: it may not be made for tools"
+    )
+
+
+def _refusal(error: ErrorChunk, one: ProviderSettings) -> str:
+    """Return the provider's words and what to change, on one line."""
+    words = shorten(error.message or error.kind, _QUOTE_MAX, [one.api_key] if one.api_key else [])
+    return f"{words}: {_remedy(error, one)}"
+
+
+def _remedy(error: ErrorChunk, one: ProviderSettings) -> str:
+    text = error.message.lower()
+    for option in one.options:
+        if re.search(rf"\b{re.escape(option.lower())}\b", text):
+            return f"change or remove `{option}` in [provider.options]"
+    if error.code in _BY_CODE:
+        return _BY_CODE[error.code]
+    if error.kind in _BY_KIND:
+        return _BY_KIND[error.kind]
+    for pattern, remedy in _REMEDIES:
+        if re.search(pattern, text):
+            return remedy
+    return "look it up in the documentation of the provider"
