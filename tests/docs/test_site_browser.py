@@ -12,10 +12,9 @@ from urllib.parse import urldefrag, urlsplit
 
 import pytest
 
-from support.system_parts import chromium_program
+from support.chromium import find_chromium
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
-ARGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 GUIDES = (
     "index", "embedding", "tools", "adapters", "machine", "testing", "twin", "scaling", "run",
     "deploy", "coming-from", "faq", "privacy", "promises", "performance",
@@ -56,8 +55,11 @@ class Reader:
 async def reader(address: str) -> AsyncIterator[Reader]:
     from playwright.async_api import async_playwright
 
+    chromium = find_chromium()
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium_program(), args=ARGS)
+        browser = await playwright.chromium.launch(
+            executable_path=chromium.program, env=chromium.environ, args=[*chromium.arguments]
+        )
         found = Reader(await browser.new_page())
         yield found
         await browser.close()
