@@ -88,14 +88,10 @@ lowest: install  ## Try the wheel with the lowest and the highest versions of it
 audit: install   ## Known vulnerabilities and licences of everything that a bot installs
 	$(RUN)pytest -q -m "slow or not slow" tests/contract/test_audit.py
 
-# New dice each time.  Whatever fails names the seed of its case, and SEED=that begins there.
-ifndef SEED
-SEED := $(shell date +%s)
-endif
-promises: install  ## Every promise with its full figure; K=p03 for one of them, SEED=… to repeat a run
-	@echo "SEED=$(SEED)"
-	MINAMO_SEED=$(SEED) $(RUN)pytest -q -n 2 --maxschedchunk=1 --progress -m "slow or not slow" --timeout=900 \
-		$(if $(K),-k '$(K)') --hypothesis-profile=promises --hypothesis-seed=$(SEED) --ignore=tests/oldest
+# New seeds each time.  A failure prints the command that meets its case first.
+promises: install  ## Every promise with its figure, in 15 minutes; K=p03 for one, SEED=… to repeat, FULL=1, HOURS=1 to soak
+	@$(RUN)python tests/promises/run.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)') \
+		$(if $(HOURS),--hours $(HOURS)) $(if $(FULL),--full)
 
 bench: install   ## Measure
 	$(RUN)minamo bench machine

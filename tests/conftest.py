@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from support.progress import Progress
+from support.promise_report import PromiseReport
 
 pytest_plugins = [
     "minamo.twin.fixture",
@@ -38,11 +39,16 @@ _MEASURED = ("tests/core/", "tests/machine/", "tests/wire/")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--progress", action="store_true", help="order and show tests by promise")
+    parser.addoption("--promises", type=Path, help="run the tests of promises; report to this file")
+    parser.addoption("--full", action="store_true", help="with --promises: all figures of the page")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--progress"):
         config.pluginmanager.register(Progress(config), "progress")
+    if (file := config.getoption("--promises")) is not None:
+        report = PromiseReport(file, full=config.getoption("--full"))
+        config.pluginmanager.register(report, "promise-report")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,6 +20,7 @@ INSTALL = {
     "redis": "apt-get install redis-server",
     "chromium": "apt-get install chromium",
     "npm": "apt-get install nodejs npm",
+    "spin": "apt-get install spin gcc",
 }
 #: Begins the reason of a skip, so that the summary can count the tests that wait for a part.
 MISSING = "missing part: "

@@ -1,0 +1,121 @@
+"""Run the promises and report: `make promises`, `K=p07`, `SEED=…`, `FULL=1`, `HOURS=1`.
+
+The standard form runs every quick test of a promise, and of each slow one the first part or a tenth
+of its cases, chosen by the seed; it takes a quarter of an hour on two cores.  `FULL=1` runs all figures of the
+page.  `HOURS=1` repeats the standard form with a new seed until the hour is over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("anyio", "aiohttp", "hikari", "hypothesis", "python-statemachine", "trio")
+
+
+def circumstances(seed: int, commit: str) -> dict[str, Any]:
+    """Where and with what it was run."""
+    return {
+        "commit": commit,
+        "seed": seed,
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}",
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def commit_now() -> str:
+    """The commit, with a plus if files have changed since."""
+    ask = [
+        "git",
+        "-C",
+        str(ROOT),
+        "describe",
+        "--always",
+        "--dirty=+",
+        "--abbrev=12",
+        "--exclude=*",
+    ]
+    asked = subprocess.run(ask, capture_output=True, text=True, check=False)
+    return asked.stdout.strip() or "unknown"
+
+
+def run_once(seed: int, options: argparse.Namespace, out: Path) -> int:
+    """One round; returns pytest's exit code."""
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "-n", "2", "--maxschedchunk=1", "--progress"),
+        *("-m", "slow or not slow", "--timeout=900", "-p", "no:cacheprovider"),
+        *("--hypothesis-profile=promises", f"--hypothesis-seed={seed}", "--ignore=tests/oldest"),
+        f"--promises={out}",
+        *(["--full"] if options.full else []),
+        *(["-k", options.only] if options.only else []),
+    ]
+    environ = {**os.environ, "MINAMO_SEED": str(seed)}
+    return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
+
+
+def as_markdown(report: dict[str, Any]) -> str:
+    """The report as a page."""
+    about = report["circumstances"]
+    packages = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
+    lines = [
+        "# The promises, tested",
+        "",
+        f"Commit {about['commit']}, seed {about['seed']}, {about['date']}, {about['machine']}, "
+        f"Python {about['python']}, {packages}. {report['wall_s']:.0f} s.",
+        "",
+        "| id | promise | tests | processor | verdict | figures |",
+        "|---|---|--:|--:|---|---|",
+    ]
+    for name, kept in report["promises"].items():
+        figures = "<br>".join(figure.replace("|", "\\|") for figure in kept["figures"][:3])
+        cells = (
+            name.upper(), kept["title"], str(kept["tests"]), f"{kept['cpu_s']:.0f} s",
+            kept["verdict"], figures,
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+        lines += [f"|  | {failure} |  |  |  |  |" for failure in kept["failures"][:5]]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Run, once or for hours, and write the reports."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--only", default="", help="as pytest's -k: p07")
+    parser.add_argument("--hours", type=float, default=0.0)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "promises")
+    options = parser.parse_args()
+    end = time.monotonic() + options.hours * 3600
+    seed, worst, commit = options.seed, 0, commit_now()
+    while True:
+        print(
+            f"SEED={seed} make promises{' K=' + options.only if options.only else ''}", flush=True
+        )
+        raw = options.out / f"{seed}.json"
+        code = run_once(seed, options, raw)
+        worst = worst or code
+        if raw.exists():
+            report = {"circumstances": circumstances(seed, commit), **json.loads(raw.read_text())}
+            raw.write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
+            page = raw.with_suffix(".md")
+            page.write_text(as_markdown(report), encoding="utf-8")
+            print(f"reports: {raw} and {page.name}", flush=True)
+        if worst or time.monotonic() >= end:
+            return worst
+        seed += 1_000_003  # far from the seeds that this round has used
+
+
+if __name__ == "__main__":
+    sys.exit(main())
