@@ -10,8 +10,14 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def lazy_exports(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a module ``__getattr__`` for *package*; *homes* maps each name to its module."""
+def homes_of(exports: Mapping[str, str]) -> dict[str, str]:
+    """Return the module of each name; *exports* maps modules to names separated by blanks."""
+    return {name: module for module, names in exports.items() for name in names.split()}
+
+
+def lazy_exports(package: str, exports: Mapping[str, str]) -> Callable[[str], object]:
+    """Return a module ``__getattr__`` for *package*; for *exports* see `homes_of`."""
+    homes = homes_of(exports)
 
     def get(name: str) -> object:
         if name not in homes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import venv
 from pathlib import Path
+from types import ModuleType
 from typing import get_args, get_type_hints
 
 import attrs
@@ -13,13 +15,28 @@ import pytest
 
 import minamo
 import minamo.machine
+import minamo.testing
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_public_names_are_pinned() -> None:
     assert minamo.__all__ == [
-        "Adapter", "AllowedMentions", "Anthropic", "BadRequest", "BadSetting", "BadTrace", "BotSender", "Button", "Call", "ChartError", "ChatMessage", "ChatRequest", "ChatStream", "Chunk", "Citation", "Client", "ClientClosed", "DoneChunk", "Embed", "ErrorChunk", "Frame", "FunctionCall", "Gemini", "HistoryLimits", "HumanizerDegree", "Image", "Languages", "LeaseStatus", "MemoryStops", "MinamoError", "NoticeSettings", "OpenAI", "OpenAICompatible", "OpenTelemetry", "Overflow", "Persona", "Receipt", "RedisLease", "RedisStops", "ReplyInfo", "RequestOutcome", "ScriptedProvider", "SendOptions", "Sender", "StopRequest", "StopSignal", "Stops", "StreamConfig", "StreamContext", "StreamEnded", "StreamInfo", "StreamOrchestrator", "StreamResult", "StreamStarted", "Telemetry", "TextChunk", "ThoughtDisplay", "Timeouts", "Tool", "ToolContext", "ToolError", "Tools", "TurnResult", "TurnSettings", "Usage", "WireLimits", "Wording", "__version__", "as_chunks", "assistant", "fallback", "read_trace", "replay", "retry", "system", "tool", "tool_result", "user",
+        "Adapter", "AddressArguments", "AllowedMentions", "Anthropic", "Ask", "BadRequest",
+        "BadSetting", "BadTrace", "BotSender", "Button", "Call", "ChartError", "ChatMessage",
+        "ChatProvider", "ChatRequest", "ChatStream", "Chunk", "ChunkSource", "Citation", "Client",
+        "ClientClosed", "DoneChunk", "Embed", "ErrorChunk", "Extras", "Frame", "FunctionCall", "Gemini",
+        "HistoryLimits", "HumanizerDegree", "Image", "Languages", "Lease", "LeaseStatus",
+        "MemoryStops", "MinamoError", "NoticeSettings", "OpenAI", "OpenAICompatible",
+        "OpenTelemetry", "Overflow", "Pacer", "Persona", "Policy", "Receipt", "RedisLease",
+        "RedisStops", "ReplyInfo", "ReplyTarget", "RequestArguments", "RequestOutcome",
+        "ScriptedProvider", "SendOptions", "Sender", "StopArguments", "StopRequest", "StopSignal",
+        "Stops", "StreamConfig", "StreamContext", "StreamEnded", "StreamInfo", "StreamInspector",
+        "StreamOptions", "StreamOrchestrator", "StreamResult", "StreamStarted", "Telemetry",
+        "TextChunk", "ThoughtDisplay", "Timeouts", "Tool", "ToolContext", "ToolError", "Tools",
+        "TurnResult", "TurnSettings", "Usage", "WireLimits", "Wording", "__version__", "as_chunks",
+        "assistant", "fallback", "read_trace", "replay", "retry", "system", "tool", "tool_result",
+        "user",
     ]  # fmt: skip
     assert dir(minamo) == sorted(minamo.__all__)
     assert minamo.machine.__all__ == [
@@ -27,6 +44,19 @@ def test_the_public_names_are_pinned() -> None:
         "chart_names", "compile", "load", "paths", "read", "to_markdown", "to_mermaid",
         "to_scxml", "to_svg", "verify",
     ]  # fmt: skip
+
+
+def _read_by_checkers(package: str) -> set[str]:
+    """The names that a type checker finds in a package."""
+    tree = ast.parse((ROOT / "src" / package / "__init__.py").read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.asname for node in imports for name in node.names if name.asname}
+
+
+@pytest.mark.parametrize("package", [minamo, minamo.machine, minamo.testing])
+def test_a_type_checker_finds_the_names_that_a_program_finds(package: ModuleType) -> None:
+    found = _read_by_checkers(package.__name__.replace(".", "/"))
+    assert found == set(package.__all__) - {"__version__"}
 
 
 def _named(kind: object) -> set[type]:

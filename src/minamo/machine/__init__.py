@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minamo.lazy import lazy_exports
+from minamo.lazy import homes_of, lazy_exports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,52 +38,16 @@ if TYPE_CHECKING:
     from minamo.machine.verifier import paths as paths
     from minamo.machine.verifier import verify as verify
 
-_HOMES = {
-    "Chart": "minamo.machine.model",
-    "Clock": "minamo.machine.model",
-    "Coverage": "minamo.machine.verifier",
-    "Finding": "minamo.machine.verifier",
-    "Step": "minamo.machine.verifier",
-    "Machine": "minamo.machine.machine",
-    "Row": "minamo.machine.model",
-    "RunningClocks": "minamo.machine.machine",
-    "State": "minamo.machine.model",
-    "Table": "minamo.machine.compiler",
-    "TransitionRecord": "minamo.machine.machine",
-    "chart_names": "minamo.machine.reader",
-    "compile": "minamo.machine.compiler",
-    "load": "minamo.machine.reader",
-    "paths": "minamo.machine.verifier",
-    "read": "minamo.machine.reader",
-    "to_markdown": "minamo.machine.export",
-    "to_mermaid": "minamo.machine.export",
-    "to_scxml": "minamo.machine.export",
-    "to_svg": "minamo.machine.svg.render",
-    "verify": "minamo.machine.verifier",
+_EXPORTS = {
+    "minamo.machine.compiler": "Table compile",
+    "minamo.machine.export": "to_markdown to_mermaid to_scxml",
+    "minamo.machine.machine": "Machine RunningClocks TransitionRecord",
+    "minamo.machine.model": "Chart Clock Row State",
+    "minamo.machine.reader": "chart_names load read",
+    "minamo.machine.svg.render": "to_svg",
+    "minamo.machine.verifier": "Coverage Finding Step paths verify",
 }
 
-__all__ = [
-    "Chart",
-    "Clock",
-    "Coverage",
-    "Finding",
-    "Machine",
-    "Row",
-    "RunningClocks",
-    "State",
-    "Step",
-    "Table",
-    "TransitionRecord",
-    "chart_names",
-    "compile",
-    "load",
-    "paths",
-    "read",
-    "to_markdown",
-    "to_mermaid",
-    "to_scxml",
-    "to_svg",
-    "verify",
-]
+__all__ = sorted(homes_of(_EXPORTS))
 
-__getattr__: Callable[[str], object] = lazy_exports(__name__, _HOMES)
+__getattr__: Callable[[str], object] = lazy_exports(__name__, _EXPORTS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from types import MethodType
 from typing import Any, Self, Unpack
 
 import anyio
@@ -25,7 +26,7 @@ from minamo.shell.discord.hooks import F, Hooks
 from minamo.shell.discord.reply import ReplyContext
 from minamo.shell.discord.runtime import RuntimeHost, bot_of, check_running, listeners
 from minamo.shell.discord.stop_controls import StopControls
-from minamo.shell.discord.targets import Places, read_target
+from minamo.shell.discord.targets import Places, ReplyTarget, read_target
 from minamo.shell.driver import ChunkSource
 from minamo.shell.notices.localization import FALLBACK, Languages
 from minamo.shell.notices.notices import NoticeSettings
@@ -155,7 +156,8 @@ class Client:
         self._orchestrator: StreamOrchestrator | None = None
         self._ways = StopControls(bot, self.stops, self._languages.wording, stop_command)
         if any(
-            isinstance(getattr(listener, "__self__", None), Client) for listener in listeners(bot)
+            isinstance(listener, MethodType) and isinstance(listener.__self__, Client)
+            for listener in listeners(bot)
         ):
             _LOG.warning("this bot has a minamo.Client already; two of them mix their replies")
         if isinstance(bot, hikari.GatewayBotAware):
@@ -173,7 +175,7 @@ class Client:
     # Replies.
 
     async def stream(
-        self, target: Any, source: ChunkSource, **how: Unpack[StreamOptions]
+        self, target: ReplyTarget, source: ChunkSource, **how: Unpack[StreamOptions]
     ) -> StreamResult:
         """Stream one reply to *target* and return its result.
 
@@ -190,7 +192,7 @@ class Client:
 
     async def turn(
         self,
-        target: Any,
+        target: ReplyTarget,
         llm: Ask | ChatProvider,
         messages: Sequence[ChatMessage],
         *,
@@ -342,7 +344,7 @@ class Client:
 
     # Internals.
 
-    async def _begin(self, target: Any, how: StreamOptions) -> ReplyContext:
+    async def _begin(self, target: ReplyTarget, how: StreamOptions) -> ReplyContext:
         self._check_open()
         wanted = options(how)
         found = read_target(target, self._known_me())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minamo.lazy import lazy_exports
+from minamo.lazy import homes_of, lazy_exports
 
 if TYPE_CHECKING:
     from minamo.core.trace import Moment as Moment
@@ -32,48 +32,21 @@ if TYPE_CHECKING:
 
 # Imported on first use: Hypothesis and trio come with `hikari-minamo[testing]`, and a caller that
 # only checks an adapter needs neither.
-_HOMES = {
-    "Heard": "minamo.testing.runner",
-    "TextPass": "minamo.shell.turns.turn",
-    "Moment": "minamo.core.trace",
-    "ScriptedProvider": "minamo.shell.providers.scripted",
-    "Trace": "minamo.core.trace",
-    "as_chunks": "minamo.shell.providers.scripted",
-    "check_adapter": "minamo.testing.adapters",
-    "check_stream": "minamo.testing.checks",
-    "events": "minamo.testing.strategies",
-    "listen": "minamo.testing.runner",
-    "markdown_texts": "minamo.testing.strategies",
-    "results": "minamo.testing.strategies",
-    "run_turn": "minamo.shell.turns.turn",
-    "stand_in": "minamo.testing.stub_actions",
-    "texts": "minamo.testing.strategies",
-    "traces": "minamo.testing.strategies",
-    "run_with_virtual_clock": "minamo.testing.runner",
+_EXPORTS = {
+    "minamo.core.trace": "Moment Trace",
+    "minamo.shell.providers.scripted": "ScriptedProvider as_chunks",
+    "minamo.shell.turns.turn": "TextPass run_turn",
+    "minamo.testing.adapters": "check_adapter",
+    "minamo.testing.checks": "check_stream",
+    "minamo.testing.runner": "Heard listen run_with_virtual_clock",
+    "minamo.testing.strategies": "events markdown_texts results texts traces",
+    "minamo.testing.stub_actions": "stand_in",
 }
 _EXTRA = frozenset({"hypothesis", "trio"})
 
-__all__ = [
-    "Heard",
-    "Moment",
-    "ScriptedProvider",
-    "TextPass",
-    "Trace",
-    "as_chunks",
-    "check_adapter",
-    "check_stream",
-    "events",
-    "listen",
-    "markdown_texts",
-    "results",
-    "run_turn",
-    "run_with_virtual_clock",
-    "stand_in",
-    "texts",
-    "traces",
-]
+__all__ = sorted(homes_of(_EXPORTS))
 
-_get = lazy_exports(__name__, _HOMES)
+_get = lazy_exports(__name__, _EXPORTS)
 
 
 def __getattr__(name: str) -> object:

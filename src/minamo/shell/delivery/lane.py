@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from functools import partial
 from typing import assert_never
 
 import anyio
@@ -99,7 +100,7 @@ class Lane:
     """The channel's id, or the id of a separate line."""
     pacer: Pacer
     queue: deque[StreamQueue] = field(factory=deque, repr=False)
-    scope: anyio.CancelScope = field(factory=lambda: anyio.CancelScope(shield=True), repr=False)
+    scope: anyio.CancelScope = field(factory=partial(anyio.CancelScope, shield=True), repr=False)
 
     async def run(self) -> None:
         """Serve the streams of the channel one after another; they never interleave."""

@@ -203,12 +203,12 @@ class Pacer:
         if gate is None or not gate.is_open:
             return None
         now = anyio.current_time()
-        meters = self._of(route, place)
-        if not self._process.is_ready(now) or not all(bucket.is_ready(now) for bucket in meters):
-            return None
-        for meter in meters:
-            meter.reserve(now)
-        self._process.reserve(now)
+        buckets = (self._process, *self._of(route, place))
+        for bucket in buckets:
+            if not bucket.is_ready(now):
+                return None
+        for bucket in buckets:
+            bucket.reserve(now)
         return Permit(route, place, now)
 
     def learn(self, turn: Permit, now: float) -> None:

@@ -230,7 +230,8 @@ class StreamQueue:
                 self._fitted.append(composer.compose(text, now, ending=self.finished))
         if not self._fitted:
             self._waiting.change()  # the text was blank, so none is held any more
-            self._look_at_limit()
+            if self._source.limited:
+                self._report_limit()
         return self.first
 
     def echoed(self, nonce: str, message_id: int) -> None:
@@ -335,16 +336,13 @@ class StreamQueue:
         first = self._fitted[0]
         if first.ended:
             self._fitted.popleft()
-            self._look_at_button(first, receipt)
+            if first.post.button is not None:
+                self.buttoned = receipt.message_id
+            elif first.kind == "delete" and first.target == self.buttoned and receipt.delivered:
+                self.buttoned = None  # deleted with its message
         else:  # a later one was withdrawn
             self._fitted = deque(delivery for delivery in self._fitted if not delivery.ended)
         self._report(receipt)
-
-    def _look_at_button(self, delivery: Delivery, receipt: Receipt) -> None:
-        if delivery.post.button is not None:
-            self.buttoned = receipt.message_id
-        elif delivery.kind == "delete" and delivery.target == self.buttoned and receipt.delivered:
-            self.buttoned = None  # deleted with its message
 
     def _report(self, receipt: Receipt) -> None:
         self.receipts.append(receipt)
@@ -354,13 +352,14 @@ class StreamQueue:
         except Exception as error:  # noqa: BLE001 - the lane has other messages to send
             where = {"kind": type(error).__name__, "place": place_of(error)}
             _LOG.error("processing a receipt failed", extra=where)
-        self._look_at_limit()
+        if self._source.limited:
+            self._report_limit()
         self._waiting.change()
 
-    def _look_at_limit(self) -> None:
+    def _report_limit(self) -> None:
         # Only when the messages within the limit have receipts: the stream reacts by withdrawing
         # every message that is not in flight.
-        if self._source.limited and not self._fitted and self._on_limit is not None:
+        if not self._fitted and self._on_limit is not None:
             on_limit, self._on_limit = self._on_limit, None
             on_limit()
 

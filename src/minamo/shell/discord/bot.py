@@ -15,7 +15,7 @@ from typing import Any
 import hikari
 from attrs import define, field
 
-from minamo.core.messages import SUPPRESS_EMBEDS, Button, Kind, OutgoingMessage
+from minamo.core.messages import SUPPRESS_EMBEDS, Button, Extras, Kind, OutgoingMessage
 from minamo.shell.delivery.error_codes import BY_CODE, UNKNOWN_MESSAGE, reason_for
 from minamo.shell.delivery.interfaces import (
     CLOSED,
@@ -90,7 +90,8 @@ async def answer_of(call: Coroutine[Any, Any, Any], *, creates: bool = False) ->
 
 
 def _refusal(error: hikari.HTTPResponseError, *, creates: bool) -> SendOutcome:
-    status, code = int(error.status), int(getattr(error, "code", 0))
+    status = int(error.status)
+    code = int(error.code) if isinstance(error, hikari.ClientHTTPResponseError) else 0
     if creates and code == UNKNOWN_MESSAGE:
         # Only a nonce causes this: `reply_must_exist` allows a reply to a deleted message.
         return Deleted()
@@ -152,7 +153,7 @@ def creating(post: OutgoingMessage) -> dict[str, Any]:
         asked["component"] = _row(post.button)
     if post.file is not None:
         asked["attachment"] = hikari.Bytes(post.file.data, post.file.name)
-    return asked | _extras(post)
+    return asked if post.extras is None else asked | _extras(post.extras)
 
 
 def editing(post: OutgoingMessage) -> dict[str, Any]:
@@ -160,17 +161,15 @@ def editing(post: OutgoingMessage) -> dict[str, Any]:
     asked = allowed(post)
     if post.bare:
         asked["components"] = []
-    return asked | _extras(post)
+    return asked if post.extras is None else asked | _extras(post.extras)
 
 
-def _extras(post: OutgoingMessage) -> dict[str, Any]:
+def _extras(extras: Extras) -> dict[str, Any]:
     """Return the arguments for the caller's own parts; an edit keeps those that are not given."""
-    if post.extras is None:
-        return {}
     given = {
-        "components": post.extras.components,
-        "embeds": post.extras.embeds,
-        "attachments": post.extras.attachments,
+        "components": extras.components,
+        "embeds": extras.embeds,
+        "attachments": extras.attachments,
     }
     return {name: list(parts) for name, parts in given.items() if parts}
 

@@ -71,7 +71,7 @@ class ReplyChain:
             return await self._fetch(message.channel_id, hikari.Snowflake(answered))
         reference = message.message_reference
         if reference and reference.id:
-            known = getattr(message, "referenced_message", None)
+            known = message.referenced_message
             if known:
                 return await self._whole(known, message.channel_id)
             return await self._fetch(message.channel_id, reference.id)
@@ -83,7 +83,7 @@ class ReplyChain:
         self, known: hikari.PartialMessage, channel_id: hikari.Snowflake
     ) -> hikari.PartialMessage | None:
         # A referenced message is one level deep: it lacks the message it replies to.
-        if known.message_reference and not getattr(known, "referenced_message", None):
+        if known.message_reference and not known.referenced_message:
             return await self._fetch(channel_id, known.id) or known
         return known
 

@@ -5,9 +5,10 @@ It chooses the sender and the send options; streaming itself is done by the orch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable
+from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import hikari
 from attrs import define, field
@@ -53,7 +54,7 @@ class ReplyContext:
     thoughts: ThoughtDisplay
     stream_id: str = field(factory=new_stream_id)
     sender: Sender = field(init=False, repr=False)
-    _passes: Any = field(factory=lambda: count(1), init=False, repr=False)
+    _passes: Any = field(factory=partial(count, 1), init=False, repr=False)
     _progress: ProgressLines = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -83,10 +84,10 @@ class ReplyContext:
         if not isinstance(sender, InteractionSender):
             await self._announce()
             return
-        defer = getattr(self.target.context, "defer", None)
-        if defer is not None:
+        context = self.target.context
+        if isinstance(context, _Defers):
             # The framework counts responses, so the deferral must go through it.
-            answer = await sender.calls.make(_deferred(defer, private=sender.ephemeral))
+            answer = await sender.calls.make(_deferred(context, private=sender.ephemeral))
             if isinstance(answer, Accepted):
                 sender.was_deferred()
                 return
@@ -246,7 +247,7 @@ class ReplyContext:
         target, options = self.target, self.options
         bot = self._bot_in(target.channel_id)
         if options.persona is not None:
-            cache = getattr(self.bot, "cache", None)
+            cache = self.bot.cache if isinstance(self.bot, hikari.CacheAware) else None
             speaking = PersonaFactory(
                 self.home.own_webhooks, self.home.webhooks, self.wording, cache
             )
@@ -270,18 +271,27 @@ class ReplyContext:
 
 def _defers_privately(context: Any) -> bool:
     """Return whether arc declares the command ephemeral; arc's `defer` ignores that."""
-    mode = getattr(getattr(context, "command", None), "autodefer", None)
-    return getattr(mode, "name", "") == "EPHEMERAL"
+    try:
+        return bool(context.command.autodefer.name == "EPHEMERAL")
+    except AttributeError:  # of another framework, or of none
+        return False
 
 
-async def _deferred(defer: Callable[..., Any], *, private: bool) -> None:
+@runtime_checkable
+class _Defers(Protocol):
+    """A context of a command framework that can defer its response."""
+
+    def defer(self, **how: Any) -> Awaitable[object]: ...
+
+
+async def _deferred(context: _Defers, *, private: bool) -> None:
     if not private:
-        await defer()
+        await context.defer()
         return
     try:
-        await defer(flags=hikari.MessageFlag.EPHEMERAL)
+        await context.defer(flags=hikari.MessageFlag.EPHEMERAL)
     except TypeError:  # crescent and lightbulb have a parameter of their own for it
-        await defer(ephemeral=True)
+        await context.defer(ephemeral=True)
 
 
 @define

@@ -6,7 +6,7 @@ own: all of their contexts have an ``interaction``.  `Places` looks up the serve
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import hikari
 from attrs import define, evolve, field, frozen
@@ -78,6 +78,36 @@ _SHAPES = (
 Interaction = hikari.CommandInteraction | hikari.ComponentInteraction | hikari.ModalInteraction
 
 
+@runtime_checkable
+class HasInteraction(Protocol):
+    """A context of a command framework: arc, crescent, tanjun or lightbulb."""
+
+    @property
+    def interaction(self) -> object:
+        """The interaction of the command."""
+
+
+@runtime_checkable
+class HasMessage(Protocol):
+    """A context, or an event, with the message it is about."""
+
+    @property
+    def message(self) -> object:
+        """The message."""
+
+
+ReplyTarget: TypeAlias = (
+    hikari.MessageCreateEvent
+    | hikari.Message
+    | Interaction
+    | hikari.PartialChannel
+    | int
+    | HasInteraction
+    | HasMessage
+)
+"""The targets of a reply: what it answers, or the channel it goes to."""
+
+
 @frozen(kw_only=True)
 class Target:
     """The channel of a reply, and the message or interaction it answers."""
@@ -98,7 +128,7 @@ class Target:
     """Whether a missing `guild_id` means a direct message; see `Places`."""
 
 
-def read_target(target: Any, me: int | None) -> Target:
+def read_target(target: ReplyTarget, me: int | None) -> Target:
     """Return *target* as a `Target`; *me* is the bot's own id, if known yet."""
     if isinstance(target, hikari.MessageCreateEvent):
         # The class of an event shows whether it is a direct message.
@@ -113,12 +143,10 @@ def read_target(target: Any, me: int | None) -> Target:
         raise BadRequest(f"a reply cannot go to a bool; it goes to {_SHAPES}")
     if isinstance(target, int | hikari.PartialChannel):
         return Target(channel_id=int(target))
-    interaction = getattr(target, "interaction", None)
-    if isinstance(interaction, Interaction):
-        return _of_interaction(interaction, target)
-    message = getattr(target, "message", None)
-    if isinstance(message, hikari.Message):
-        return _of_message(message, me)
+    if isinstance(target, HasInteraction) and isinstance(target.interaction, Interaction):
+        return _of_interaction(target.interaction, target)
+    if isinstance(target, HasMessage) and isinstance(target.message, hikari.Message):
+        return _of_message(target.message, me)
     raise BadRequest(f"a reply cannot go to a {type(target).__name__}; it goes to {_SHAPES}")
 
 

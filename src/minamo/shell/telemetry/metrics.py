@@ -62,7 +62,8 @@ class StreamMetrics:
             return
         if receipt.kind == "create":
             self._messages += 1
-            self.visible(receipt.settled_at)
+            if self._visible_at is None:
+                self._visible_at = receipt.settled_at
         elif receipt.kind == "edit":
             self._edits += 1
 
@@ -106,7 +107,7 @@ class StreamMetrics:
                 self._full_at = None
             self.decided(at)
         elif event == "settled":
-            self.settled(at)
+            self._settled_at = at
         elif event in _STOP_KINDS:
             self.asked_to_stop(at)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache, partial
 from operator import methodcaller
 from typing import Protocol
 
@@ -200,6 +201,7 @@ _TOOLS = logging.getLogger("minamo.tools")
 _ALARMING: tuple[Status, ...] = ("error", "timeout")
 # Maximum length of a finish reason that is not one of the usual words.
 _WORD_MAX = 64
+_short = lru_cache(maxsize=64)(partial(shorten, most=_WORD_MAX))  # they repeat
 
 
 @frozen
@@ -283,7 +285,7 @@ def _outcome(result: StreamResult) -> dict[str, object]:
         if result.data.code:
             fields["code"] = shorten(result.data.code, _WORD_MAX)
     if result.finish_reason:
-        fields["finish_reason"] = shorten(result.finish_reason, _WORD_MAX)
+        fields["finish_reason"] = _short(result.finish_reason)
     if result.usage is not None:
         fields["input_tokens"] = result.usage.input_tokens
         fields["output_tokens"] = result.usage.output_tokens

@@ -134,7 +134,8 @@ class Channels:
         channel and waits for another process to release the lease.
         """
         channel_id = checked_channel_id(channel_id)
-        ticket = QueuedTurn(_known(policy or self._policy), anyio.current_time())
+        policy = self._policy if policy is None else _known(policy)
+        ticket = QueuedTurn(policy, anyio.current_time())
         channel = self._channels.get(channel_id) or self._open(channel_id)
         channel.submit(ticket)
         try:
