@@ -7,6 +7,7 @@ from statistics import median
 
 import pytest
 
+from minamo.machine import chart_names
 from minamo.shell.providers.scripted import ScriptedProvider
 from support.page import HOSTILE, rig
 
@@ -100,7 +101,7 @@ CUT_OFF = """() => [...document.querySelectorAll('[role=tab], .seg button')].fil
 async def test_every_tab_is_in_sight_at_once(look, width):
     screen = {"width": width, "height": 844}
     async with rig(quick=True) as made, look(made.served.address, viewport=screen) as seen:
-        assert await seen.page.locator("#chart-tabs [role=tab]").count() == 4
+        assert await seen.page.locator("#chart-tabs [role=tab]").count() == len(chart_names())
         assert await seen.page.evaluate(CUT_OFF) == []
 
 

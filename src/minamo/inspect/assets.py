@@ -99,6 +99,7 @@ def _drawn(name: str, size: str) -> str:
 
 def draw_charts() -> None:
     """Draw the pictures that a page shows first, so that its visitor does not wait for them."""
+    chart_list()
     first = [("stream", size) for size in SIZES if size != "full"]
     for name, size in (*first, *((name, "square") for name in chart_names())):
         with suppress(ChartError):

@@ -139,7 +139,7 @@ _EPHEMERAL = 1 << 6
 Tell = Callable[[Json], object]
 
 
-_NOBODY = Author(id="0", name="bot", is_app=True)
+_UNNAMED = Author(id="0", name="bot", is_app=True)
 
 
 @define(eq=False)
@@ -152,7 +152,7 @@ class Feed:
     """Channel names by id."""
     people: dict[str, str] = field(factory=dict, init=False)
     """User names by id, learnt from messages and their mentions."""
-    me: Author = _NOBODY
+    me: Author = _UNNAMED
     """Default author in `sent`."""
     _channels: OrderedDict[str, OrderedDict[str, ChannelMessage]] = field(
         factory=OrderedDict, init=False

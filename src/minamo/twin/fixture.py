@@ -8,8 +8,9 @@ Then a test requests `twin`, with the plugin of anyio (`@pytest.mark.anyio`) or 
 pytest-asyncio in its `auto` mode:
 
     async def test_it_answers(twin):
-        bot = make_my_bot(twin.token, rest_url=twin.url)
-        ...
+        async with twin.running(make_my_bot(twin.token, rest_url=twin.url)):
+            await twin.say("ping", mention=True)
+            await twin.journal.until(lambda: twin.texts() == ["pong"])
 
 The rules are Discord's; override the fixture `twin_rules` to change them. The report of a
 failed test ends with the journal.

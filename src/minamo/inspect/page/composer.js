@@ -51,7 +51,7 @@ function draw() {
 async function say(text) {
   if (!text.trim()) return;
   try {
-    state.following = true; // whoever writes wants to see the answer
+    state.following = true; // a user who writes wants to see the answer
     await postJson("/api/say", { text });
     if ($("box").value === text) $("box").value = "";
     grow();

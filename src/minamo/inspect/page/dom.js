@@ -1,4 +1,4 @@
-// Make elements.  Text only ever goes in as text, so nothing that somebody wrote can become code.
+// Make elements.  Text only ever goes in as text, so nothing that a user or a model wrote can become code.
 
 export const $ = (id) => document.getElementById(id);
 

@@ -204,6 +204,6 @@ async function refused() {
   try {
     return (await fetch("/api/about")).status === 403;
   } catch {
-    return false; // nobody answers
+    return false; // no server answers
   }
 }

@@ -103,7 +103,7 @@ function homeOf(message) {
 
 async function pressed(event) {
   if (event.defaultPrevented || event.target.closest("a, button, .md-spoiler:not(.open)")) return;
-  if (!getSelection().isCollapsed) return; // somebody marks text
+  if (!getSelection().isCollapsed) return; // text is being selected
   const caret = caretAt(event);
   const origin = caret && originOf(caret.node);
   if (origin === undefined || origin === null) return;
