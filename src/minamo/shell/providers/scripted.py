@@ -29,6 +29,7 @@ from minamo.core.trace import read_trace
 from minamo.errors import BadRequest
 from minamo.shell.callbacks import place_of, user_frames
 from minamo.shell.providers.base import CheckedSource, closing
+from minamo.shell.providers.sdk_streams import SdkStream, error_of
 from minamo.wire.assembler import ChunkOverlap
 
 _LOG = logging.getLogger("minamo.stream")
@@ -140,15 +141,18 @@ async def _checked(
     try:
         if not isinstance(source, AsyncIterable):
             raise BadRequest(f"no async iterable of text, but a {type(source).__name__}")  # noqa: TRY301
-        async with closing(source) as items:
+        async with closing(source) as items, SdkStream(source) as sdk:
             async for item in items:
-                chunk, problem = as_chunk(item)
-                if problem:
-                    _LOG.warning("the source of a reply is wrong: %s", problem)
-                for part in split_text(chunk if overlap is None else overlap.take(chunk)):
-                    yield part
-                if chunk.__class__ is ErrorChunk:
-                    return
+                for said in sdk.read(item):
+                    chunk, problem = as_chunk(said)
+                    if problem:
+                        _LOG.warning("the source of a reply is wrong: %s", problem)
+                    for part in split_text(chunk if overlap is None else overlap.take(chunk)):
+                        yield part
+                    if chunk.__class__ is ErrorChunk:
+                        return
+            for chunk in sdk.end():
+                yield chunk
     except BadRequest as error:  # our own message, safe to show
         words = shorten(str(error), MESSAGE_CHARS_MAX)
         _LOG.warning("the source of a reply is wrong: %s", words)
@@ -158,6 +162,8 @@ async def _checked(
         kind = type(error).__name__
         frames = user_frames(error)
         _LOG.warning("the source of a reply raised %s at %s%s", kind, place_of(error), frames)
-        failure = ErrorChunk("api_error", f"the provider failed ({kind})", cause=error)
+        failure = error_of(error) or ErrorChunk(
+            "api_error", f"the provider failed ({kind})", cause=error
+        )
     if failure is not None:
         yield failure
