@@ -83,10 +83,10 @@ class StreamQueue:
         self.bursts: BurstSender | None = sender if isinstance(sender, BurstSender) else None
         self.typing = typing
         self.receipts: list[Receipt] = []
-        self.finished = False  # no text will be added
+        self.finished: bool = False  # no text will be added
         self.behind = False  # another stream was in the lane before it
         self.tried = False  # a call has been made
-        self.hurried = anyio.Event()  # no more simulated typing
+        self.hurried: anyio.Event = anyio.Event()  # no more simulated typing
         self.interrupt: Callable[[], object] | None = None  # ends the lane's wait
         self.manner = manner
         self.buttoned: int | None = None  # id of the message with the button

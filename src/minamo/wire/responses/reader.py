@@ -118,7 +118,7 @@ class ResponsesReader:
                  "_spoken", "reply")  # fmt: skip
 
     def __init__(self, reply: ReplyAssembler) -> None:
-        self.reply = reply
+        self.reply: ReplyAssembler = reply
         self._drafts: dict[int, PartialToolCall] = {}
         self._spoken: set[int] = set()  # output items whose text arrived in pieces
         self._parts: dict[tuple[int, int], int] = {}  # where in the reply a part of text begins
