@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from minamo.shell.turns.channels import Lease as Lease
     from minamo.shell.turns.channels import LeaseStatus as LeaseStatus
     from minamo.shell.turns.channels import Policy as Policy
+    from minamo.shell.turns.mcp import McpServer as McpServer
     from minamo.shell.turns.redis_lease import RedisLease as RedisLease
     from minamo.shell.turns.tool_context import ToolContext as ToolContext
     from minamo.shell.turns.tool_context import ToolError as ToolError
@@ -138,6 +139,7 @@ _EXPORTS = {
     "minamo.shell.telemetry.otel": "OpenTelemetry",
     "minamo.shell.telemetry.telemetry": "StreamInfo Telemetry",
     "minamo.shell.turns.channels": "Lease LeaseStatus Policy",
+    "minamo.shell.turns.mcp": "McpServer",
     "minamo.shell.turns.redis_lease": "RedisLease",
     "minamo.shell.turns.tool_context": "ToolContext ToolError",
     "minamo.shell.turns.tools": "Tools tool",

@@ -48,7 +48,7 @@ def test_the_example_shows_the_defaults(file: Path) -> None:
 
 @pytest.mark.parametrize(
     "table", ["DiscordSettings", "BotSettings", "LimitSettings", "ProviderSettings",
-              "PersonaSettings", "RedisSettings", "PageSettings", "HealthSettings"],
+              "PersonaSettings", "McpSettings", "RedisSettings", "PageSettings", "HealthSettings"],
 )  # fmt: skip
 def test_the_example_has_every_setting(table: str) -> None:
     for one in fields(getattr(tables, table)):

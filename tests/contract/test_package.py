@@ -27,7 +27,7 @@ def test_the_public_names_are_pinned() -> None:
         "ChatProvider", "ChatRequest", "ChatStream", "Chunk", "ChunkSource", "Citation", "Client",
         "ClientClosed", "DoneChunk", "Embed", "ErrorChunk", "Extras", "Frame", "FunctionCall", "Gemini",
         "HistoryLimits", "HumanizerDegree", "Image", "Languages", "Lease", "LeaseStatus",
-        "MemoryStops", "MinamoError", "NoticeSettings", "OpenAI", "OpenAICompatible",
+        "McpServer", "MemoryStops", "MinamoError", "NoticeSettings", "OpenAI", "OpenAICompatible",
         "OpenTelemetry", "Overflow", "Pacer", "Persona", "Policy", "Receipt", "RedisLease",
         "RedisStops", "ReplyInfo", "ReplyTarget", "RequestArguments", "RequestOutcome",
         "ScriptedProvider", "SendOptions", "Sender", "StopArguments", "StopRequest", "StopSignal",

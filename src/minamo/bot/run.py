@@ -24,7 +24,7 @@ from minamo.bot.listener import Answering
 from minamo.bot.probe import Probed, probe
 from minamo.bot.prometheus import PrometheusMetrics
 from minamo.bot.settings import ProviderSettings, Settings
-from minamo.bot.tools import toolbox
+from minamo.bot.tools import add_mcp, toolbox
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import serve
 from minamo.shell.stops.registry import Stops
@@ -157,6 +157,7 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
             stack.push_async_callback(one.close)
         file = settings.bot.tools_file
         tools = toolbox(settings.bot.tools, folder / file if file else None)
+        await add_mcp(tools, settings.mcp, stack, os.environ)
         try:
             bot = make_bot(settings)
         except ValueError:

@@ -212,6 +212,33 @@ class PersonaSettings:
     """Channels in which this persona always answers."""
 
 
+def _words(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(one, str) and one for one in value):
+        raise _wrong(attribute, 'a list of words, such as ["uvx", "mcp-server-time"]')
+
+
+def _as_words(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list | tuple) else value
+
+
+@frozen(kw_only=True)
+class McpSettings:
+    """One MCP server whose tools the model may use."""
+
+    # Neither is in the repr: both may hold a key.
+    command: tuple[str, ...] = field(default=(), converter=_as_words, repr=False, validator=_words)
+    url: str = field(default="", repr=False, validator=_url("https", "http"))
+    token_env: str = field(default="", validator=_text(100))
+    """The variable with the token for *url*, sent as ``Authorization: Bearer``."""
+    prefix: str = field(default="", validator=_text(32))
+    only: tuple[str, ...] = field(default=(), converter=_as_words, validator=_words)
+    timeout_ms: int = field(default=60_000, validator=_whole(1, 3_600_000))
+
+    def __attrs_post_init__(self) -> None:
+        if bool(self.command) == bool(self.url):
+            raise BadSetting("command or url: an [[mcp]] needs one of them, and not both")
+
+
 @frozen(kw_only=True)
 class RedisSettings:
     """The Redis shared by a bot of several processes."""
@@ -248,6 +275,7 @@ class Settings:
     stream: StreamConfig = Factory(StreamConfig)
     provider: tuple[ProviderSettings, ...] = ()
     persona: tuple[PersonaSettings, ...] = ()
+    mcp: tuple[McpSettings, ...] = ()
     redis: RedisSettings = Factory(RedisSettings)
     page: PageSettings = Factory(PageSettings)
     health: HealthSettings = Factory(HealthSettings)

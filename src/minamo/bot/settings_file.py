@@ -22,6 +22,7 @@ from minamo.bot.settings import (
     DiscordSettings,
     HealthSettings,
     LimitSettings,
+    McpSettings,
     PageSettings,
     PersonaSettings,
     ProviderSettings,
@@ -101,6 +102,7 @@ _TABLES: Mapping[str, Callable[..., Any]] = {
 _LISTS: Mapping[str, Callable[..., Any]] = {
     "provider": ProviderSettings,
     "persona": PersonaSettings,
+    "mcp": McpSettings,
 }
 _WHERE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 # Model name prefixes that identify the provider, if several keys are set and no provider is.

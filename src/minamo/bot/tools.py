@@ -8,12 +8,15 @@ import inspect
 import random
 import sys
 import zoneinfo
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import ModuleType
 
+from minamo.bot.settings import McpSettings
 from minamo.core.redact import shorten
-from minamo.errors import BadRequest, BadSetting
+from minamo.errors import BadRequest, BadSetting, MinamoError
+from minamo.shell.turns.mcp import McpServer
 from minamo.shell.turns.tool_context import ToolError
 from minamo.shell.turns.tools import FunctionTool, ToolFunction, Tools
 
@@ -110,3 +113,28 @@ def _where(error: Exception, file: Path) -> str:
             line = at.tb_lineno
         at = at.tb_next
     return f"line {line}: " if line else ""
+
+
+async def add_mcp(
+    tools: Tools, servers: Sequence[McpSettings], stack: AsyncExitStack, environ: Mapping[str, str]
+) -> None:
+    """Start or connect to the MCP servers, and add their tools; *stack* closes them.
+
+    Raises:
+        BadSetting: a server cannot be used; the message says which and why.
+    """
+    for number, one in enumerate(servers, 1):
+        token = environ.get(one.token_env, "").strip() if one.token_env else ""
+        if one.token_env and not token:
+            raise BadSetting(f"mcp {number}: {one.token_env} is not set")
+        try:
+            server = McpServer(
+                one.url or one.command,
+                headers={"Authorization": f"Bearer {token}"} if token else None,
+                prefix=one.prefix,
+                only=one.only,
+                timeout_ms=one.timeout_ms,
+            )
+            tools.include((await stack.enter_async_context(server)).tools)
+        except MinamoError as error:
+            raise BadSetting(f"mcp {number}: {error}") from None

@@ -226,9 +226,20 @@ def failure(
 
 
 def _arguments(tool: FunctionTool, given: Mapping[str, Any]) -> dict[str, Any]:
+    if tool.described.arguments is None:
+        return {"arguments": _by_schema(tool.described.spec.parameters, _whole(given))}
     read = msgspec.convert(_whole(given), tool.described.arguments)
     found = {name: getattr(read, name) for name in read.__struct_fields__}
     return {name: value for name, value in found.items() if value is not msgspec.UNSET}
+
+
+def _by_schema(schema: Mapping[str, Any], given: Any) -> Any:
+    # Imported late: it takes longer than all of minamo.
+    from jsonschema import Draft202012Validator
+
+    for error in Draft202012Validator(schema).iter_errors(given):
+        raise msgspec.ValidationError(f"{error.json_path}: {error.message}")
+    return given
 
 
 def _whole(value: Any) -> Any:

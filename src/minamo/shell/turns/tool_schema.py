@@ -106,8 +106,11 @@ class Described:
     """A function as specified to the model, and the type that parses its arguments."""
 
     spec: Tool
-    arguments: type[msgspec.Struct]
-    """Omitted arguments are `msgspec.UNSET`, so that the function's own defaults apply."""
+    arguments: type[msgspec.Struct] | None
+    """Omitted arguments are `msgspec.UNSET`, so that the function's own defaults apply.
+
+    None: the function takes them all as one mapping, ``arguments``, checked by the schema alone.
+    """
     contexts: tuple[str, ...] = ()
     """Names of the parameters that receive the `ToolContext`."""
 

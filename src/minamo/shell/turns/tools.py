@@ -144,6 +144,11 @@ class Tools:
 
         return put if function is None else put(function)
 
+    def include(self, other: Tools) -> None:
+        """Add all tools of *other*, such as those of an `McpServer`."""
+        for entry in other._tools.values():
+            self._put(entry)
+
     def only(self, *names: str) -> Tools:
         """Return a subset of these tools, for one turn or one user."""
         for name in names:
