@@ -64,7 +64,7 @@ class Channel:
         elif not fails:
             self.stands[number] = call.text
         told = "refused" if fails else "delivered"
-        self.growing.heard(
+        self.growing.on_receipt(
             Receipt(outcome=told, channel_id=1, index=0, characters=0, reason="no" * fails,
                     message_id=None if fails else number, kind=call.kind)  # type: ignore[arg-type]
         )  # fmt: skip

@@ -213,7 +213,7 @@ async def live(world: World, lanes: Lanes, who: str, place: int) -> None:
 
     def heard(receipt: Receipt) -> None:
         receipts.append(receipt)
-        driver.heard(receipt)
+        driver.on_receipt(receipt)
 
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as people:

@@ -207,7 +207,7 @@ async def drive(
         stream_id=stream_id,
         manner=SendOptions(pause_s=pause_s),
         typing=typing,
-        on_receipt=driver.heard,
+        on_receipt=driver.on_receipt,
         on_limit=driver.limit_reached,
     ) as dispatch:
         await driver.run(provider, dispatch)

@@ -161,7 +161,7 @@ class Rig:
                 stream_id=f"rig {self._number} {message_id}",
                 manner=SendOptions(reply_to=message_id),
                 typing=True,
-                on_receipt=driver.heard,
+                on_receipt=driver.on_receipt,
                 on_limit=driver.limit_reached,
             ) as dispatch:
                 await driver.run(source, dispatch)

@@ -233,7 +233,7 @@ def _grown(text: str) -> Iterator[Step]:
     def change() -> None:
         for one in growing.take():
             number = one.target or len(growing.pages.ids) + 1
-            growing.heard(
+            growing.on_receipt(
                 Receipt(outcome="delivered", channel_id=1, index=0, characters=1, kind=one.kind,
                         message_id=number)
             )  # fmt: skip

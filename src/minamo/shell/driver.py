@@ -135,9 +135,9 @@ class Driver:
         call_timeout_ms: int | None = None,
         watch: Iterable[Watcher] = (),
     ) -> None:
-        self.touched: Callable[[], object] | None = None
+        self.on_text_changed: Callable[[], object] | None = None
         """Called when the text may have changed; for a reply that is edited in place."""
-        self.settling: Callable[[], object] | None = None
+        self.on_settled: Callable[[], object] | None = None
         """Called after the last message, before the stream is flushed; also for edited replies."""
         self.stream = stream
         self.stop_signal: StopSignal = stop_signal or StopSignal()
@@ -172,7 +172,7 @@ class Driver:
 
     # Events, from any task.
 
-    def heard(self, receipt: Receipt) -> None:
+    def on_receipt(self, receipt: Receipt) -> None:
         """Process the receipt of a message; called by the lane."""
         stream = self.stream
         if receipt.kind == "create":
@@ -223,7 +223,7 @@ class Driver:
             async with anyio.create_task_group() as tasks:
                 self._reading = tasks.cancel_scope
                 tasks.start_soon(clocks.watch, self._run_out)
-                await self._heed(source, clocks)
+                await self._read_safely(source, clocks)
                 self._reading.cancel()
         except BaseExceptionGroup as group:
             # Only exceptions such as `SystemExit` arrive here; they are raised unwrapped.
@@ -236,9 +236,9 @@ class Driver:
         self.stream.ran_out(clock)
         self._perform()
 
-    async def _heed(self, source: ChunkSource, clocks: Clocks) -> None:
+    async def _read_safely(self, source: ChunkSource, clocks: Clocks) -> None:
         try:
-            await self._hear(source, clocks)
+            await self._read_chunks(source, clocks)
         except anyio.get_cancelled_exc_class():
             if _is_cancelled():
                 raise
@@ -249,7 +249,7 @@ class Driver:
             self.stream.fail(ErrorChunk("api_error", "internal error; the log has it"))
             self._perform()
 
-    async def _hear(self, source: ChunkSource, clocks: Clocks) -> None:
+    async def _read_chunks(self, source: ChunkSource, clocks: Clocks) -> None:
         stream, outlet = self.stream, self._outlet
         assert outlet is not None
         async with closing(as_chunks(source, overlap=self._overlap)) as chunks:
@@ -273,16 +273,16 @@ class Driver:
                     now = self._now()
                     self._take(chunk)
                     clocks.heard("chunk", stream.state, now)
-                    if self.touched is not None:
-                        self.touched()
+                    if self.on_text_changed is not None:
+                        self.on_text_changed()
                     if self._progress is not None:
                         self._progress()
                 if stream.actions.effects:
                     self._perform()
                 if isinstance(chunk, FunctionCall) and not chunk.finish_reason:
-                    await self._hear_finish(chunks)
+                    await self._read_finish(chunks)
 
-    async def _hear_finish(self, chunks: AsyncIterator[Chunk]) -> None:
+    async def _read_finish(self, chunks: AsyncIterator[Chunk]) -> None:
         """Wait briefly for the done chunk: these function calls came without a finish reason."""
         # Shielded: the outcome is decided, and so this task is cancelled already.
         with anyio.move_on_after(_FINISH_GRACE_S, shield=True):
@@ -310,8 +310,8 @@ class Driver:
         if self._settling.cancelled_caught:
             # The requester has waited long enough.  A call in flight continues.
             outlet.give_up("drain_timeout")
-        if self.settling is not None:
-            self.settling()
+        if self.on_settled is not None:
+            self.on_settled()
         self.stream.flushed()
 
     def _hasten(self, by: float = math.inf) -> None:
@@ -328,8 +328,8 @@ class Driver:
         while effects := self.stream.take_effects():
             for effect in effects:
                 if effect is Effect.DELIVER:
-                    if self.touched is not None:
-                        self.touched()
+                    if self.on_text_changed is not None:
+                        self.on_text_changed()
                     outlet.deliver()
                 elif effect is Effect.WITHDRAW:
                     outlet.withdraw(self.stream.actions.withdrawn)

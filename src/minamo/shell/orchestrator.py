@@ -170,10 +170,10 @@ class StreamOrchestrator:
 
         def on_page(receipt: Receipt) -> None:
             assert growing is not None
-            growing.heard(receipt)
+            growing.on_receipt(receipt)
             if queue.typing is not None:  # a growing message shows the activity itself
                 queue.typing.hide()
-            driver.heard(receipt)
+            driver.on_receipt(receipt)
 
         async with self.lanes.open(
             context.channel_id,
@@ -182,12 +182,12 @@ class StreamOrchestrator:
             stream_id=context.stream_id,
             manner=manner,
             typing=context.typing,
-            on_receipt=driver.heard if growing is None else on_page,
+            on_receipt=driver.on_receipt if growing is None else on_page,
             on_limit=driver.limit_reached,
         ) as queue:
             if growing is not None:
-                driver.touched = _then(growing.touch, queue.deliver)
-                driver.settling = growing.settle
+                driver.on_text_changed = _then(growing.touch, queue.deliver)
+                driver.on_settled = growing.settle
             await driver.run(provider, queue)
         return tuple(queue.receipts)
 

@@ -117,13 +117,13 @@ class Replies:
                 if ticket.stop_signal.strongest is None:  # else the turn is about to stop
                     reply.show_progress(progress)
 
-            def hear(_: StopRequest) -> bool:
+            def on_request(_: StopRequest) -> bool:
                 reply.withdraw_progress()
                 return False  # the turn itself decides when to act on the request
 
             ended = False
             try:
-                with self._known(reply, ticket.stop_signal), ticket.stop_signal.listen(hear):
+                with self._known(reply, ticket.stop_signal), ticket.stop_signal.listen(on_request):
                     result = await run_turn(
                         llm,
                         messages,

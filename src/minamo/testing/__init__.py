@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from minamo.shell.turns.turn import run_turn as run_turn
     from minamo.testing.adapters import check_adapter as check_adapter
     from minamo.testing.checks import check_stream as check_stream
+    from minamo.testing.checks import stand_in as stand_in
     from minamo.testing.runner import Heard as Heard
     from minamo.testing.runner import listen as listen
     from minamo.testing.runner import run_with_virtual_clock as run_with_virtual_clock
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from minamo.testing.strategies import results as results
     from minamo.testing.strategies import texts as texts
     from minamo.testing.strategies import traces as traces
-    from minamo.testing.stub_actions import stand_in as stand_in
 
 # Imported on first use: Hypothesis and trio come with `hikari-minamo[testing]`, and a caller that
 # only checks an adapter needs neither.
@@ -37,10 +37,9 @@ _EXPORTS = {
     "minamo.shell.providers.scripted": "ScriptedProvider as_chunks",
     "minamo.shell.turns.turn": "TextPass run_turn",
     "minamo.testing.adapters": "check_adapter",
-    "minamo.testing.checks": "check_stream",
+    "minamo.testing.checks": "check_stream stand_in",
     "minamo.testing.runner": "Heard listen run_with_virtual_clock",
     "minamo.testing.strategies": "events markdown_texts results texts traces",
-    "minamo.testing.stub_actions": "stand_in",
 }
 _EXTRA = frozenset({"hypothesis", "trio"})
 

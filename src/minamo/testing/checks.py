@@ -1,9 +1,9 @@
-"""The stream check: one outcome, reached by the chart, and no character lost."""
+"""The stream check (one outcome, reached by the chart, and no character lost), and stand-ins."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from attrs import evolve
@@ -14,6 +14,7 @@ from minamo.core.stream import CHART
 from minamo.core.trace import Moment, Trace, trace_lines
 from minamo.inspect.recorder import settings_of
 from minamo.inspect.replay import Replayed, replay
+from minamo.machine import Chart
 from minamo.machine.verifier import hops
 from minamo.testing.audit import Broken, audit, fits, same
 
@@ -80,3 +81,28 @@ def _how_to_see(trace: Trace) -> str:
     settings: dict[str, Any] = settings_of(trace.config)
     lines = [json.dumps({"settings": settings}), *trace_lines(trace.moments)]
     return "To see it, save these lines and call `minamo replay` with them:\n" + "\n".join(lines)
+
+
+def stand_in(chart: Chart) -> type[Any]:
+    """Return a stub class to compile *chart* for.
+
+    An instance takes a function that evaluates a guard by name; by default all guards are true.
+    Its ``calls`` lists the names of the executed actions, in order.
+    """
+
+    def begin(self: Any, answer: Callable[[str], bool] = lambda _guard: True) -> None:
+        self.answer = answer
+        self.calls = []
+
+    methods: dict[str, Any] = {"__init__": begin, "__doc__": f"Stands in for {chart.name}."}
+    methods |= {guard: _guard(guard) for guard in chart.guards}
+    methods |= {action: _action(action) for action in chart.actions}
+    return type("StandIn", (), methods)
+
+
+def _guard(name: str) -> Callable[[Any, object], bool]:
+    return lambda self, _payload: self.answer(name)
+
+
+def _action(name: str) -> Callable[[Any, object], None]:
+    return lambda self, _payload: self.calls.append(name)

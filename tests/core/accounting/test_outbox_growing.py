@@ -48,7 +48,7 @@ def show(growing: EditInPlace) -> list[str]:
 
 def answer(growing: EditInPlace, message_id: int | None, *, kind: Kind = "create") -> None:
     outcome: Outcome = "refused" if message_id is None else "delivered"
-    growing.heard(
+    growing.on_receipt(
         Receipt(
             outcome=outcome, channel_id=1, index=0, characters=0, message_id=message_id, kind=kind
         )
@@ -164,7 +164,7 @@ def test_a_call_that_was_taken_back_in_time_was_not_tried() -> None:
     growing.touch()
     growing.take()
     cut_off(stream, growing, "kill")
-    growing.heard(Receipt(outcome="not_sent", channel_id=1, index=0, characters=3))
+    growing.on_receipt(Receipt(outcome="not_sent", channel_id=1, index=0, characters=3))
     growing.settle()
     assert books(stream) == ("", {"killed": 3}, {})
 

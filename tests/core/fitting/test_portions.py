@@ -98,7 +98,7 @@ def stands(pages: PageSet, shown: list[str]) -> None:
         else:
             shown[change.target - 1] = change.text
         number = change.target or len(shown)
-        pages.heard(
+        pages.on_receipt(
             Receipt(outcome="delivered", channel_id=1, index=0, characters=1, kind=change.kind,
                     message_id=number)
         )  # fmt: skip

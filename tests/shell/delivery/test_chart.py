@@ -11,7 +11,7 @@ import pytest
 from minamo.machine import Coverage
 from minamo.shell.delivery.delivery import CHART
 from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.discord.runtime import hear_echoes
+from minamo.shell.discord.runtime import watch_echoes
 from minamo.twin import CREATE, EXECUTE, Permission, Twin
 from support.lanes import Post, persona, posting, reasons
 from support.waiting import until
@@ -118,7 +118,7 @@ async def echoes(twin: Twin, new_bot: Callable[..., hikari.GatewayBot]) -> None:
     bot = new_bot(twin, max_retries=1)
     await bot.start(check_for_updates=False)
     async with open_lanes(watch=SEEN, drain_s=0.3) as lanes:
-        end = hear_echoes(bot, lanes.echoed)
+        end = watch_echoes(bot, lanes.echoed)
         post = Post(twin, bot.rest, lanes)
         # hikari asks twice and hears nothing; the gateway has shown it in between.
         one = await lost_once(post, times=2)

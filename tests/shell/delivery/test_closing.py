@@ -14,7 +14,7 @@ from attrs import define, field
 
 from minamo.core.messages import Receipt
 from minamo.shell.delivery.lanes import open_lanes
-from minamo.shell.discord.runtime import hear_echoes
+from minamo.shell.discord.runtime import watch_echoes
 from minamo.twin import CREATE, TYPING, Twin
 from support.lanes import Post, persona, posting, reasons
 
@@ -64,7 +64,7 @@ async def close_in_a_burst(
         bot = new_bot(twin)
         await bot.start(check_for_updates=False)
         async with open_lanes() as lanes:
-            end = hear_echoes(bot, lanes.echoed)
+            end = watch_echoes(bot, lanes.echoed)
 
             @bot.listen()
             async def on_stopping(event: hikari.StoppingEvent) -> None:

@@ -34,11 +34,11 @@ def tell(story: Story, *, script: Script | None = None, fresh: bool = False, mos
 
     async def main() -> None:
         async with open_lanes(drain_s=60) as lanes:
-            one = lanes.open(1, sender, pages, stream_id="s", on_receipt=pages.heard)
+            one = lanes.open(1, sender, pages, stream_id="s", on_receipt=pages.on_receipt)
             await story(pages, one)
             await one.finish()
             pages.settle()
-            pages.heard(
+            pages.on_receipt(
                 Receipt(outcome="delivered", channel_id=1, index=9, characters=0, message_id=99)
             )
 
@@ -125,7 +125,7 @@ def in_renewal(then: Callable[[PageSet, StreamQueue], object], *, made: int) -> 
 
     async def story(pages: PageSet, one: StreamQueue) -> None:
         def heard(receipt: Receipt) -> None:
-            pages.heard(receipt)
+            pages.on_receipt(receipt)
             if pages.state == "renewing" and len(pages.ids) == made and receipt.kind == "create":
                 then(pages, one)
 

@@ -47,7 +47,7 @@ async def grow(
     pages: PageSet, sender: FakeSender, texts: list[str], every_s: float
 ) -> list[Receipt]:
     async with open_lanes(drain_s=60) as lanes:
-        one = lanes.open(1, sender, pages, stream_id="s", on_receipt=pages.heard)
+        one = lanes.open(1, sender, pages, stream_id="s", on_receipt=pages.on_receipt)
         for text in texts:
             pages.show(text)
             one.deliver()
@@ -138,7 +138,7 @@ def test_a_withdrawn_reply_stays_as_it_stands() -> None:
 
     async def main() -> None:
         async with open_lanes() as lanes:
-            one = lanes.open(1, sender, pages, stream_id="s", on_receipt=pages.heard)
+            one = lanes.open(1, sender, pages, stream_id="s", on_receipt=pages.on_receipt)
             pages.show("one")
             one.deliver()
             await one.answered()

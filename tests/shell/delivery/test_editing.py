@@ -23,7 +23,7 @@ async def grow(updates: int, seconds: float, length: int) -> str:
         async with posting(twin) as post:
             sender, pages = post.sender(), PageSet()
             one = post.lanes.open(
-                sender.place, sender, pages, stream_id="s", on_receipt=pages.heard
+                sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt
             )
             began = time.perf_counter()
             for n in range(1, updates + 1):
@@ -56,7 +56,9 @@ async def test_400_updates_in_8_s_are_at_most_14_edits(figure: Callable[[str], N
 async def test_a_message_that_somebody_deleted_is_not_written_again() -> None:
     async with Twin() as twin, posting(twin) as post:
         sender, pages = post.sender(), PageSet()
-        one = post.lanes.open(sender.place, sender, pages, stream_id="s", on_receipt=pages.heard)
+        one = post.lanes.open(
+            sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt
+        )
         pages.show("one")
         one.deliver()
         await one.answered()

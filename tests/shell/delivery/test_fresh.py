@@ -21,7 +21,9 @@ async def grown(*texts: str) -> AsyncIterator[tuple[Twin, Post, StreamQueue, Pag
     rules = Rules(rate_limits=False)
     async with Twin(rules=rules) as twin, posting(twin, pacer=unpaced()) as post:
         sender, pages = post.sender(), PageSet(fresh=True)
-        one = post.lanes.open(sender.place, sender, pages, stream_id="s", on_receipt=pages.heard)
+        one = post.lanes.open(
+            sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt
+        )
         for text in texts:
             pages.show(text)
             one.deliver()

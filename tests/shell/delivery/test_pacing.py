@@ -36,7 +36,7 @@ def test_no_five_seconds_see_more_than_the_leaky_bucket_allows() -> None:
             async with pacer.turn("create", 1) as turn:
                 now = anyio.current_time()
                 level, last = max(0.0, level - (now - last)) + 1, now
-                turn.hear(Accepted(1))
+                turn.settle(Accepted(1))
             assert level <= 5
 
     run_with_virtual_clock(story)
@@ -51,7 +51,7 @@ def test_the_process_makes_forty_a_second_over_all_channels() -> None:
         async def call(channel: int) -> None:
             async with pacer.turn("create", channel) as turn:
                 times.append(anyio.current_time())
-                turn.hear(Accepted(1))
+                turn.settle(Accepted(1))
 
         async with anyio.create_task_group() as tasks:
             for channel in range(200):
@@ -78,7 +78,7 @@ def test_the_first_call_of_a_route_opens_it_only_when_answered(
             async with pacer.turn("create", channel) as turn:
                 began.append(anyio.current_time())
                 await anyio.sleep(1)
-                turn.hear(answer)
+                turn.settle(answer)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call, 1, first)
@@ -99,7 +99,7 @@ def test_a_caller_cancelled_at_the_gate_or_in_its_wait_harms_nobody() -> None:
             async def call(channel: int, pacer: Pacer = pacer) -> None:
                 async with pacer.turn("create", channel) as turn:
                     await anyio.sleep(0.5)
-                    turn.hear(Accepted(1))
+                    turn.settle(Accepted(1))
 
             async with anyio.create_task_group() as tasks:
                 for _ in range(5):
@@ -123,7 +123,7 @@ def test_a_first_call_that_hangs_does_not_shut_the_route() -> None:
             async with pacer.turn("create", channel) as turn:
                 began.append(anyio.current_time())
                 await anyio.sleep(took_s)
-                turn.hear(Accepted(1))
+                turn.settle(Accepted(1))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call, 1, 1_000)
@@ -140,7 +140,7 @@ def test_a_pause_that_discord_asks_for_is_kept() -> None:
     async def story() -> None:
         pacer = Pacer()
         async with pacer.turn("create", 1) as turn:
-            turn.hear(RetryLater("rate_limited", 7.0))
+            turn.settle(RetryLater("rate_limited", 7.0))
         began = anyio.current_time()
         async with pacer.turn("create", 1):
             assert anyio.current_time() - began >= 7.0
@@ -156,7 +156,7 @@ def test_a_call_that_took_very_long_costs_the_burst() -> None:
         pacer = Pacer()
         async with pacer.turn("create", 1) as turn:
             await anyio.sleep(3)
-            turn.hear(Accepted(1))
+            turn.settle(Accepted(1))
         began = anyio.current_time()
         for _ in range(3):
             async with pacer.turn("create", 1):
@@ -174,7 +174,7 @@ def test_a_webhook_keeps_within_its_hidden_minute() -> None:
         for _ in range(60):
             async with pacer.turn("webhook", 1) as turn:
                 times.append(anyio.current_time())
-                turn.hear(Accepted(1))
+                turn.settle(Accepted(1))
 
     run_with_virtual_clock(story)
     assert max(sum(at <= other < at + 2 for other in times) for at in times) <= 9
@@ -190,11 +190,11 @@ def test_idle_channels_are_forgotten() -> None:
         pacer = Pacer(PACES, RateLimit(1000, 0.001))
         for channel in range(300):
             async with pacer.turn("create", channel) as turn:
-                turn.hear(Accepted(1))
+                turn.settle(Accepted(1))
         await anyio.sleep(60)
         for _ in range(300):
             async with pacer.turn("create", 1) as turn:
-                turn.hear(Accepted(1))
+                turn.settle(Accepted(1))
         assert pacer.remembered == 1
 
     run_with_virtual_clock(story)
@@ -204,7 +204,7 @@ def test_a_very_long_pause_is_asked_about_again() -> None:
     async def main() -> None:
         pacer = Pacer()
         async with pacer.turn("create", 1) as turn:
-            turn.hear(RetryLater("rate_limited", 3_600.0))
+            turn.settle(RetryLater("rate_limited", 3_600.0))
         began = anyio.current_time()
         async with pacer.turn("create", 1):
             assert anyio.current_time() - began == pytest.approx(PAUSE_MAX_S, abs=0.1)

@@ -130,7 +130,7 @@ async def test_under_a_message_that_grows(fresh: bool) -> None:
     ):
         sender, pages = post.sender(), PageSet(fresh=fresh)
         one = post.lanes.open(
-            sender.place, sender, pages, stream_id="s", on_receipt=pages.heard, manner=STOP
+            sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt, manner=STOP
         )
         for text in ("one", "one two", "one two three"):
             pages.show(text)

@@ -220,7 +220,7 @@ async def test_an_answer_grows_in_place() -> None:
     ):
         pages = PageSet()
         one = post.lanes.open(
-            sender.bot.place, sender, pages, stream_id="s", on_receipt=pages.heard
+            sender.bot.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt
         )
         whole = "word " * 900
         for size in (10, 1500, 3000, len(whole)):

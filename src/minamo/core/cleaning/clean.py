@@ -247,7 +247,9 @@ def clean(
     """
     if off and (unknown := sorted(off.difference(RULES))):
         raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
-    if not (first and bot_name) and not links.label and _is_clean(text):
+    nothing_named = not (first and bot_name) and not links.label
+    # Most segments: no rule can find anything in them.
+    if nothing_named and _SUSPECT.search(text) is None and (text.isascii() or all_visible(text)):
         return unchanged(text)
     setting = Setting(
         bot_name=bot_name,
@@ -263,11 +265,6 @@ def clean(
         if name not in off:
             shaped = _settled(shaped, name, rule, setting)
     return shaped
-
-
-def _is_clean(text: str) -> bool:
-    """Return whether no rule can find anything in *text*; most segments are like that."""
-    return _SUSPECT.search(text) is None and all_visible(text)
 
 
 def _settled(shaped: Rewritten, name: str, rule: _Rule, setting: Setting) -> Rewritten:

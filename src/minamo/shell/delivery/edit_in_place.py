@@ -39,7 +39,7 @@ class PageEdit:
 
 @define(eq=False)
 class PageSet(MessageSource):
-    """The messages of one reply edited in place.  Its `heard` must get every receipt.
+    """The messages of one reply edited in place.  Its `on_receipt` must get every receipt.
 
     The methods under "Guards" and "Actions" are those of the chart, which decides when they run.
     """
@@ -166,7 +166,7 @@ class PageSet(MessageSource):
         self._out = due
         return [due]
 
-    def heard(self, receipt: Receipt) -> None:
+    def on_receipt(self, receipt: Receipt) -> None:
         """Record the outcome of the call."""
         if receipt.kind == "create":
             made = receipt.delivered and receipt.message_id is not None
@@ -396,9 +396,9 @@ class EditInPlace(MessageSource):
         if self.pages.state == "recalling":
             self._out = None
 
-    def heard(self, receipt: Receipt) -> None:
+    def on_receipt(self, receipt: Receipt) -> None:
         """Record the outcome of a call."""
-        self.pages.heard(receipt)
+        self.pages.on_receipt(receipt)
         if receipt.outcome == "not_sent":
             return  # may concern text never taken, while a call is in flight
         if receipt.delivered:

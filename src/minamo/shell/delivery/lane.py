@@ -66,7 +66,7 @@ class Burst:
         assert self._turn is not None
         now = anyio.current_time()
         turn, self._turn = self._turn, None
-        turn.hear(answer)
+        turn.settle(answer)
         self._pacer.learn(turn, now)
         self._out.answer(answer, now)
 
@@ -202,7 +202,7 @@ class Lane:
         delivery.turn_came(max(turn.began_at, delivery.accepted_at))
         answer = await _ask(queue.sender, delivery)
         now = anyio.current_time()
-        turn.hear(answer)
+        turn.settle(answer)
         if isinstance(answer, Rejected) and delivery.post.file and delivery.only_tried:
             queue.unfiled(delivery, answer.reason)
         else:
@@ -215,7 +215,7 @@ class Lane:
         for _ in range(THREAD_ATTEMPTS):
             async with self.pacer.turn("thread", queue.channel_id) as turn:
                 answer = await queue.sender.start_thread(queue.channel_id, message_id, name)
-                turn.hear(answer)
+                turn.settle(answer)
             if not isinstance(answer, Unknown) and not _soon(answer):
                 break
         if isinstance(answer, Accepted):
@@ -227,7 +227,7 @@ class Lane:
         """Remove the button from the first message; a button that remains does nothing."""
         async with self.pacer.turn(queue.sender.route("edit"), queue.sender.place) as turn:
             answer = await queue.sender.edit(queue.without_button, message_id)
-            turn.hear(answer)
+            turn.settle(answer)
         if not isinstance(answer, Accepted):
             _LOG.debug("a button stays", extra={"reason": answer.reason})
         queue.unbuttoned()

@@ -99,7 +99,7 @@ class Permit:
     wait_s: float = 0.0
     """The pause Discord asked for, in seconds."""
 
-    def hear(self, answer: SendOutcome) -> None:
+    def settle(self, answer: SendOutcome) -> None:
         """Record whether Discord answered, and the pause it asked for."""
         self.answered = isinstance(answer, _ANSWERS)
         if isinstance(answer, RetryLater) and math.isfinite(answer.wait_s):

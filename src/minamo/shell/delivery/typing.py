@@ -105,7 +105,7 @@ class Typing:
             finally:
                 self._calling = False
                 self._change()
-            turn.hear(answer)
+            turn.settle(answer)
             if isinstance(answer, Rejected):
                 # No permission, no channel: it would be refused every eight seconds, and each
                 # refusal counts towards Discord's ban for invalid requests.

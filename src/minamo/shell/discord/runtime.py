@@ -24,7 +24,7 @@ from minamo.shell.discord.webhook import BotWebhooks, webhook_client
 from minamo.shell.telemetry.observer import StreamInspector
 
 
-def hear_echoes(
+def watch_echoes(
     bot: hikari.GatewayBotAware, heard: Callable[[int, str, int], object]
 ) -> Callable[[], None]:
     """Call *heard* with channel, nonce and id of the bot's messages; return the unsubscriber."""
@@ -168,7 +168,7 @@ class RuntimeHost:
                 look = None if self._looker is None else self._looker.observer("delivery")
                 lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer, watch=look))
                 if isinstance(self._bot, hikari.GatewayBotAware):
-                    stack.callback(hear_echoes(self._bot, lanes.echoed))
+                    stack.callback(watch_echoes(self._bot, lanes.echoed))
                     if self._looker is not None:
                         stack.callback(feed(self._bot, self._looker))
                 if self._page is not None:

@@ -251,7 +251,7 @@ class ChannelTurns:
             self._machine.send("gave_up", ticket)
         # Otherwise it was refused, and the channel no longer holds it.
 
-    def hear(self, request: StopRequest) -> None:
+    def on_request(self, request: StopRequest) -> None:
         """Handle a stop request for the current turn."""
         self._machine.send("unwanted", request)
 

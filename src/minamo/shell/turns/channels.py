@@ -191,7 +191,7 @@ class Channels:
                 if self._lease is not None:
                     wait_s = 0.0 if ticket.policy == "ignore" else self._lease_wait_s
                     hold = self._lease.hold(channel_id, ticket.stop_signal, wait_s=wait_s)
-                    with known(ticket.stop_signal), ticket.stop_signal.listen(channel.hear):
+                    with known(ticket.stop_signal), ticket.stop_signal.listen(channel.on_request):
                         leased = await stack.enter_async_context(hold)
                     if ticket.refused is None and not leased:
                         ticket.refused = "busy" if leased is LeaseStatus.BUSY else "unreachable"

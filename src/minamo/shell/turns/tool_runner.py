@@ -167,7 +167,7 @@ class ToolRunner:
             _LOG.warning("tool %s raised %s at %s", tool.name, kind, place_of(problem))
             return failure(call, "raised", f"the tool failed ({kind})", seconds, problem)
         try:
-            text = _told(job.result)
+            text = _as_text(job.result)
         except (TypeError, ValueError, RecursionError):
             what = type(job.result).__name__
             _LOG.warning("tool %s returned a %s that is not JSON", tool.name, what)
@@ -261,7 +261,7 @@ def _problem(error: Exception) -> str:
     return f"bad arguments ({type(error.__cause__ or error).__name__})"
 
 
-def _told(result: Any) -> str:
+def _as_text(result: Any) -> str:
     """Return a result as text: as is if it is a string, otherwise as JSON."""
     if result is None:
         return "done"

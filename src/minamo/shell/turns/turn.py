@@ -128,7 +128,7 @@ async def run_turn(
         telemetry=TelemetryFanOut() if telemetry is None else safely(telemetry),
     )
     turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
-    with stop_signal.listen(turn.hear, turn.take_back):
+    with stop_signal.listen(turn.on_request, turn.on_cleared):
         await turn.run()
     return turn.result()
 
@@ -178,7 +178,7 @@ class _Turn:
         if watch is not None:
             self._machine.subscribe(Guarded("watch", watch, _LOG))
 
-    def hear(self, request: StopRequest) -> bool:
+    def on_request(self, request: StopRequest) -> bool:
         """Handle a stop request; return whether it took effect and cannot be withdrawn."""
         grace_s = self._workshop.settings.stop_grace_ms / 1000
         self._lengths["grace"] = min(grace_s, request.deadline - anyio.current_time())
@@ -189,7 +189,7 @@ class _Turn:
             self._send(CHART.clocks["grace"].event)
         return self._machine.ended
 
-    def take_back(self) -> None:
+    def on_cleared(self) -> None:
         """Withdraw the pending stop request."""
         self._send("stop_withdrawn")
 
@@ -298,10 +298,10 @@ class _Turn:
             messages=tuple(books.messages),
             states=tuple(self._path),
             usage=summed(books.results),
-            error_unshown=status in ("error", "timeout") and not self._told(status),
+            error_unshown=status in ("error", "timeout") and not self._was_shown(status),
         )
 
-    def _told(self, status: Status) -> bool:
+    def _was_shown(self, status: Status) -> bool:
         """Return whether the pass showed the error; False for errors found by the turn itself."""
         books = self._books
         if self._broken:
