@@ -107,7 +107,7 @@ def test_p09_60_000_sequences_on_our_charts(
     name: str, part: int, figure: Callable[[str], None]
 ) -> None:
     assert len(chart_names()) == 6
-    figure(check_own_chart(name, seeds(15_000 // PARTS, part)))
+    figure(check_own_chart(name, seeds(10_000 // PARTS, part)))
 
 
 # Mutants: each is a plausible mistake in the compiler or the machine.

@@ -41,7 +41,7 @@ def test_the_public_names_are_pinned() -> None:
     assert dir(minamo) == sorted(minamo.__all__)
     assert minamo.machine.__all__ == [
         "Chart", "Clock", "Coverage", "Finding", "Machine", "Row", "RunningClocks", "State", "Step", "Table", "TransitionRecord",
-        "chart_names", "compile", "load", "paths", "read", "to_markdown", "to_mermaid",
+        "chart_names", "compile", "declare", "load", "paths", "read", "to_markdown", "to_mermaid",
         "to_scxml", "to_svg", "verify",
     ]  # fmt: skip
 

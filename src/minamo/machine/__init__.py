@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from minamo.machine.compiler import Table as Table
     from minamo.machine.compiler import compile as compile
+    from minamo.machine.compiler import declare as declare
     from minamo.machine.export import to_markdown as to_markdown
     from minamo.machine.export import to_mermaid as to_mermaid
     from minamo.machine.export import to_scxml as to_scxml
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from minamo.machine.verifier import verify as verify
 
 _EXPORTS = {
-    "minamo.machine.compiler": "Table compile",
+    "minamo.machine.compiler": "Table compile declare",
     "minamo.machine.export": "to_markdown to_mermaid to_scxml",
     "minamo.machine.machine": "Machine RunningClocks TransitionRecord",
     "minamo.machine.model": "Chart Clock Row State",

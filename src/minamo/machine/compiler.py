@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import version
 from typing import Any
 
 from attrs import frozen
@@ -25,6 +26,7 @@ from minamo.machine.yaml_nodes import hint
 
 # By default, a loaded chart swallows exceptions raised in actions and then enters the target
 # anyway; and its configuration is empty while actions run.
+_TESTED = "3.2.2"
 _STRICT: dict[str, bool] = {
     "catch_errors_as_events": False,
     "atomic_configuration_update": True,
@@ -35,7 +37,11 @@ _STRICT: dict[str, bool] = {
 
 
 def declare(chart: Chart) -> type[StateChart[Any]]:
-    """Return the python-statemachine class of *chart*, with its strict flags set."""
+    """Return the python-statemachine class of *chart*, with its strict flags set.
+
+    An instance of it needs a model with the chart's guards and actions: ``declare(chart)(model)``.
+    It runs the chart as `Machine` does, some hundred times slower.
+    """
     for event in chart.events:
         # Events become attributes of the class: one called `send` would replace the method.
         if hasattr(StateChart, event):
@@ -255,7 +261,38 @@ def compile(chart: Chart, actions: type) -> Table:
         ChartError: if a guard or action has no method, or one that cannot be called with one
             payload.
     """
-    return bind(chart, lower(declare(chart)), actions)
+    declared = declare(chart)
+    try:
+        lowered = lower(declared)
+        different = next(_different_rows(chart, lowered), "")
+    except (AttributeError, LookupError, TypeError) as error:
+        raise _differs(chart, f"{type(error).__name__}: {error}") from error
+    if different:
+        raise _differs(chart, different)
+    return bind(chart, lowered, actions)
+
+
+def _different_rows(chart: Chart, lowered: ChartIR) -> Iterator[str]:
+    """Yield rows of which the library does not say what the document says.
+
+    Lowering reads fields that python-statemachine does not promise to keep, so no version is
+    trusted further than this.
+    """
+    for step in (step for leaf in lowered.leaves for step in leaf.steps):
+        row = chart.states[step.source].rows[step.place]
+        own = step.before[len(step.before) - len(row.actions) :]
+        told = (step.events, step.guards, own)
+        if told != (row.events, (row.guard,) if row.guard else (), row.actions):
+            yield f"the row {row.name} is {told}"
+
+
+def _differs(chart: Chart, problem: str) -> ChartError:
+    known = version("python-statemachine")
+    return ChartError(
+        f"python-statemachine {known} describes charts in a way that this minamo does not know "
+        f"({problem}); install python-statemachine {_TESTED}, or a newer minamo",
+        file=chart.file,
+    )
 
 
 def bind(chart: Chart, lowered: ChartIR, actions: type) -> Table:
