@@ -244,7 +244,7 @@ async def test_a_private_answer_gets_no_thread() -> None:
     ):
         receipts = await post.send("a", "b", "c", sender=sender, manner=manner("thread"))
         assert [one.note for one in receipts] == ["", "", "no_thread:ephemeral"]
-        assert (twin.texts(), len(used.follow_ups)) == (["a", "b", "c"], 2)
+        assert (twin.texts(ephemeral=True), len(used.follow_ups)) == (["a", "b", "c"], 2)
 
 
 async def test_texts_overflow_too() -> None:

@@ -9,6 +9,7 @@ messages as without an overflow, and the receipt of the first of those gives the
 from __future__ import annotations
 
 import logging
+from enum import Enum
 from typing import Any, Literal
 
 from attrs import Attribute, define, field, frozen
@@ -53,40 +54,57 @@ class Overflow:
             raise BadSetting(f"overflow: to must be one of {', '.join(WAYS)}")
 
 
+class OverflowPhase(Enum):
+    """What becomes of the text beyond the first messages."""
+
+    SPLIT = "split"
+    """It is sent as messages to the channel; nothing else was wanted, or is possible."""
+    COLLECT = "file"
+    """It waits for the end of the stream and becomes a file."""
+    BRANCH = "thread"
+    """It goes to a thread that is started when it is due."""
+    BRANCHED = "threaded"
+    """It goes to the thread that was started."""
+
+
 @define(eq=False)
 class OverflowState:
-    """The overflow state of one reply; `way` becomes split where nothing else is possible."""
+    """The overflow state of one reply."""
 
     rules: Overflow
-    way: Way = field(init=False)
+    phase: OverflowPhase = field(init=False)
     note: str = field(default="", init=False)
     """Why the reply is split, for the next receipt."""
     thread_id: int | None = field(default=None, init=False)
 
-    @way.default
-    def _make_way(self) -> Way:
-        return self.rules.to
+    @phase.default
+    def _make_phase(self) -> OverflowPhase:
+        return OverflowPhase(self.rules.to)
 
     def room(self, count: int) -> int | None:
         """Return how many more ordinary messages are allowed after *count*; None if unlimited."""
-        if self.way == "split" or self.thread_id is not None:
+        if self.phase in (OverflowPhase.SPLIT, OverflowPhase.BRANCHED):
             return None
         left = self.rules.after - count
-        return left if left > 0 or self.way == "file" else None
+        return left if left > 0 or self.phase is OverflowPhase.COLLECT else None
 
     def collects(self, count: int) -> bool:
         """Return whether text after *count* messages waits for the end of the stream."""
-        return self.way == "file" and count >= self.rules.after
+        return self.phase is OverflowPhase.COLLECT and count >= self.rules.after
 
     def needs_thread(self, count: int) -> bool:
         """Return whether the message after *count* others must go to a thread not started yet."""
-        return self.way == "thread" and self.thread_id is None and count >= self.rules.after
+        return self.phase is OverflowPhase.BRANCH and count >= self.rules.after
+
+    def branch(self, thread_id: int) -> None:
+        """Continue in the thread *thread_id*."""
+        self.phase, self.thread_id = OverflowPhase.BRANCHED, thread_id
 
     def split(self, reason: str) -> None:
         """Continue with messages in the channel, and note the *reason*."""
-        _LOG.info("a reply is split after all", extra={"way": self.way, "reason": reason})
-        self.note = f"no_{self.way}:{reason}"
-        self.way = "split"
+        _LOG.info("a reply is split after all", extra={"way": self.rules.to, "reason": reason})
+        self.note = f"no_{self.rules.to}:{reason}"
+        self.phase = OverflowPhase.SPLIT
 
     def take_note(self) -> str:
         """Return the note for the next receipt, and clear it."""

@@ -7,6 +7,7 @@ and ends under another reads like two.  Webhooks cannot reply, so a notice prece
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import Protocol
 
 from attrs import define, field, frozen
@@ -65,6 +66,17 @@ class Webhooks(Protocol):
         """Return the id and token of a webhook, or the outcome of the failed call."""
 
 
+class Stage(Enum):
+    """Which identity sends, and whether that can change."""
+
+    SILENT = auto()
+    """No message is shown: the webhook is tried, and the bot may take its place."""
+    SPEAKING = auto()
+    """A message is shown: the reply keeps its identity."""
+    FALLEN_BACK = auto()
+    """The bot itself sends."""
+
+
 @define(eq=False)
 class PersonaSender:
     """A sender that uses a webhook while possible, and the bot otherwise."""
@@ -77,7 +89,7 @@ class PersonaSender:
     notice: ReplyNotice | None = field(default=None, kw_only=True, repr=False)
     """Sent before a reply: a webhook cannot reply."""
     _now: Sender | None = field(default=None, init=False, repr=False)
-    _shown: bool = field(default=False, init=False)
+    _stage: Stage = field(default=Stage.SILENT, init=False)
     _renewed: bool = field(default=False, init=False)
     _noticed: tuple[Sender, int] | None = field(default=None, init=False, repr=False)
     fell_back: str = field(default="", init=False)
@@ -92,19 +104,20 @@ class PersonaSender:
 
     def route(self, kind: Kind) -> str:
         """Return the webhook limit, or the bot's own after it took over."""
-        return self._bot.route(kind) if self.fell_back else "webhook"
+        return self._bot.route(kind) if self._stage is Stage.FALLEN_BACK else "webhook"
 
     async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a new message through the webhook, or as the bot if the webhook is unusable."""
-        if post.reply_to is not None and not self.fell_back:
+        if post.reply_to is not None and self._stage is not Stage.FALLEN_BACK:
             await self._give_notice(post.reply_to)
         answer = await self._speak_anew(post)
-        may_change = not self._shown and self._now is not self._bot
+        may_change = self._stage is Stage.SILENT
         if may_change and isinstance(answer, Rejected) and answer.reason in VOICELESS:
-            self.fell_back, self._now = answer.reason, self._bot
+            self._stage, self.fell_back, self._now = Stage.FALLEN_BACK, answer.reason, self._bot
             answer = await self._speak(post)
-        self._shown = self._shown or isinstance(answer, Accepted)
-        if isinstance(answer, Rejected) or self.fell_back:
+        if self._stage is Stage.SILENT and isinstance(answer, Accepted):
+            self._stage = Stage.SPEAKING
+        if isinstance(answer, Rejected) or self._stage is Stage.FALLEN_BACK:
             await self._take_notice_back()
         return answer
 
@@ -136,7 +149,7 @@ class PersonaSender:
 
     async def _take_notice_back(self) -> None:
         """Delete the notice if no message follows it or the bot itself replies."""
-        if self._noticed is not None and (not self._shown or self.fell_back):
+        if self._noticed is not None and self._stage is not Stage.SPEAKING:
             (voice, message_id), self._noticed = self._noticed, None
             await voice.delete(self.channel_id, message_id)
 

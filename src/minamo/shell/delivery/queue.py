@@ -271,7 +271,7 @@ class StreamQueue:
             if self._fitted:
                 self._fitted[0].note = overflow.take_note()
             return
-        overflow.thread_id = thread_id
+        overflow.branch(thread_id)
         for delivery in self._fitted:
             delivery.post = evolve(delivery.post, channel_id=thread_id)
 

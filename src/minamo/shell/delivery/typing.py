@@ -8,6 +8,7 @@ it would be shown for ten seconds, so no message is sent while such a call is in
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum, auto
 
 import anyio
 
@@ -37,6 +38,19 @@ def pause_s(characters: int) -> float:
     return min(max(characters * PER_CHARACTER_S, PAUSE_MIN_S), PAUSE_MAX_S)
 
 
+class Phase(Enum):
+    """What the indicator of a stream does."""
+
+    DUE = auto()
+    """It is not shown, and must be: at the start, or after a message has cleared it."""
+    SHOWN = auto()
+    """It is shown, or is about to be."""
+    HELD = auto()
+    """A message is being sent; no call may begin."""
+    OVER = auto()
+    """It is not shown again."""
+
+
 class Typing:
     """The indicator of one stream: shown from the start until `hide`, which is final."""
 
@@ -44,33 +58,31 @@ class Typing:
         self._sender = sender
         self._pacer = pacer
         self._channel_id = channel_id
-        self._over = False
-        self._held = False  # a message is being sent
-        self._calling = False
-        self._renew = False  # a message has cleared the indicator
+        self._phase = Phase.DUE
+        self._calling = False  # a call is in flight, in whatever phase it ends
         self._changed = anyio.Event()
         self._scope = anyio.CancelScope(shield=True)
         self.errors: int = 0
         """Number of refused calls; a missing indicator is not an error."""
 
     def __repr__(self) -> str:
-        return f"<Typing in {self._channel_id}, {'over' if self._over else 'shown'}>"
+        return f"<Typing in {self._channel_id}, {self._phase.name.lower()}>"
 
     async def run(self) -> None:
         """Renew the indicator until `hide`."""
         # In its own task, and shielded: the call must not be cancelled (see lane.py).
         with self._scope:
-            while not self._over:
-                if self._held:
+            while self._phase is not Phase.OVER:
+                if self._phase is Phase.HELD:
                     await self._changed.wait()
                     continue
-                self._renew = False
+                self._phase = Phase.SHOWN
                 await self._show()
                 await self._rest()
 
     def hide(self) -> None:
         """Stop renewing; a call in flight ends by itself, and a waiting one is not made."""
-        self._over = True
+        self._phase = Phase.OVER
         self._change()
         if not self._calling:
             self._scope.cancel()
@@ -82,22 +94,23 @@ class Typing:
 
     async def before_message(self, *, last: bool) -> None:
         """Pause the indicator, or hide it if *last*; wait briefly for a call in flight."""
-        self._held = True
         if last:
             self.hide()
+        elif self._phase is not Phase.OVER:
+            self._phase = Phase.HELD
         with anyio.move_on_after(CALL_WAIT_S):
             while self._calling:
                 await self._changed.wait()
 
     def after_message(self) -> None:
         """Resume and renew the indicator: the message has cleared it."""
-        self._held = False
-        self._renew = True
+        if self._phase is not Phase.OVER:
+            self._phase = Phase.DUE
         self._change()
 
     async def _show(self) -> None:
         async with self._pacer.turn("typing", self._channel_id) as turn:
-            if self._over or self._held:
+            if self._phase in (Phase.HELD, Phase.OVER):
                 return
             self._calling = True
             try:
@@ -110,12 +123,12 @@ class Typing:
                 # No permission, no channel: it would be refused every eight seconds, and each
                 # refusal counts towards Discord's ban for invalid requests.
                 self.errors += 1
-                self._over = True
+                self._phase = Phase.OVER
 
     async def _rest(self) -> None:
         """Wait until the indicator must be renewed: after `RENEW_S`, or after a message."""
         with anyio.move_on_after(RENEW_S):
-            while not self._over and not self._renew:
+            while self._phase in (Phase.SHOWN, Phase.HELD):
                 await self._changed.wait()
 
     def _change(self) -> None:
