@@ -36,8 +36,6 @@ async def on_message(event: hikari.MessageCreateEvent) -> None:
     if not is_for_me(event):
         return
     messages = await client.conversation(event)
-    if not messages:  # a mention, and nothing else
-        messages = [minamo.user("Hello!")]
     await client.stream(event, llm.chat([minamo.system(PROMPT), *messages]), reply=True)
 
 

@@ -30,7 +30,7 @@ def make_bot(twin: Twin, llm: minamo.ScriptedProvider) -> hikari.GatewayBot:
 async def test_it_answers_a_mention(twin: Twin) -> None:
     async with twin.running(make_bot(twin, minamo.ScriptedProvider(["Hello.\n\nHow are you?"]))):
         asked = await twin.say("hi", mention=True, user="ann")
-        # texts() holds what the bot said; texts(bot=False) what everybody said.
+        # texts() holds what the bot said; texts(bot=False) the messages of all users.
         await twin.journal.until(lambda: twin.texts() == ["Hello.", "How are you?"])
         assert twin.messages()[1].reply_to == asked.id
 

@@ -126,7 +126,7 @@ async def started(bot: hikari.GatewayBot, *adapters: Any) -> AsyncIterator[None]
 
 async def close(*adapters: Any) -> None:
     for adapter in adapters:
-        await getattr(adapter, "close", getattr(adapter, "aclose", None))()
+        await adapter.close()
 
 
 async def until(holds: Callable[[], bool]) -> None:
