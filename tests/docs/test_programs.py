@@ -24,7 +24,8 @@ def test_a_quote_is_in_its_file(block: object) -> None:
 
 def test_every_note_is_understood() -> None:
     notes = {block.note for page in PAGES for block in blocks(page)}
-    assert {note for note in notes if not note.startswith("from ")} <= {"", "continues"}
+    free = {note for note in notes if note.startswith(("from ", "not run: "))}
+    assert notes - free <= {"", "continues"}
 
 
 @pytest.fixture(scope="module")
