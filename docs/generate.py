@@ -7,6 +7,8 @@ hand, links to such files are those that work on GitHub; here they lead to the g
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
 import json
 import re
@@ -70,9 +72,17 @@ def public_names(package: str) -> list[str]:
     return [name for name in importlib.import_module(package).__all__ if not name.startswith("_")]
 
 
+@functools.cache
+def _homes() -> dict[str, str]:
+    """Return the module that each public name of `minamo` comes from, as its imports say."""
+    tree = ast.parse(Path(minamo.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or "" for node in imports for alias in node.names}
+
+
 def section_of(name: str) -> str:
     """Return the page of a public name: that with the longest prefix of its module."""
-    module = minamo._HOMES[name].removeprefix("minamo.")
+    module = _homes()[name].removeprefix("minamo.")
     found = [
         (len(prefix), title)
         for title, prefixes in SECTIONS.items()
