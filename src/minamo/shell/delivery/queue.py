@@ -94,7 +94,8 @@ class StreamQueue:
         self._composer = Composer(
             channel_id, sender, manner, stream_id, self._settle, self._wake, watch
         )
-        if self._composer.overflow is not None and not source.can_split:
+        self._overflow = self._composer.overflow
+        if self._overflow is not None and not source.can_split:
             raise BadSetting("overflow: a reply that is edited in place can only be split")
         self._fitted: deque[Delivery] = deque()
         self._on_receipt = on_receipt
@@ -125,7 +126,7 @@ class StreamQueue:
     @property
     def held(self) -> int:
         """Characters accepted and not yet acknowledged; text collected for a file is excluded."""
-        held = 0 if self._composer.collecting else self._source.waiting
+        held = 0 if self._overflow and self._composer.collecting else self._source.waiting
         for delivery in self._fitted:
             held += delivery.post.characters
         return held
@@ -135,13 +136,15 @@ class StreamQueue:
         """Whether messages or text can be sent now; a file is only made when the stream ends."""
         if self._fitted:
             return True
-        return self._source.waiting > 0 and (self.finished or not self._composer.collecting)
+        if self._overflow is not None and self._composer.collecting and not self.finished:
+            return False
+        return self._source.waiting > 0
 
     def deliver(self) -> None:
         """Wake the lane: the source has new text."""
         if self._shut:
             self._drop_rest(self._shut)
-        overflow = self._composer.overflow
+        overflow = self._overflow
         # A character has at least a byte: text that is already too large for a file is split.
         too_large = overflow is not None and self._source.waiting > overflow.rules.bytes_max
         if overflow is not None and too_large and self._composer.collecting:
@@ -222,11 +225,13 @@ class StreamQueue:
 
     def fit(self, most: int | None = None) -> Delivery | None:
         """Compose messages from waiting text; return the first, or None if it was blank."""
-        composer, now = self._composer, anyio.current_time()
-        if composer.collecting:
-            self._fit_file(now)
-        if not composer.collecting:
-            for text in self._source.take(most, composer.room):
+        composer, now, room = self._composer, anyio.current_time(), None
+        if self._overflow is not None:
+            if composer.collecting:
+                self._fit_file(now)
+            room = composer.room
+        if self._overflow is None or not composer.collecting:
+            for text in self._source.take(most, room):
                 self._fitted.append(composer.compose(text, now, ending=self.finished))
         if not self._fitted:
             self._waiting.change()  # the text was blank, so none is held any more
@@ -253,7 +258,7 @@ class StreamQueue:
 
     def next_thread(self) -> tuple[int, str] | None:
         """Return message id and name for a thread due before the next message, or None."""
-        first, overflow = self.first, self._composer.overflow
+        first, overflow = self.first, self._overflow
         if first is None or overflow is None or not overflow.needs_thread(first.index):
             return None
         message_id = self.receipts[-1].message_id if self.receipts else None
@@ -264,7 +269,7 @@ class StreamQueue:
 
     def threaded(self, thread_id: int | None, reason: str = "") -> None:
         """Continue in the thread *thread_id*; if None, split the reply and note the *reason*."""
-        overflow = self._composer.overflow
+        overflow = self._overflow
         assert overflow is not None
         if thread_id is None:
             overflow.split(reason)
@@ -277,7 +282,7 @@ class StreamQueue:
 
     def unfiled(self, delivery: Delivery, reason: str) -> None:
         """Turn the text of a file that Discord refused into messages."""
-        overflow = self._composer.overflow
+        overflow = self._overflow
         assert overflow is not None
         self._fitted.remove(delivery)
         self._composer.uncompose()
@@ -299,7 +304,7 @@ class StreamQueue:
 
     def _fit_file(self, now: float) -> None:
         """Compose the rest of the reply as one file message; split it if it is too large."""
-        overflow = self._composer.overflow
+        overflow = self._overflow
         assert overflow is not None
         text = self._source.take_rest()
         if not text.strip():

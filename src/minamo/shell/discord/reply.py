@@ -24,7 +24,7 @@ from minamo.shell.discord.hooks import ReplyInfo
 from minamo.shell.discord.interaction import InteractionSender
 from minamo.shell.discord.runtime import Runtime
 from minamo.shell.discord.stop_controls import BUTTON
-from minamo.shell.discord.targets import Target
+from minamo.shell.discord.targets import Interaction, Target
 from minamo.shell.discord.webhook import PersonaFactory
 from minamo.shell.driver import ChunkSource
 from minamo.shell.notices.localization import Wording
@@ -54,35 +54,31 @@ class ReplyContext:
     thoughts: ThoughtDisplay
     stream_id: str = field(factory=new_stream_id)
     sender: Sender = field(init=False, repr=False)
+    channel_id: int = field(init=False)
+    """Id of the channel the reply goes to."""
+    requester: str | None = field(init=False)
+    """Id of the user who asked, as a string; None if unknown."""
+    info: ReplyInfo = field(init=False, repr=False)
+    """The description of this reply for hooks."""
     _passes: Any = field(factory=partial(count, 1), init=False, repr=False)
     _progress: ProgressLines = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if self.options.embeds or self.options.components:
             check_extras(self.options)
+        author = self.target.author_id
+        self.requester = None if author is None else str(author)
+        self.channel_id = self.target.channel_id
+        self.info = ReplyInfo.of(self.stream_id, self.target)
         self.sender = self._sender()
         self._progress = ProgressLines(self._open_progress)
-
-    @property
-    def channel_id(self) -> int:
-        """Id of the channel the reply goes to."""
-        return self.target.channel_id
-
-    @property
-    def requester(self) -> str | None:
-        """Id of the user who asked, as a string; None if unknown."""
-        return None if self.target.author_id is None else str(self.target.author_id)
-
-    @property
-    def info(self) -> ReplyInfo:
-        """The description of this reply for hooks."""
-        return ReplyInfo.of(self.stream_id, self.target)
 
     async def prepare(self) -> None:
         """Defer an interaction at once: Discord waits three seconds for a response."""
         sender = self.sender
         if not isinstance(sender, InteractionSender):
-            await self._announce()
+            if self.target.interaction is not None:
+                await self._announce(self.target.interaction)
             return
         context = self.target.context
         if isinstance(context, _Defers):
@@ -93,12 +89,12 @@ class ReplyContext:
                 return
         await sender.defer()
 
-    async def _announce(self) -> None:
-        """Respond to a command directly if a persona will send the reply through a webhook."""
-        waiting, persona = self.target.interaction, self.options.persona
-        if waiting is not None and persona is not None:
-            said = self.wording.say("persona_answers", name=persona.name)
-            await self.home.calls.make(respond_ephemeral(waiting, said))
+    async def _announce(self, waiting: Interaction) -> None:
+        """Respond to a command directly: a persona will send the reply through a webhook."""
+        persona = self.options.persona
+        assert persona is not None
+        said = self.wording.say("persona_answers", name=persona.name)
+        await self.home.calls.make(respond_ephemeral(waiting, said))
 
     async def stream(
         self,
