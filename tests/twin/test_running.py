@@ -159,11 +159,13 @@ def test_a_failing_pytest_with_the_fixture_ends(tmp_path: Path, closed: bool) ->
         f"    {body}assert twin.texts() == ['pong']",
     ]
     (tmp_path / "test_it.py").write_text(PROGRAM + "\n".join(lines))
-    output = _ended("-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
+    output = _ended("-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=0", str(tmp_path))
     assert "assert [] == ['pong']" in output
-    took = re.search(r"^1 failed in ([\d.]+)s", output, re.MULTILINE)
-    assert took is not None, output
-    assert float(took[1]) < 10  # without the time in which Python imports hikari
+    assert "1 failed" in output
+    # Without the time in which Python imports hikari, which on a busy computer is most of it.
+    took = re.findall(r"^([\d.]+)s (?:setup|call|teardown)", output, re.MULTILINE)
+    assert took
+    assert sum(map(float, took)) < 10
 
 
 async def test_mentions_of_the_bot_are_easy() -> None:

@@ -60,12 +60,12 @@ def chart_list() -> list[dict[str, Any]]:
         except ChartError:
             continue
         states = {
-            one.id: {"parent": one.parent, "about": " ".join(one.about.split())}
-            for one in chart.states.values()
+            state.id: {"parent": state.parent, "about": " ".join(state.about.split())}
+            for state in chart.states.values()
         }
         rows = {
-            one.index: {"by": _trigger(one), "about": " ".join(one.about.split()), "line": one.line}
-            for one in chart.rows
+            row.index: {"by": _trigger(row), "about": " ".join(row.about.split()), "line": row.line}
+            for row in chart.rows
         }
         out.append({"name": chart.name, "file": chart.file, "states": states, "rows": rows})
     return out

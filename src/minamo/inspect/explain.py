@@ -199,13 +199,13 @@ def fates(books: AuditSnapshot) -> list[CharacterFate]:
 def _joined(runs: Iterable[CharacterFate]) -> list[CharacterFate]:
     """Return *runs* with equivalent neighbours merged."""
     out: list[CharacterFate] = []
-    for one in runs:
-        last = out[-1] if out else one
-        same = out and (last.chunk, last.state) == (one.chunk, one.state)
-        if same and _moved(last.place, one.start - last.start) == one.place:
-            out[-1] = CharacterFate(last.start, one.end, last.place, last.chunk, last.state)
+    for run in runs:
+        last = out[-1] if out else run
+        same = out and (last.chunk, last.state) == (run.chunk, run.state)
+        if same and _moved(last.place, run.start - last.start) == run.place:
+            out[-1] = CharacterFate(last.start, run.end, last.place, last.chunk, last.state)
             continue
-        out.append(one)
+        out.append(run)
     return out
 
 

@@ -78,11 +78,11 @@ def message_of(data: Mapping[str, Any]) -> ChannelMessage:
         at=str(data.get("timestamp") or ""),
         edited=data.get("edited_timestamp") is not None,
         reply_to=reference.get("message_id"),
-        embeds=[_embed(one) for one in data.get("embeds") or []],
+        embeds=[_embed(embed) for embed in data.get("embeds") or []],
         buttons=list(_buttons(data.get("components") or [])),
         files=[
-            {"name": one.get("filename", ""), "size": one.get("size", 0)}
-            for one in data.get("attachments") or []
+            {"name": attachment.get("filename", ""), "size": attachment.get("size", 0)}
+            for attachment in data.get("attachments") or []
         ],
     )
 
@@ -101,26 +101,26 @@ def _embed(data: Mapping[str, Any]) -> Json:
         "author": author.get("name") or "",
         "footer": footer.get("text") or "",
         "fields": [
-            {"name": one.get("name", ""), "value": one.get("value", "")}
-            for one in data.get("fields") or []
+            {"name": field_.get("name", ""), "value": field_.get("value", "")}
+            for field_ in data.get("fields") or []
         ],
     }
 
 
 def _buttons(components: list[Any]) -> list[Json]:
     out: list[Json] = []
-    for one in components:
-        if one.get("type") == 2:  # a button; the other types are only containers
-            emoji = (one.get("emoji") or {}).get("name") or ""
+    for component in components:
+        if component.get("type") == 2:  # a button; the other types are only containers
+            emoji = (component.get("emoji") or {}).get("name") or ""
             out.append(
                 {
-                    "id": one.get("custom_id") or "",
-                    "label": " ".join(part for part in (emoji, one.get("label")) if part),
-                    "style": one.get("style", 2),
-                    "disabled": bool(one.get("disabled")),
+                    "id": component.get("custom_id") or "",
+                    "label": " ".join(part for part in (emoji, component.get("label")) if part),
+                    "style": component.get("style", 2),
+                    "disabled": bool(component.get("disabled")),
                 }
             )
-        out += _buttons(one.get("components") or [])
+        out += _buttons(component.get("components") or [])
     return out
 
 
@@ -229,13 +229,13 @@ class Feed:
             )
 
     def _call(self, channels: Iterable[Mapping[str, Any]]) -> None:
-        for one in channels:
-            self.names[str(one["id"])] = str(one.get("name") or "")
+        for channel in channels:
+            self.names[str(channel["id"])] = str(channel.get("name") or "")
         while len(self.names) > NAMES_MAX:
             del self.names[next(iter(self.names))]
 
     def _learn(self, users: Iterable[Mapping[str, Any]]) -> None:
-        found = {str(one["id"]): name_of(one) for one in users}
+        found = {str(user["id"]): name_of(user) for user in users}
         new = {key: name for key, name in found.items() if self.people.get(key) != name}
         self.people |= new
         while len(self.people) > PEOPLE_MAX:

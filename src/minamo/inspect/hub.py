@@ -124,12 +124,12 @@ class Hub:
         channel = None if channel_id is None else str(channel_id)
         history = self._lit.setdefault(chart, deque(maxlen=LIT_MAX))
 
-        def taken(one: TransitionRecord) -> None:
-            if one.row is None:
+        def taken(record: TransitionRecord) -> None:
+            if record.row is None:
                 return
             # Also without an open page: a page opened later shows these states, and can go back.
-            lit: Json = {"chart": chart, "channel": channel, "event": one.event}
-            lit |= {"source": one.source, "target": one.target, "row": one.row.index}
+            lit: Json = {"chart": chart, "channel": channel, "event": record.event}
+            lit |= {"source": record.source, "target": record.target, "row": record.row.index}
             history.append({**lit, "at": self.clock()})
             if self._pages:
                 self.tell({"kind": "chart", **lit, "age": 0.0})
@@ -168,7 +168,7 @@ class Hub:
             "channels": self.feed.names_now(),
             "people": dict(self.feed.people),
             "messages": self.feed.snapshot(),
-            "streams": [self._summary(one, with_latest=one in recent) for one in records],
+            "streams": [self._summary(record, with_latest=record in recent) for record in records],
             "lit": [
                 {**lit, "age": self.clock() - lit["at"]}
                 for history in self._lit.values()

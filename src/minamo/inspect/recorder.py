@@ -29,7 +29,7 @@ def settings_of(config: StreamConfig) -> dict[str, Any]:
 
 
 def _changed(config: StreamConfig, usual: StreamConfig) -> Iterator[tuple[str, Any]]:
-    known = {one.name for one in fields(StreamConfig)} & set(SETTINGS)
+    known = {field_.name for field_ in fields(StreamConfig)} & set(SETTINGS)
     # The wire has removed overlaps before a chunk is recorded; doing it twice would delete text.
     for name in sorted(known - {"overlap_removal"}):
         value = getattr(config, name)

@@ -42,7 +42,7 @@ class Replayed:
 def summary(stream: Stream, messages: Sequence[str]) -> dict[str, Any]:
     """Return the outcome of a stream as JSON."""
     result, captures = stream.result(), stream.actions.captures
-    calls = [{"name": one.name, "arguments": one.arguments} for one in result.function_calls]
+    calls = [{"name": call.name, "arguments": call.arguments} for call in result.function_calls]
     return {
         "status": result.status,
         "stop_reason": result.stop_reason,

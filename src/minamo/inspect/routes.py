@@ -138,8 +138,8 @@ class Site:
             first = asyncio.FIRST_COMPLETED
             done, _ = await asyncio.wait(waits, timeout=PULSE_S, return_when=first)
         finally:
-            for one in waits:
-                one.cancel()
+            for wait in waits:
+                wait.cancel()
         return bool(done)
 
     def recorded(self, what: Recorded) -> Callable[[web.Request], Awaitable[web.Response]]:

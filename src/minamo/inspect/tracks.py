@@ -85,17 +85,17 @@ class Tracks:
         outbox = stream.actions.outbox
         before = outbox.watch
 
-        def batch(one: FittedBatch) -> None:
+        def keep(batch: FittedBatch) -> None:
             if before is not None:
-                before(one)
-            tracks.forget_from(outbox.count - one.sent)
-            for message in one.fitted.messages[: one.sent]:
+                before(batch)
+            tracks.forget_from(outbox.count - batch.sent)
+            for message in batch.fitted.messages[: batch.sent]:
                 tracks.given[tracks.count] = len(message.text)
                 tracks.count += 1
             if not tracks.full:
-                tracks.batches.append(one)
+                tracks.batches.append(batch)
 
-        outbox.watch = batch
+        outbox.watch = keep
         stream.machine.subscribe(tracks._taken)
         return tracks
 

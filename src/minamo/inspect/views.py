@@ -83,7 +83,7 @@ def look_at(trace: Trace, *, unfinished: bool = False) -> Json:
         **of_books(why.AuditSnapshot.of(tracks)),
         "summary": summary,
         "clocks": clock_lengths(trace.config),
-        "steps": [_step(one) for one in steps],
+        "steps": [_step(step) for step in steps],
         "said": said(trace),
     }
 
@@ -92,7 +92,7 @@ def of_books(books: why.AuditSnapshot) -> Json:
     """Return the place of every character."""
     return {
         "text": books.text,
-        "fates": [_fate(one) for one in why.fates(books)],
+        "fates": [_fate(fate) for fate in why.fates(books)],
         "messages": _messages(books.batches),
         "blocks": _blocks(books.blocks),
     }
@@ -116,7 +116,7 @@ def excerpt(chunk: Chunk) -> str:
 
 def said(trace: Trace) -> list[str]:
     """Return an excerpt for each step after the first; timeouts have none."""
-    return [excerpt(one.chunk) if one.chunk is not None else "" for one in trace.moments]
+    return [excerpt(moment.chunk) if moment.chunk is not None else "" for moment in trace.moments]
 
 
 def _fate(fate: why.CharacterFate) -> list[Any]:
@@ -143,7 +143,7 @@ def _step(step: ReplayStep) -> Json:
 
 
 def _messages(batches: Sequence[FittedBatch]) -> list[Json]:
-    texts = [one.text for batch in batches for one in batch.fitted.messages[: batch.sent]]
+    texts = [message.text for batch in batches for message in batch.fitted.messages[: batch.sent]]
     return [
         {"text": text, "runs": [[r.offset, r.size, r.start, r.reason] for r in runs]}
         for text, runs in zip(texts, why.messages(batches), strict=True)
@@ -152,6 +152,6 @@ def _messages(batches: Sequence[FittedBatch]) -> list[Json]:
 
 def _blocks(blocks: Iterable[Capture]) -> list[Json]:
     return [
-        {"kind": "thought" if one.kind == "think" else "details", "text": one.text}
-        for one in blocks
+        {"kind": "thought" if block.kind == "think" else "details", "text": block.text}
+        for block in blocks
     ]

@@ -113,7 +113,7 @@ def found(rules: Rules, faults: Faults, now: Callable[[], float], secret: str | 
 
 def add_channel(world: World, guild: Guild, name: str) -> Channel:
     """Add a text channel without announcing it, as needed before the bot connects."""
-    position = sum(one.guild_id == guild.id for one in world.channels.values())
+    position = sum(channel.guild_id == guild.id for channel in world.channels.values())
     made = Channel(world.new_id(), TEXT, name, guild_id=guild.id, position=position)
     world.channels[made.id] = made
     return made

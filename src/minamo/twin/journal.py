@@ -139,15 +139,15 @@ class Journal:
         return "\n".join(f"{at - start:8.3f}  {text}" for at, text in lines[-last:])
 
 
-def _request_line(one: RequestEntry) -> str:
-    said = one.body.get("content") if isinstance(one.body, dict) else None
+def _request_line(entry: RequestEntry) -> str:
+    said = entry.body.get("content") if isinstance(entry.body, dict) else None
     words = f" {str(said)[:60]!r}" if said else ""
-    fault = f" [{one.fault}]" if one.fault else ""
-    return f"{one.method:6} {one.path}{words} -> {one.status or 'no answer'}{fault}"
+    fault = f" [{entry.fault}]" if entry.fault else ""
+    return f"{entry.method:6} {entry.path}{words} -> {entry.status or 'no answer'}{fault}"
 
 
-def _event_line(one: GatewayEntry) -> str:
-    return f"{'<-' if one.sent else '->'}     gateway {one.name}"
+def _event_line(entry: GatewayEntry) -> str:
+    return f"{'<-' if entry.sent else '->'}     gateway {entry.name}"
 
 
 def redacted(value: Any) -> Any:

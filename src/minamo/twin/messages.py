@@ -138,7 +138,7 @@ def post(
     discord: Discord,
     channel: Channel,
     author: User,
-    one: Draft,
+    draft: Draft,
     *,
     webhook_id: int | None = None,
     interaction_id: int | None = None,
@@ -146,20 +146,20 @@ def post(
     reply_to: int | None = None,
 ) -> Message:
     """Add a checked message to the channel and announce it; return an earlier duplicate."""
-    if repeated := _repeated(discord, channel, author, one):
+    if repeated := _repeated(discord, channel, author, draft):
         return repeated
-    message = _written(discord, channel, author, one, webhook_id)
+    message = _written(discord, channel, author, draft, webhook_id)
     message.webhook_id, message.interaction_id = webhook_id, interaction_id
     if reply_to is not None:
         message.type, message.reply_to = _REPLY, reply_to
     elif type_ != _DEFAULT:
         message.type = type_
-    attach(discord, message, one.uploads)
+    attach(discord, message, draft.uploads)
     discord.world.messages.setdefault(channel.id, {})[message.id] = message
     channel.sent += 1
     channel.active_at = discord.now()
-    if one.nonce is not None and webhook_id is None:
-        _remember(discord, (author.id, channel.id, str(one.nonce)), message.id)
+    if draft.nonce is not None and webhook_id is None:
+        _remember(discord, (author.id, channel.id, str(draft.nonce)), message.id)
     if channel.archived:  # a message in an archived thread unarchives it
         channel.archive(False, discord.now())
         discord.announce_channel("THREAD_UPDATE", channel)
@@ -176,28 +176,28 @@ def _remember(discord: Discord, key: tuple[int, int, str], message_id: int) -> N
 
 
 def _written(
-    discord: Discord, channel: Channel, author: User, one: Draft, webhook_id: int | None
+    discord: Discord, channel: Channel, author: User, draft: Draft, webhook_id: int | None
 ) -> Message:
     world = discord.world
-    forward = _forwarded(discord, author, one) if one.is_forward else None
-    replied = None if one.is_forward else _replied(discord, channel, author, one)
+    forward = _forwarded(discord, author, draft) if draft.is_forward else None
+    replied = None if draft.is_forward else _replied(discord, channel, author, draft)
     message = Message(
         id=world.new_id(),
         channel_id=channel.id,
         author=author,
-        content=one.content,
+        content=draft.content,
         created_at=discord.now(),
-        nonce=one.nonce if webhook_id is None else None,
+        nonce=draft.nonce if webhook_id is None else None,
         type=_REPLY if replied else _DEFAULT,
-        flags=one.flags | (HAS_SNAPSHOT if forward else 0),
-        tts=one.tts,
-        embeds=one.embeds,
-        components=one.components,
+        flags=draft.flags | (HAS_SNAPSHOT if forward else 0),
+        tts=draft.tts,
+        embeds=draft.embeds,
+        components=draft.components,
         reply_to=replied.id if replied else None,
         forward=forward,
         webhook_id=webhook_id,
     )
-    _mention(discord, message, one.allowed, replied=replied)
+    _mention(discord, message, draft.allowed, replied=replied)
     _ring(message)
     return message
 
@@ -228,11 +228,11 @@ def _ring(message: Message) -> None:
     message.pinged_everyone = message.mention_everyone
 
 
-def _repeated(discord: Discord, channel: Channel, author: User, one: Draft) -> Message | None:
+def _repeated(discord: Discord, channel: Channel, author: User, draft: Draft) -> Message | None:
     """Return the message that was already sent with this enforced nonce, if any."""
-    if one.nonce is None or not one.enforce_nonce:
+    if draft.nonce is None or not draft.enforce_nonce:
         return None
-    known = discord.world.nonces.get((author.id, channel.id, str(one.nonce)))
+    known = discord.world.nonces.get((author.id, channel.id, str(draft.nonce)))
     if known is None or discord.now() - known[1] > discord.rules.nonce_window_s:
         return None
     message = discord.world.find_message(channel.id, known[0])
@@ -241,29 +241,29 @@ def _repeated(discord: Discord, channel: Channel, author: User, one: Draft) -> M
     return message
 
 
-def _replied(discord: Discord, channel: Channel, author: User, one: Draft) -> Message | None:
-    if not one.reference.get("message_id"):
+def _replied(discord: Discord, channel: Channel, author: User, draft: Draft) -> Message | None:
+    if not draft.reference.get("message_id"):
         return None
     granted = permissions(discord.world, author.id, channel)
     if not granted & Permission.READ_MESSAGE_HISTORY:
         raise Refused(160002)
-    found = discord.world.find_message(channel.id, int(one.reference["message_id"]))
-    must_exist = one.reference.get("fail_if_not_exists")
+    found = discord.world.find_message(channel.id, int(draft.reference["message_id"]))
+    must_exist = draft.reference.get("fail_if_not_exists")
     if found is None and (must_exist is None or must_exist):
         raise bad_form("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
     return found
 
 
-def _forwarded(discord: Discord, author: User, one: Draft) -> Forward:
+def _forwarded(discord: Discord, author: User, draft: Draft) -> Forward:
     """Return the forwarded message with a snapshot of its current state."""
-    if one.reference.get("channel_id") is None:
+    if draft.reference.get("channel_id") is None:
         path = "message_reference.channel_id"
         raise bad_form(path, "BASE_TYPE_REQUIRED", "This field is required")
-    home = discord.world.channels.get(int(one.reference["channel_id"]))
+    home = discord.world.channels.get(int(draft.reference["channel_id"]))
     needed = Permission.VIEW_CHANNEL | Permission.READ_MESSAGE_HISTORY
     if home is None or permissions(discord.world, author.id, home) & needed != needed:
         raise Refused(160014)
-    found = discord.world.find_message(home.id, int(one.reference["message_id"]))
+    found = discord.world.find_message(home.id, int(draft.reference["message_id"]))
     if found is None or found.is_ephemeral or found.type not in _FORWARDABLE:
         raise Refused(160008)
     snapshot = shapes_message.snapshot(discord.world, found)
@@ -311,10 +311,12 @@ def _kept_attachments(
 ) -> list[dict[str, Any]]:
     told = {one["id"]: one for one in listed}
     kept = []
-    for one in attachments:
-        if one["id"] in told:
-            description = told[one["id"]].get("description")
-            kept.append(one if description is None else {**one, "description": description})
+    for attachment in attachments:
+        if attachment["id"] in told:
+            description = told[attachment["id"]].get("description")
+            kept.append(
+                attachment if description is None else {**attachment, "description": description}
+            )
     return kept
 
 
@@ -364,8 +366,8 @@ def pings(
     only those it names. Without *may_everyone*, `@everyone` and roles are not notified.
     """
     bare = _CODE.sub("", text)
-    users = [int(one) for one in dict.fromkeys(_USER.findall(bare))]
-    roles = [int(one) for one in dict.fromkeys(_ROLE.findall(bare))]
+    users = [int(fromkey) for fromkey in dict.fromkeys(_USER.findall(bare))]
+    roles = [int(fromkey) for fromkey in dict.fromkeys(_ROLE.findall(bare))]
     everyone = bool(_EVERYONE.search(bare))
     rings_author = True
     if isinstance(allowed, dict):

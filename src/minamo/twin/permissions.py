@@ -129,7 +129,7 @@ def overwrite(channel: Channel, user_id: int, allow: Permission, deny: Permissio
 _TEXT_CHANNELS = (0, DM, 2, 3, 5, 10, 11, 12, 13)
 
 
-def may_send(discord: Discord, author: User, channel: Channel, one: Draft) -> None:
+def may_send(discord: Discord, author: User, channel: Channel, draft: Draft) -> None:
     """Refuse a message that the author may not send here; records the time for slow mode."""
     if channel.type not in _TEXT_CHANNELS:
         raise Refused(50008)
@@ -142,17 +142,17 @@ def may_send(discord: Discord, author: User, channel: Channel, one: Draft) -> No
     if channel.is_thread:
         speak = Permission.SEND_MESSAGES_IN_THREADS
     require(discord.world, author.id, channel, speak)
-    if one.embeds:
+    if draft.embeds:
         require(discord.world, author.id, channel, Permission.EMBED_LINKS)
-    if one.tts:
+    if draft.tts:
         require(discord.world, author.id, channel, Permission.SEND_TTS_MESSAGES)
-    if one.uploads:
+    if draft.uploads:
         require(discord.world, author.id, channel, Permission.ATTACH_FILES)
     granted = permissions(discord.world, author.id, channel)
     if channel.locked and not granted & Permission.MANAGE_THREADS:
         raise locked(archived=channel.archived)
     _slow_mode(discord, author, channel, granted)
-    moderate(discord, author, channel, one.text)
+    moderate(discord, author, channel, draft.text)
 
 
 def _slow_mode(discord: Discord, author: User, channel: Channel, granted: Permission) -> None:

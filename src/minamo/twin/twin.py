@@ -162,18 +162,18 @@ class Twin:
 
     def channel(self, name: str = "general") -> Channel:
         """Return the channel or thread called *name*; create and announce it if there is none."""
-        for one in self.world.channels.values():
-            if one.name == name and name:
-                return one
+        for channel in self.world.channels.values():
+            if channel.name == name and name:
+                return channel
         made = add_channel(self.world, self.guild, name)
         self._discord.announce_channel("CHANNEL_CREATE", made)
         return made
 
     def user(self, name: str = "ann") -> User:
         """Return the user called *name*; add and announce a member if there is none."""
-        for one in self.world.users.values():
-            if one.name == name:
-                return one
+        for user in self.world.users.values():
+            if user.name == name:
+                return user
         made = add_user(self.world, self.guild, name)
         body = {"guild_id": str(self.guild.id), **shapes.member(self.guild.members[made.id])}
         self._discord.gateway.dispatch("GUILD_MEMBER_ADD", body, guild_id=self.guild.id)

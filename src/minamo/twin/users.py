@@ -120,16 +120,16 @@ def nested(path: Sequence[str], options: list[Json]) -> list[Json]:
 
 def resolved(discord: Discord, channel: Channel, people: Sequence[User]) -> Json:
     """Return the JSON of the users among the options, in a server with their memberships."""
-    found: Json = {"users": {str(one.id): shapes.user(one) for one in people}}
+    found: Json = {"users": {str(person.id): shapes.user(person) for person in people}}
     if channel.guild_id is not None:
         members = discord.world.guilds[channel.guild_id].members
         found["members"] = {
-            str(one.id): {
-                **shapes.partial_member(members[one.id]),
-                "permissions": str(int(permissions(discord.world, one.id, channel))),
+            str(person.id): {
+                **shapes.partial_member(members[person.id]),
+                "permissions": str(int(permissions(discord.world, person.id, channel))),
             }
-            for one in people
-            if one.id in members
+            for person in people
+            if person.id in members
         }
     return found
 
@@ -187,13 +187,13 @@ def _id_parts(part: Mapping[str, Any]) -> list[str]:
 
 def parts_of(components: list[Json]) -> Iterator[Json]:
     """Yield the components that a user can operate, at any depth."""
-    for one in components:
-        if one.get("custom_id"):
-            yield one
-        yield from parts_of(one.get("components") or [])
+    for component in components:
+        if component.get("custom_id"):
+            yield component
+        yield from parts_of(component.get("components") or [])
         for key in ("accessory", "component"):
-            if isinstance(one.get(key), dict):
-                yield from parts_of([one[key]])
+            if isinstance(component.get(key), dict):
+                yield from parts_of([component[key]])
 
 
 def begin(
@@ -260,7 +260,7 @@ def _check_choice(menu: Json, chosen: Sequence[str | User | Channel]) -> None:
     if not least <= len(chosen) <= most:
         raise LookupError(f"the menu takes {least} to {most} values")
     kind = {_USERS: User, _CHANNELS: Channel}.get(menu["type"], str)
-    offered = [one["value"] for one in menu.get("options") or ()]
+    offered = [option["value"] for option in menu.get("options") or ()]
     for one in chosen:
         if not isinstance(one, kind) or (kind is str and one not in offered):
             raise LookupError(f"the menu has no {one!r}; it has {', '.join(offered) or kind}")
@@ -288,7 +288,7 @@ def submit(
         _check_text(one, texts.get(name, one.get("value") or ""))
     data = {
         "custom_id": modal.get("custom_id"),
-        "components": [_filled(one, texts) for one in parts],
+        "components": [_filled(part, texts) for part in parts],
     }
     channel = discord.world.channels[opened.channel_id]
     return begin(discord, _SUBMISSION, channel, user, data, message_id=opened.message_id)
@@ -308,7 +308,7 @@ def _filled(part: Json, texts: Mapping[str, str]) -> Json:
     if part.get("type") == _INPUT:
         return {**shown, "value": texts.get(part["custom_id"], part.get("value") or "")}
     if "components" in part:
-        shown["components"] = [_filled(one, texts) for one in part["components"]]
+        shown["components"] = [_filled(component, texts) for component in part["components"]]
     if isinstance(part.get("component"), dict):
         shown["component"] = _filled(part["component"], texts)
     return shown

@@ -187,7 +187,7 @@ class Message:
     def keep(self, attachments: list[dict[str, Any]]) -> None:
         """Keep only these attachments; drop all others and their files."""
         self.attachments = attachments
-        names = {one["id"]: one["filename"] for one in attachments}
+        names = {attachment["id"]: attachment["filename"] for attachment in attachments}
         self.blobs = {key: data for key, data in self.blobs.items() if key in names}
         self.files = {names[key]: data for key, data in self.blobs.items()}
 
@@ -268,9 +268,9 @@ class World:
     def dm_with(self, user_id: int) -> Channel:
         """Return the direct message channel with a user; create it on the first call."""
         pair = {self.bot.id, user_id}
-        for one in self.channels.values():
-            if one.type == DM and set(one.recipients) == pair:
-                return one
+        for channel in self.channels.values():
+            if channel.type == DM and set(channel.recipients) == pair:
+                return channel
         made = Channel(self.new_id(), DM, "", recipients=sorted(pair))
         self.channels[made.id] = made
         return made

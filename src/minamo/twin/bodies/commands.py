@@ -40,14 +40,14 @@ def _check_lower(name: str, _rules: Rules) -> None:
 
 
 def _check_options(options: list[dict[str, Any]], _rules: Rules) -> None:
-    names = [one["name"] for one in options]
+    names = [option["name"] for option in options]
     if len(set(names)) < len(names):
         raise Invalid("APPLICATION_COMMAND_OPTIONS_NAME_ALREADY_EXISTS", "The name is taken")
-    groups = [one["type"] in (_SUB_COMMAND, _SUB_COMMAND_GROUP) for one in options]
+    groups = [option["type"] in (_SUB_COMMAND, _SUB_COMMAND_GROUP) for option in options]
     if any(groups) and not all(groups):
         words = "Sub-commands and sub-command groups cannot be mixed with other options"
         raise Invalid("APPLICATION_COMMAND_OPTIONS_TYPE_INVALID", words)
-    needed = [bool(one.get("required")) for one in options]
+    needed = [bool(option.get("required")) for option in options]
     if needed != sorted(needed, reverse=True):
         words = "Required options must be placed before non-required options"
         raise Invalid("APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID", words)

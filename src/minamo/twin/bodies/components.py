@@ -64,7 +64,7 @@ def _check_values(select: dict[str, Any], _rules: Rules) -> None:
 
 
 def _check_row(row: dict[str, Any], _rules: Rules) -> None:
-    kinds = [one["type"] for one in row["components"]]
+    kinds = [component["type"] for component in row["components"]]
     if len(kinds) > 1 and any(kind != BUTTON for kind in kinds):
         words = "A row holds buttons, or one select"
         raise Invalid("COMPONENT_LAYOUT_WIDTH_EXCEEDED", words, at="components")

@@ -286,4 +286,4 @@ def _number(value: Any, kind: type[float], name: str) -> float:
 
 
 def _listed(values: tuple[Any, ...]) -> str:
-    return "{" + ", ".join(str(one) for one in values) + "}"
+    return "{" + ", ".join(str(value) for value in values) + "}"

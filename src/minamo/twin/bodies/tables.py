@@ -100,7 +100,7 @@ def _check_embeds(embeds: list[dict[str, Any]], rules: Rules) -> None:
 def _embed_size(embed: dict[str, Any]) -> int:
     texts = [embed.get("title"), embed.get("description")]
     texts += [(embed.get("footer") or {}).get("text"), (embed.get("author") or {}).get("name")]
-    texts += [one[key] for one in embed.get("fields") or () for key in ("name", "value")]
+    texts += [field_[key] for field_ in embed.get("fields") or () for key in ("name", "value")]
     return sum(len(text) for text in texts if text)
 
 

@@ -43,7 +43,7 @@ def described(rules: Rules, uploads: Uploads, attachments: Iterable[Json]) -> Up
         raise bad_form("attachments", "BASE_TYPE_MAX_LENGTH", words)
     if any(len(upload.data) > rules.file_bytes_max for upload in uploads):
         raise Refused(40005)
-    told = {one["id"]: one for one in attachments}
+    told = {attachment["id"]: attachment for attachment in attachments}
     return [
         evolve(
             upload,
@@ -92,7 +92,7 @@ def _media(components: list[Json]) -> Iterator[tuple[Json, Json]]:
 
 
 def _resolve_components(discord: Discord, message: Message) -> None:
-    by_name = {one["filename"]: one for one in message.attachments}
+    by_name = {attachment["filename"]: attachment for attachment in message.attachments}
     for holder, media in _media(message.components):
         found = by_name.get(media["url"].removeprefix(_SCHEME))
         if found is not None and media["url"].startswith(_SCHEME):
@@ -105,7 +105,7 @@ def _resolve_components(discord: Discord, message: Message) -> None:
 
 
 def _resolve_embeds(message: Message) -> None:
-    by_name = {one["filename"]: one["url"] for one in message.attachments}
+    by_name = {attachment["filename"]: attachment["url"] for attachment in message.attachments}
     for embed in message.embeds:
         places = [(embed.get(part), "url") for part in ("image", "thumbnail")]
         places += [(embed.get(part), "icon_url") for part in ("author", "footer")]

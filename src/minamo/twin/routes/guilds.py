@@ -20,13 +20,13 @@ def _get(call: RestCall) -> Answer:
 
 def _channels(call: RestCall) -> Answer:
     guild, world = call.guild(), call.discord.world
-    found = [one for one in world.channels.values() if one.guild_id == guild.id]
+    found = [channel for channel in world.channels.values() if channel.guild_id == guild.id]
     return 200, [shapes.channel(world, one) for one in found if not one.is_thread]
 
 
 def _create_channel(call: RestCall) -> Answer:
     guild, world = call.guild(), call.discord.world
-    home = next(one for one in world.channels.values() if one.guild_id == guild.id)
+    home = next(channel for channel in world.channels.values() if channel.guild_id == guild.id)
     if not permissions(world, world.bot.id, home) & Permission.MANAGE_CHANNELS:
         raise Refused(50013)
     body = call.fields
@@ -40,7 +40,7 @@ def _create_channel(call: RestCall) -> Answer:
 
 
 def _roles(call: RestCall) -> Answer:
-    return 200, [shapes.role(one) for one in call.guild().roles.values()]
+    return 200, [shapes.role(role) for role in call.guild().roles.values()]
 
 
 def _role(call: RestCall) -> Answer:
@@ -61,7 +61,7 @@ def _members(call: RestCall) -> Answer:
     if not call.discord.rules.privileged_intents & GUILD_MEMBERS:
         raise Refused(50001)
     after, limit = call.snowflake("after") or 0, call.number("limit", 1, 1, _PAGE_MAX)
-    found = [one for one in call.guild().members.values() if one.user.id > after]
+    found = [member for member in call.guild().members.values() if member.user.id > after]
     found.sort(key=lambda one: one.user.id)
     return 200, [shapes.member(one) for one in found[:limit]]
 
@@ -69,9 +69,9 @@ def _members(call: RestCall) -> Answer:
 def _search(call: RestCall) -> Answer:
     start, limit = call.query.get("query", "").lower(), call.number("limit", 1, 1, _PAGE_MAX)
     found = [
-        one
-        for one in call.guild().members.values()
-        if (one.nick or one.user.name).lower().startswith(start)
+        member
+        for member in call.guild().members.values()
+        if (member.nick or member.user.name).lower().startswith(start)
     ]
     return 200, [shapes.member(one) for one in found[:limit]]
 
@@ -116,8 +116,8 @@ def _user(call: RestCall) -> Answer:
 def _my_guilds(call: RestCall) -> Answer:
     world = call.discord.world
     shown = [
-        shapes.my_guild(one, base(one, world.bot.id), counted=call.is_set("with_counts"))
-        for one in world.guilds.values()
+        shapes.my_guild(guild, base(guild, world.bot.id), counted=call.is_set("with_counts"))
+        for guild in world.guilds.values()
     ]
     after = call.snowflake("after") or 0
     return 200, [one for one in shown if int(one["id"]) > after]

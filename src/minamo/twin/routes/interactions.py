@@ -43,30 +43,30 @@ def _callback(call: RestCall) -> Answer:
 
 
 def answer(
-    discord: Discord, one: Interaction, fields: dict[str, Any], uploads: Uploads
+    discord: Discord, interaction: Interaction, fields: dict[str, Any], uploads: Uploads
 ) -> Message | None:
     """Apply the first answer to an interaction, from callback or endpoint; return its message."""
-    if one.is_answered:
+    if interaction.is_answered:
         raise Refused(40060)
-    if discord.now() - one.created_at > discord.rules.interaction_answer_s:
+    if discord.now() - interaction.created_at > discord.rules.interaction_answer_s:
         raise Refused(10062)
     form = read_form(CALLBACK, fields, discord.rules)
     kind, data = form["type"], form.get("data") or {}
-    if one.type not in _FITTING[kind]:
+    if interaction.type not in _FITTING[kind]:
         words = "This answer does not fit the type of the interaction"
         raise bad_form("type", "INTERACTION_CALLBACK_TYPE_INVALID", words)
-    _not_locked(discord, one)
-    message = _first_answer(discord, one, kind, data, uploads)
-    one.callback_type, one.callback_data = kind, fields.get("data") or {}
-    one.original_id = message.id if message else None
+    _not_locked(discord, interaction)
+    message = _first_answer(discord, interaction, kind, data, uploads)
+    interaction.callback_type, interaction.callback_data = kind, fields.get("data") or {}
+    interaction.original_id = message.id if message else None
     discord.journal.changed()
     return message
 
 
 def _first_answer(
-    discord: Discord, one: Interaction, kind: int, data: dict[str, Any], uploads: Uploads
+    discord: Discord, interaction: Interaction, kind: int, data: dict[str, Any], uploads: Uploads
 ) -> Message | None:
-    channel = _home(discord, one)
+    channel = _home(discord, interaction)
     bot = discord.world.bot
     if kind in (_SAY, _DEFER):
         wanted = Draft(flags=LOADING | ((data.get("flags") or 0) & EPHEMERAL))
@@ -78,20 +78,20 @@ def _first_answer(
             bot,
             wanted,
             webhook_id=bot.id,
-            interaction_id=one.id,
-            type_=SLASH_ANSWER if one.type == _COMMAND else 0,
+            interaction_id=interaction.id,
+            type_=SLASH_ANSWER if interaction.type == _COMMAND else 0,
         )
     if kind in (_DEFER_UPDATE, _UPDATE):
-        pressed = discord.world.find_message(one.channel_id, one.message_id or 0)
+        pressed = discord.world.find_message(interaction.channel_id, interaction.message_id or 0)
         if kind == _UPDATE and pressed is not None:
             change(discord, pressed, data, uploads)
         return pressed
     return None
 
 
-def _response(call: RestCall, one: Interaction, message: Message | None) -> Any:
-    kind = one.callback_type
-    body: dict[str, Any] = {"interaction": {"id": str(one.id), "type": one.type}}
+def _response(call: RestCall, interaction: Interaction, message: Message | None) -> Any:
+    kind = interaction.callback_type
+    body: dict[str, Any] = {"interaction": {"id": str(interaction.id), "type": interaction.type}}
     if message is not None:
         body["interaction"] |= {
             "response_message_id": str(message.id),
@@ -108,29 +108,29 @@ def _response(call: RestCall, one: Interaction, message: Message | None) -> Any:
 def _find(call: RestCall) -> Interaction:
     """Return the interaction of the token; refuse if it is expired or unanswered."""
     discord = call.discord
-    for one in discord.world.interactions.values():
-        if one.token == call.params["token"]:
-            if discord.now() - one.created_at > discord.rules.interaction_token_s:
+    for interaction in discord.world.interactions.values():
+        if interaction.token == call.params["token"]:
+            if discord.now() - interaction.created_at > discord.rules.interaction_token_s:
                 raise Refused(50027)
-            if not one.is_answered:
+            if not interaction.is_answered:
                 raise Refused(10015)
-            _not_locked(discord, one)
-            return one
+            _not_locked(discord, interaction)
+            return interaction
     raise Refused(50027)
 
 
-def _home(discord: Discord, one: Interaction) -> Channel:
+def _home(discord: Discord, interaction: Interaction) -> Channel:
     """Return the channel of the interaction; refuse if it was deleted."""
-    found = discord.world.channels.get(one.channel_id)
+    found = discord.world.channels.get(interaction.channel_id)
     if found is None:
         raise Refused(10003)
     return found
 
 
-def _not_locked(discord: Discord, one: Interaction) -> None:
+def _not_locked(discord: Discord, interaction: Interaction) -> None:
     """Refuse an answer in a thread locked meanwhile, with the code of an archived thread."""
     world = discord.world
-    channel = _home(discord, one)
+    channel = _home(discord, interaction)
     may = permissions(world, world.bot.id, channel) & Permission.MANAGE_THREADS
     if channel.locked and not may:
         raise locked(archived=True)

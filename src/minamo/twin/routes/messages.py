@@ -91,7 +91,7 @@ def _bulk_delete(call: RestCall) -> Answer:
     if channel.guild_id is None:
         raise Refused(50003)
     call.channel(Permission.MANAGE_MESSAGES)
-    discord, ids = call.discord, [int(one) for one in call.fields["messages"]]
+    discord, ids = call.discord, [int(message) for message in call.fields["messages"]]
     oldest = discord.now() - _BULK_DELETE_AGE_MAX_S
     if any(sent_at(message_id) < oldest for message_id in ids):
         raise Refused(50034)

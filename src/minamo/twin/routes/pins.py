@@ -40,8 +40,8 @@ def _list(call: RestCall) -> Answer:
     return 200, {"items": items, "has_more": len(found) > limit}
 
 
-def _told(one: Message) -> str:
-    return shapes.stamp(one.pinned_at or 0.0)
+def _told(message: Message) -> str:
+    return shapes.stamp(message.pinned_at or 0.0)
 
 
 def _old_list(call: RestCall) -> Answer:

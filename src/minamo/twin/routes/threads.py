@@ -87,18 +87,18 @@ def _members(call: RestCall) -> Answer:
     thread = call.channel()
     after = call.snowflake("after") or 0
     limit = call.number("limit", _MEMBERS_PAGE_MAX, 1, _MEMBERS_PAGE_MAX)
-    found = sorted(one for one in thread.members if one > after)[:limit]
+    found = sorted(member for member in thread.members if member > after)[:limit]
     return 200, [shapes.thread_member(thread, one) for one in found]
 
 
 def _active(call: RestCall) -> Answer:
     guild = call.guild()
-    for one in tuple(call.discord.world.channels.values()):
-        call.discord.archive_if_idle(one)
+    for channel in tuple(call.discord.world.channels.values()):
+        call.discord.archive_if_idle(channel)
     found = [
-        one
-        for one in call.discord.world.channels.values()
-        if one.guild_id == guild.id and one.is_thread and not one.archived
+        channel
+        for channel in call.discord.world.channels.values()
+        if channel.guild_id == guild.id and channel.is_thread and not channel.archived
     ]
     bot_id = call.discord.world.bot.id
     mine = [shapes.thread_member(one, bot_id) for one in found if bot_id in one.members]
@@ -155,15 +155,15 @@ def _archived(call: RestCall, channel: Channel) -> list[Channel]:
     return [one for one in every if one.parent_id == channel.id and one.archived]
 
 
-def _is_private(one: Channel) -> bool:
-    return one.type == PRIVATE_THREAD
+def _is_private(channel: Channel) -> bool:
+    return channel.type == PRIVATE_THREAD
 
 
 def _by_time(call: RestCall, found: list[Channel]) -> dict[str, Any]:
     """Return a page of the threads archived before the query's `before`, latest first."""
 
-    def archived_at(one: Channel) -> datetime:
-        told = shapes.thread(call.discord.world, one)["thread_metadata"]["archive_timestamp"]
+    def archived_at(channel: Channel) -> datetime:
+        told = shapes.thread(call.discord.world, channel)["thread_metadata"]["archive_timestamp"]
         return datetime.fromisoformat(told)
 
     if "before" in call.query:

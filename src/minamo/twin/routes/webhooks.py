@@ -27,7 +27,9 @@ from minamo.twin.world import Channel, Message, User, Webhook, new_token
 def _create(call: RestCall) -> Answer:
     channel, discord = _home(call, call.channel()), call.discord
     body = call.fields
-    here = [one for one in discord.world.webhooks.values() if one.channel_id == channel.id]
+    here = [
+        webhook for webhook in discord.world.webhooks.values() if webhook.channel_id == channel.id
+    ]
     if len(here) >= discord.rules.webhooks_max:
         raise Refused(30007)
     made = Webhook(
@@ -53,20 +55,20 @@ def _home(call: RestCall, channel: Channel) -> Channel:
     return channel
 
 
-def _updated(call: RestCall, one: Webhook) -> None:
-    body = {"guild_id": str(one.guild_id), "channel_id": str(one.channel_id)}
-    call.discord.gateway.dispatch("WEBHOOKS_UPDATE", body, guild_id=one.guild_id)
+def _updated(call: RestCall, webhook: Webhook) -> None:
+    body = {"guild_id": str(webhook.guild_id), "channel_id": str(webhook.channel_id)}
+    call.discord.gateway.dispatch("WEBHOOKS_UPDATE", body, guild_id=webhook.guild_id)
 
 
 def _of_channel(call: RestCall) -> Answer:
     channel, world = call.channel(Permission.MANAGE_WEBHOOKS), call.discord.world
-    found = [one for one in world.webhooks.values() if one.channel_id == channel.id]
+    found = [webhook for webhook in world.webhooks.values() if webhook.channel_id == channel.id]
     return 200, [shapes_message.webhook(world, one, secret=True) for one in found]
 
 
 def _of_guild(call: RestCall) -> Answer:
     guild, world = call.guild(), call.discord.world
-    found = [one for one in world.webhooks.values() if one.guild_id == guild.id]
+    found = [webhook for webhook in world.webhooks.values() if webhook.guild_id == guild.id]
     return 200, [shapes_message.webhook(world, one, secret=True) for one in found]
 
 

@@ -78,9 +78,9 @@ class Endpoint:
         if status != 200 or answer.get("type") != _PONG:
             raise EndpointFailure(f"{self.url} does not answer a ping (HTTP {status})")
 
-    def deliver(self, one: Interaction, shape: Json) -> None:
+    def deliver(self, interaction: Interaction, shape: Json) -> None:
         """Start sending an interaction to the bot; its answer is applied when it arrives."""
-        task = asyncio.get_running_loop().create_task(self._deliver(one, shape))
+        task = asyncio.get_running_loop().create_task(self._deliver(interaction, shape))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -91,20 +91,20 @@ class Endpoint:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._session.close()
 
-    async def _deliver(self, one: Interaction, shape: Json) -> None:
+    async def _deliver(self, interaction: Interaction, shape: Json) -> None:
         problem = ""
         try:
             async with asyncio.timeout(_HANG_UP_S):
                 status, answer = await self._post(shape)
             problem = f"HTTP {status}"
-            if status == 200 and not one.is_answered:
-                self._answered(one, answer)
+            if status == 200 and not interaction.is_answered:
+                self._answered(interaction, answer)
         except TimeoutError:
             problem = "no answer in time"
         except (EndpointFailure, Refused) as error:
             problem = str(error)
-        if not one.is_answered:
-            one.failed = problem
+        if not interaction.is_answered:
+            interaction.failed = problem
 
     async def _post(self, shape: Json) -> tuple[int, Json]:
         body = json.dumps(shape).encode()

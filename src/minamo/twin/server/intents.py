@@ -75,7 +75,10 @@ def without_content(world: World, value: Any) -> Any:
     if "content" in value and "author" in value and not _is_readable(world, value):
         shown |= _NO_CONTENT
         if "message_snapshots" in value:  # the forwarded message
-            inner = [one["message"] | _NO_CONTENT for one in value["message_snapshots"]]
+            inner = [
+                message_snapshot["message"] | _NO_CONTENT
+                for message_snapshot in value["message_snapshots"]
+            ]
             shown["message_snapshots"] = [{"message": one} for one in inner]
     return shown
 
@@ -129,7 +132,7 @@ def _by_id(guild: Guild, given: Any) -> tuple[list[Member], list[str]]:
 
 
 def _by_name(guild: Guild, start: str, limit: int) -> list[Member]:
-    names = ((one, (one.user.name, one.nick or "")) for one in guild.members.values())
+    names = ((member, (member.user.name, member.nick or "")) for member in guild.members.values())
     found = [one for one, known in names if any(x.lower().startswith(start.lower()) for x in known)]
     return found[: min(limit or _FOUND_MAX, _FOUND_MAX)]
 

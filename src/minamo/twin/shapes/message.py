@@ -100,23 +100,23 @@ def _reference(kind: int, message_id: int, channel_id: int, guild_id: int | None
     return {**body, "guild_id": str(guild_id)} if guild_id is not None else body
 
 
-def _origin(world: World, one: Interaction) -> Json:
+def _origin(world: World, interaction: Interaction) -> Json:
     body: Json = {
-        "id": str(one.id),
-        "type": one.type,
-        "user": user(world.users[one.user_id]),
-        "authorizing_integration_owners": _owners(world, one),
+        "id": str(interaction.id),
+        "type": interaction.type,
+        "user": user(world.users[interaction.user_id]),
+        "authorizing_integration_owners": _owners(world, interaction),
     }
-    if one.message_id is not None:
-        body["interacted_message_id"] = str(one.message_id)
+    if interaction.message_id is not None:
+        body["interacted_message_id"] = str(interaction.message_id)
     return body
 
 
-def _owners(world: World, one: Interaction) -> Json:
+def _owners(world: World, interaction: Interaction) -> Json:
     """Return the owner of the installation: the server, or the user who installed it."""
-    if one.user_installed:
-        return {"1": str(one.user_id)}
-    home = world.channels.get(one.channel_id)
+    if interaction.user_installed:
+        return {"1": str(interaction.user_id)}
+    home = world.channels.get(interaction.channel_id)
     return {"0": str(home.guild_id or 0) if home else "0"}
 
 
@@ -138,48 +138,48 @@ def message_event(world: World, one: Message, *, is_new: bool) -> Json:
     return body
 
 
-def webhook(world: World, one: Webhook, *, secret: bool) -> Json:
+def webhook(world: World, webhook: Webhook, *, secret: bool) -> Json:
     """Return a webhook; with *secret* including its token, for callers that may manage it."""
     body: Json = {
-        "id": str(one.id),
+        "id": str(webhook.id),
         "type": 1,
-        "guild_id": str(one.guild_id),
-        "channel_id": str(one.channel_id),
-        "name": one.name,
-        "avatar": one.avatar,
-        "application_id": str(one.application_id) if one.application_id else None,
+        "guild_id": str(webhook.guild_id),
+        "channel_id": str(webhook.channel_id),
+        "name": webhook.name,
+        "avatar": webhook.avatar,
+        "application_id": str(webhook.application_id) if webhook.application_id else None,
         "user": user(world.bot),
     }
-    return {**body, "token": one.token} if secret else body
+    return {**body, "token": webhook.token} if secret else body
 
 
-def interaction(world: World, one: Interaction) -> Json:
+def interaction(world: World, interaction: Interaction) -> Json:
     """Return an interaction as the bot receives it."""
-    place = world.channels[one.channel_id]
+    place = world.channels[interaction.channel_id]
     mine = str(int(permissions(world, world.bot.id, place)))
     body: Json = {
-        "id": str(one.id),
+        "id": str(interaction.id),
         "application_id": str(world.bot.id),
-        "type": one.type,
-        "token": one.token,
+        "type": interaction.type,
+        "token": interaction.token,
         "version": 1,
-        "data": one.data,
+        "data": interaction.data,
         "channel_id": str(place.id),
         "channel": {"id": str(place.id), "type": place.type, "name": place.name},
         "app_permissions": mine,
-        "locale": world.users[one.user_id].locale,
+        "locale": world.users[interaction.user_id].locale,
         "entitlements": [],
-        "authorizing_integration_owners": _owners(world, one),
+        "authorizing_integration_owners": _owners(world, interaction),
         "context": 0 if place.guild_id else 1,
         "attachment_size_limit": 10 * 1024 * 1024,
     }
-    if one.message_id is not None:
-        found = world.find_message(one.channel_id, one.message_id)
+    if interaction.message_id is not None:
+        found = world.find_message(interaction.channel_id, interaction.message_id)
         body["message"] = message(world, found) if found else None
     if place.guild_id is None:
-        return {**body, "user": user(world.users[one.user_id])}
-    owner = world.guilds[place.guild_id].members[one.user_id]
-    theirs = str(int(permissions(world, one.user_id, place)))
+        return {**body, "user": user(world.users[interaction.user_id])}
+    owner = world.guilds[place.guild_id].members[interaction.user_id]
+    theirs = str(int(permissions(world, interaction.user_id, place)))
     body["channel"]["permissions"] = theirs
     return {
         **body,

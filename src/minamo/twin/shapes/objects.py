@@ -19,15 +19,15 @@ def stamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
 
 
-def user(one: User) -> Json:
+def user(user: User) -> Json:
     """Return a user."""
     return {
-        "id": str(one.id),
-        "username": one.name,
+        "id": str(user.id),
+        "username": user.name,
         "global_name": None,
-        "discriminator": "0000" if one.is_bot else "0",
-        "avatar": one.avatar,
-        "bot": one.is_bot,
+        "discriminator": "0000" if user.is_bot else "0",
+        "avatar": user.avatar,
+        "bot": user.is_bot,
         "flags": 0,
         "public_flags": 0,
         "primary_guild": None,
@@ -40,12 +40,12 @@ def me(one: User) -> Json:
     return {**user(one), **about}
 
 
-def member(one: Member, *, with_user: bool = True) -> Json:
+def member(member: Member, *, with_user: bool = True) -> Json:
     """Return a member of a server."""
     body: Json = {
-        "roles": [str(role) for role in one.roles],
-        "joined_at": stamp(one.joined_at),
-        "nick": one.nick,
+        "roles": [str(role) for role in member.roles],
+        "joined_at": stamp(member.joined_at),
+        "nick": member.nick,
         "avatar": None,
         "banner": None,
         "communication_disabled_until": None,
@@ -55,7 +55,7 @@ def member(one: Member, *, with_user: bool = True) -> Json:
         "flags": 0,
         "pending": False,
     }
-    return {**body, "user": user(one.user)} if with_user else body
+    return {**body, "user": user(member.user)} if with_user else body
 
 
 def partial_member(one: Member) -> Json:
@@ -64,32 +64,32 @@ def partial_member(one: Member) -> Json:
     return {key: body[key] for key in body if key not in ("deaf", "mute")}
 
 
-def role(one: Role) -> Json:
+def role(role: Role) -> Json:
     """Return a role."""
     return {
-        "id": str(one.id),
-        "name": one.name,
+        "id": str(role.id),
+        "name": role.name,
         "color": 0,
         "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
         "hoist": False,
         "icon": None,
         "unicode_emoji": None,
-        "position": one.position,
-        "permissions": str(int(one.permissions)),
+        "position": role.position,
+        "permissions": str(int(role.permissions)),
         "managed": False,
-        "mentionable": one.mentionable,
+        "mentionable": role.mentionable,
         "flags": 0,
     }
 
 
-def channel(world: World, one: Channel) -> Json:
+def channel(world: World, channel: Channel) -> Json:
     """Return a channel of any type."""
-    if one.type == DM:
-        others = [user(world.users[x]) for x in one.recipients if x != world.bot.id]
-        body: Json = {"id": str(one.id), "type": DM, "recipients": others}
+    if channel.type == DM:
+        others = [user(world.users[x]) for x in channel.recipients if x != world.bot.id]
+        body: Json = {"id": str(channel.id), "type": DM, "recipients": others}
         return {**body, "last_message_id": None, "flags": 0}
-    if one.is_thread:
-        return thread(world, one)
+    if channel.is_thread:
+        return thread(world, channel)
     overwrites = [
         {
             "id": str(x.id),
@@ -97,96 +97,96 @@ def channel(world: World, one: Channel) -> Json:
             "allow": str(int(x.allow)),
             "deny": str(int(x.deny)),
         }
-        for x in one.overwrites.values()
+        for x in channel.overwrites.values()
     ]
     return {
-        "id": str(one.id),
-        "type": one.type,
-        "guild_id": str(one.guild_id),
-        "name": one.name,
-        "position": one.position,
+        "id": str(channel.id),
+        "type": channel.type,
+        "guild_id": str(channel.guild_id),
+        "name": channel.name,
+        "position": channel.position,
         "permission_overwrites": overwrites,
-        "topic": one.topic,
+        "topic": channel.topic,
         "nsfw": False,
-        "rate_limit_per_user": one.slowmode_s,
-        "parent_id": str(one.parent_id) if one.parent_id else None,
+        "rate_limit_per_user": channel.slowmode_s,
+        "parent_id": str(channel.parent_id) if channel.parent_id else None,
         "last_message_id": None,
         "flags": 0,
     }
 
 
-def thread(world: World, one: Channel) -> Json:
+def thread(world: World, channel: Channel) -> Json:
     """Return a thread, with the bot's membership if it has joined."""
     body: Json = {
-        "id": str(one.id),
-        "type": one.type,
-        "guild_id": str(one.guild_id),
-        "parent_id": str(one.parent_id),
-        "owner_id": str(one.owner_id),
-        "name": one.name,
+        "id": str(channel.id),
+        "type": channel.type,
+        "guild_id": str(channel.guild_id),
+        "parent_id": str(channel.parent_id),
+        "owner_id": str(channel.owner_id),
+        "name": channel.name,
         "last_message_id": None,
-        "message_count": len(world.messages.get(one.id, ())),
-        "total_message_sent": one.sent,
-        "member_count": len(one.members),
-        "rate_limit_per_user": one.slowmode_s,
+        "message_count": len(world.messages.get(channel.id, ())),
+        "total_message_sent": channel.sent,
+        "member_count": len(channel.members),
+        "rate_limit_per_user": channel.slowmode_s,
         "flags": 0,
         "thread_metadata": {
-            "archived": one.archived,
-            "auto_archive_duration": one.auto_archive_min,
-            "archive_timestamp": stamp(one.archived_at or one.created_at),
-            "locked": one.locked,
-            "create_timestamp": stamp(one.created_at),
+            "archived": channel.archived,
+            "auto_archive_duration": channel.auto_archive_min,
+            "archive_timestamp": stamp(channel.archived_at or channel.created_at),
+            "locked": channel.locked,
+            "create_timestamp": stamp(channel.created_at),
         },
     }
-    if world.bot.id in one.members:
-        body["member"] = thread_member(one, world.bot.id)
+    if world.bot.id in channel.members:
+        body["member"] = thread_member(channel, world.bot.id)
     return body
 
 
-def thread_member(one: Channel, user_id: int) -> Json:
+def thread_member(channel: Channel, user_id: int) -> Json:
     """Return the membership of a user in a thread."""
     return {
-        "id": str(one.id),
+        "id": str(channel.id),
         "user_id": str(user_id),
-        "join_timestamp": stamp(one.created_at),
+        "join_timestamp": stamp(channel.created_at),
         "flags": 0,
     }
 
 
-def my_guild(one: Guild, granted: int, *, counted: bool) -> Json:
+def my_guild(guild: Guild, granted: int, *, counted: bool) -> Json:
     """Return an entry in the list of the bot's servers."""
     body: Json = {
-        "id": str(one.id),
-        "name": one.name,
+        "id": str(guild.id),
+        "name": guild.name,
         "icon": None,
         "banner": None,
         "owner": False,
         "permissions": str(int(granted)),
         "features": [],
     }
-    return {**body, **_counts(one)} if counted else body
+    return {**body, **_counts(guild)} if counted else body
 
 
-def _counts(one: Guild) -> Json:
-    count = len(one.members)
+def _counts(guild: Guild) -> Json:
+    count = len(guild.members)
     return {"approximate_member_count": count, "approximate_presence_count": count}
 
 
-def guild(one: Guild) -> Json:
+def guild(guild: Guild) -> Json:
     """Return a server as REST shows it."""
     return {
-        "id": str(one.id),
-        "name": one.name,
+        "id": str(guild.id),
+        "name": guild.name,
         "icon": None,
         "splash": None,
         "discovery_splash": None,
-        "owner_id": str(one.owner_id),
+        "owner_id": str(guild.owner_id),
         "afk_channel_id": None,
         "afk_timeout": 300,
         "verification_level": 0,
         "default_message_notifications": 0,
         "explicit_content_filter": 0,
-        "roles": [role(x) for x in one.roles.values()],
+        "roles": [role(x) for x in guild.roles.values()],
         "emojis": [],
         "stickers": [],
         "features": [],
@@ -215,7 +215,7 @@ def guild(one: Guild) -> Json:
         "premium_progress_bar_enabled": False,
         "max_video_channel_users": 25,
         "max_stage_video_channel_users": 50,
-        **_counts(one),
+        **_counts(guild),
     }
 
 

@@ -60,7 +60,7 @@ def ready(
     return {
         "v": 10,
         "user": me(world.bot),
-        "guilds": [{"id": str(one), "unavailable": True} for one in world.guilds],
+        "guilds": [{"id": str(guild), "unavailable": True} for guild in world.guilds],
         "session_id": session_id,
         "resume_gateway_url": url,
         "shard": list(shard),
