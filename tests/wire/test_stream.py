@@ -49,7 +49,7 @@ def test_frames_are_stamped_and_show_nothing() -> None:
     llm = adapter("openai")
     (frame,) = llm.decoder().feed(FRAME % b"")
 
-    assert repr(frame) == "Frame(Event, provider='openai')"
+    assert repr(frame) == "Frame(SseEvent, provider='openai')"
     assert frame.metadata["model"] == "m"
     assert frame.metadata["timestamp"] > 1_700_000_000_000
 

@@ -148,7 +148,7 @@ async def test_a_process_that_hears_nothing_does_not_pass_for_none(
     ):
         with here.register("s1", 7, StopSignal()):
             await until_there(there._link.client, f"{prefix}:channel:7", f"{prefix}:stream:s1")
-            await here._link.aclose()
+            await here._link.close()
             assert await there.request_stop(channel_id=7) is RequestOutcome.UNREACHABLE
             assert await there.request_stop(stream_id="s1") is RequestOutcome.UNREACHABLE
             assert await there.request_stop(channel_id=8) is RequestOutcome.NO

@@ -91,7 +91,7 @@ class RedisLink:
         with anyio.move_on_after(within_s):
             await self.up()
 
-    async def aclose(self) -> None:
+    async def close(self) -> None:
         """End the subscription and close every connection."""
         task, self._task = self._task, None
         if task is not None:

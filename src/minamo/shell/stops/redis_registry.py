@@ -170,9 +170,9 @@ class RedisStops(Stops):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        await self.close()
 
-    async def aclose(self) -> None:
+    async def close(self) -> None:
         """Stop listening and close every connection.  Running streams continue."""
         task, self._announcing = self._announcing, None
         if task is not None:
@@ -182,7 +182,7 @@ class RedisStops(Stops):
                     await self._heartbeat.announce(self._link.client)
                 except Exception as trouble:  # noqa: BLE001  (they expire)
                     _LOG.debug("announcements not taken back: %s", type(trouble).__name__)
-        await self._link.aclose()
+        await self._link.close()
 
     @contextmanager
     def register(

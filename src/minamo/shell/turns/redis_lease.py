@@ -110,9 +110,9 @@ class RedisLease:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        await self.close()
 
-    async def aclose(self) -> None:
+    async def close(self) -> None:
         """Close every connection permanently.  Leases still held expire."""
         self._closed = True
         if self._tasks:
