@@ -33,7 +33,8 @@ CHART = load("stream")
 TABLE = compile(CHART, StreamActions)
 #: The markers to recognise in each state: those that have a row there.
 LIVE = {leaf.id: TABLE.live(leaf.id, MARKERS) for leaf in CHART.leaves}
-_OPEN = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.lineage(leaf.id)}
+#: The states in which nothing has ended the stream.
+OPEN = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.lineage(leaf.id)}
 #: The stop reason of each clock.
 _EXPIRED: dict[str, StopReason] = {
     "first_token": "inactivity",
@@ -70,7 +71,7 @@ class Stream:
     @property
     def decided(self) -> bool:
         """Whether an event has ended the stream; its text may still be in delivery."""
-        return self.machine.state not in _OPEN
+        return self.machine.state not in OPEN
 
     @property
     def ended(self) -> bool:

@@ -31,10 +31,11 @@ def loop_clock() -> Callable[[], float]:
 class Clocks:
     """The clocks of *chart* for a machine in *state*; *lengths* has the seconds of each."""
 
-    __slots__ = ("_paused", "_resumed", "_running", "_soonest")
+    __slots__ = ("_paused", "_resumed", "_running", "_soonest", "_state")
 
     def __init__(self, chart: Chart, lengths: Mapping[str, float], state: str, now: float) -> None:
         self._running = RunningClocks(chart, lengths, state, now)
+        self._state = state
         again = [clock.name for clock in chart.clocks.values() if clock.since != (ENTRY,)]
         self._soonest = min((lengths[name] for name in again), default=math.inf)
         self._paused: float | None = None
@@ -42,10 +43,12 @@ class Clocks:
 
     def heard(self, signal: str, state: str, now: float) -> None:
         """Record a chunk or a receipt, and the machine's *state* after it."""
-        # While paused, `resume` will add the elapsed time.
-        at = now if self._paused is None else self._paused
-        self._running.moved(state, at)
-        self._running.heard(signal, at)
+        if self._paused is not None:
+            now = self._paused  # `resume` will add the elapsed time
+        if state is not self._state:
+            self._state = state
+            self._running.moved(state, now)
+        self._running.heard(signal, now)
 
     def pause(self, now: float) -> None:
         """Pause all clocks: the driver is not waiting for the provider."""

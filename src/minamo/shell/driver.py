@@ -21,7 +21,7 @@ from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall
 from minamo.core.lexing.silence import Silence
 from minamo.core.messages import Receipt
-from minamo.core.stream import CHART, Stream, clock_lengths
+from minamo.core.stream import CHART, OPEN, Stream, clock_lengths
 from minamo.shell.callbacks import Guarded
 from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.delivery.queue import HELD_MAX
@@ -251,9 +251,10 @@ class Driver:
 
     async def _read_chunks(self, source: ChunkSource, clocks: Clocks) -> None:
         stream, outlet = self.stream, self._outlet
+        machine = stream.machine  # asked for every chunk, so without a detour
         assert outlet is not None
         async with closing(as_chunks(source, overlap=self._overlap)) as chunks:
-            while not stream.decided:
+            while machine.state in OPEN:
                 if outlet.held >= HELD_MAX:
                     await self._wait_for_room(outlet, clocks)
                 read = stream.characters - self._turned_at
@@ -261,7 +262,7 @@ class Driver:
                     self._turned_at = stream.characters
                     await checkpoint()
                 chunk = await anext(chunks, None)
-                if stream.decided:
+                if machine.state not in OPEN:
                     # A stop request arrived at the same time and won; the chunk is still recorded.
                     if chunk is not None:
                         self._take(chunk)
@@ -272,7 +273,7 @@ class Driver:
                 else:
                     now = self._now()
                     self._take(chunk)
-                    clocks.heard("chunk", stream.state, now)
+                    clocks.heard("chunk", machine.state, now)
                     if self.on_text_changed is not None:
                         self.on_text_changed()
                     if self._progress is not None:
