@@ -91,7 +91,7 @@ audit: install   ## Known vulnerabilities and licences of everything that a bot 
 # New seeds each time.  A failure prints the command that meets its case first.
 promises: install  ## Every promise with its figure, in 15 minutes; K=p03 for one, SEED=… to repeat, FULL=1, HOURS=1 to soak
 	@$(RUN)python tests/promises/run.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)') \
-		$(if $(HOURS),--hours $(HOURS)) $(if $(FULL),--full)
+		$(if $(HOURS),--hours $(HOURS)) $(if $(FULL),--full) $(if $(FUZZ),--fuzz $(FUZZ))
 
 bench: install   ## Measure
 	$(RUN)minamo bench machine

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
-from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
 from minamo.wire.limits import WireLimits
 
 SMALL = WireLimits(line_bytes_max=4_096, argument_chars_max=256, calls_max=4)
@@ -18,6 +18,7 @@ ADAPTERS: list[Any] = [
     OpenAICompatible("http://127.0.0.1:9/v1", model="m", limits=SMALL),
     Anthropic(model="m", api_key="k", base_url="http://127.0.0.1:9", limits=SMALL),
     Gemini(model="m", api_key="k", base_url="http://127.0.0.1:9", limits=SMALL),
+    OpenAI(model="m", api_key="k", base_url="http://127.0.0.1:9", limits=SMALL),
 ]
 
 
@@ -32,7 +33,7 @@ def check(data: bytes) -> None:
     """The first byte chooses the dialect, the second where to cut, the rest is a stream."""
     if len(data) < 2:
         return
-    adapter, stream = ADAPTERS[data[0] % 3], data[2:]
+    adapter, stream = ADAPTERS[data[0] % len(ADAPTERS)], data[2:]
     place = data[1] * len(stream) // 256
     chunks = read(adapter, [stream])
 

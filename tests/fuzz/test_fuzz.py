@@ -19,7 +19,7 @@ CHECKS: dict[str, Callable[[bytes], None]] = {
     name: runpy.run_path(str(Path(__file__).parent / f"fuzz_{name}.py"))["check"]
     for name in ("sse", "dialects")
 }
-DIALECTS = ("openai", "anthropic", "google")
+DIALECTS = ("openai", "anthropic", "google", "responses")
 EVENTS = {
     dialect: sorted(
         {
@@ -39,7 +39,7 @@ ENDS = [b"\n\n", b"\n\n", b"\r\n\r\n", b"\r\r", b"\n", b""]
 
 def mangled(rng: random.Random) -> bytes:
     """A few events of one dialect, hurt in a few places."""
-    dialect = rng.randrange(3)
+    dialect = rng.randrange(len(DIALECTS))
     events = EVENTS[DIALECTS[dialect]]
     data = b"".join(rng.choice(events) + rng.choice(ENDS) for _ in range(rng.randrange(1, 5)))
     for _ in range(rng.choice((0, 1, 1, 2, 3))):

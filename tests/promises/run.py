@@ -64,6 +64,16 @@ def run_once(seed: int, options: argparse.Namespace, out: Path) -> int:
     return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
 
 
+def fuzz(seconds: int) -> int:
+    """Run each fuzzer with coverage guidance, one after the other; needs the group `fuzz`."""
+    for file in sorted((ROOT / "tests" / "fuzz").glob("fuzz_*.py")):
+        print(f"{file.name}, {seconds} s", flush=True)
+        command = [sys.executable, str(file), f"-max_total_time={seconds}"]
+        if code := subprocess.run(command, cwd=ROOT / "build", check=False).returncode:
+            return code
+    return 0
+
+
 def as_markdown(report: dict[str, Any]) -> str:
     """The report as a page."""
     about = report["circumstances"]
@@ -95,6 +105,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="as pytest's -k: p07")
     parser.add_argument("--hours", type=float, default=0.0)
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--fuzz", type=int, default=0, help="seconds for each fuzzer afterwards")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "promises")
     options = parser.parse_args()
     end = time.monotonic() + options.hours * 3600
@@ -113,7 +124,7 @@ def main() -> int:
             page.write_text(as_markdown(report), encoding="utf-8")
             print(f"reports: {raw} and {page.name}", flush=True)
         if worst or time.monotonic() >= end:
-            return worst
+            return worst or (fuzz(options.fuzz) if options.fuzz else 0)
         seed += 1_000_003  # far from the seeds that this round has used
 
 
