@@ -93,6 +93,9 @@ promises: install  ## Every promise with its figure, in 15 minutes; K=p03 for on
 	@$(RUN)python tests/promises/run.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)') \
 		$(if $(HOURS),--hours $(HOURS)) $(if $(FULL),--full) $(if $(FUZZ),--fuzz $(FUZZ))
 
+mutants: install  ## Break the code that each promise guards, in a copy, and see its tests fail; K=p07 for one
+	@$(RUN)python tests/promises/mutants.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)')
+
 bench: install   ## Measure
 	$(RUN)minamo bench machine
 	$(RUN)minamo bench text
@@ -100,4 +103,4 @@ bench: install   ## Measure
 	$(RUN)minamo bench delivery
 	$(RUN)minamo bench load
 
-.PHONY: help install run test quick oldest check fix screenshots diagrams docs dist lowest audit promises bench
+.PHONY: help install run test quick oldest check fix screenshots diagrams docs dist lowest audit promises mutants bench
