@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from minamo.core.messages import AllowedMentions, File, OutgoingMessage, Receipt
+from minamo.core.messages import (
+    AllowedMentions,
+    Extras,
+    File,
+    MessageSource,
+    OutgoingMessage,
+    Receipt,
+)
 from minamo.errors import BadSetting
 
 
@@ -41,3 +48,30 @@ def test_a_message_counts_its_text_and_its_file() -> None:
 def test_a_receipt_is_lost_if_text_may_be_missing(outcome: str, kind: str, lost: bool) -> None:
     receipt = Receipt(outcome=outcome, kind=kind, channel_id=1, index=0, characters=3)  # type: ignore[arg-type]
     assert receipt.lost is lost
+
+
+@pytest.mark.parametrize("part", ["components", "embeds", "attachments"])
+def test_extras_count_if_there_is_any_part(part: str) -> None:
+    assert Extras(**{part: (object(),)})
+    assert not Extras()
+
+
+class Plain(MessageSource):
+    """A source that has nothing but what every source must have."""
+
+    waiting = 0
+
+    def take(self, most: int | None = None, room: int | None = None) -> list[OutgoingMessage]:
+        return []
+
+    def withdraw(self, reason: str) -> None: ...
+
+
+def test_a_source_makes_new_messages_without_a_limit_unless_it_says_otherwise() -> None:
+    source = Plain()
+    source.finish()
+    assert (source.kind, source.limited, source.can_split) == ("create", False, False)
+    with pytest.raises(NotImplementedError):
+        source.take_rest()
+    with pytest.raises(NotImplementedError):
+        source.put_rest_back()

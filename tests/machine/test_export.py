@@ -72,6 +72,16 @@ def test_mermaid_says_everything() -> None:
     ]
 
 
+def test_states_that_treat_every_event_alike_share_a_column() -> None:
+    text = (
+        "name: b\nabout: B.\nevents: {go: g, on: o}\nstates:\n"
+        "  outer:\n    transitions: [{event: go, target: over}, {event: on, target: two}]\n"
+        "    states: {one: {}, two: {}}\n"
+        "  over: {final: true, ignored: {go: over, on: over}}\n"
+    )
+    assert "| event | one<br>two | over |" in to_markdown(read(text, "b.yaml"))
+
+
 def test_only_compounds_that_are_entered_as_a_whole_show_where_they_begin() -> None:
     assert entered_by_default(load("stream")) == {"live"}
 

@@ -89,7 +89,7 @@ async def cancelled(k: int, calls: str, ends: str) -> bool:
             )
             assert provider.open == 0, "the provider is let go at once"
             tasks.cancel_scope.cancel()
-        assert not stop_signal._ears, "nobody listens any more"
+        assert not stop_signal._listeners, "nobody listens any more"
         some = tracers()(9)
         second = await drive(
             lanes, Provider([(0.0, some), (0.0, END)]), plain(), discord=after, stream_id="second"

@@ -385,6 +385,7 @@ def test_edits_speak_of_the_original_text():
         "```\n", "(", ")", "<", "\\`", "https://", "``` `",
     ],
 )  # fmt: skip
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_long_runs_take_linear_time(atom):
     text = atom * (100_000 // len(atom))
     for body in (text, text + "x", "`" + text, "```\n" + text):

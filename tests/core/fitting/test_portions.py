@@ -40,6 +40,12 @@ def test_portions_hold_the_whole_text(text: str, room: int | None) -> None:
         assert message.text.count("```") % 2 == 0
 
 
+def test_a_beginning_that_shows_nearly_nothing_is_taken_with_more() -> None:
+    front, end = fit_front(BLANK, limit=100, room=1)
+    assert [message.text for message in front.messages] == ["a"]
+    assert end > FIT_MAX // 2
+
+
 @pytest.mark.parametrize("text", ["\n" * 5 + "*" * 75, "*" * 3_595])
 def test_no_message_is_made_of_closers_alone(text: str) -> None:
     fitted = fit(text, limit=100, last=False, ahead="*" * 50)

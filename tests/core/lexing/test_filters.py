@@ -89,6 +89,7 @@ def test_chunking_does_not_matter(prefill, text, echo, dice: random.Random):
     assert before == (prefill if said else "")
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_a_long_echo_takes_linear_time():
     started = time.process_time()
     assert run("a" * 100_000, *("a" * 99_999), "b")[1:] == (0, "a" * 99_999 + "b")

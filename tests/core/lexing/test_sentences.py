@@ -148,6 +148,7 @@ def test_a_newline_forgets_everything(text):
 
 
 @pytest.mark.parametrize("atom", ATOMS)
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_long_runs_take_linear_time(atom):
     started = time.process_time()
     find_ends(atom * (100_000 // len(atom)))

@@ -207,6 +207,7 @@ def test_chunking_does_not_matter(text, generic, first_line, dice: random.Random
 
 @pytest.mark.parametrize("atom", ["\n", " ", "\n ", "*", "\n*", "\nB", "\nBob", ":", "\na:", "a"])
 @pytest.mark.parametrize("generic", [False, True])
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_long_runs_take_linear_time(atom, generic):
     started = time.process_time()
     said(atom * (100_000 // len(atom)), generic=generic, first_line=True)
