@@ -23,7 +23,7 @@ from minamo.twin import Twin
 
 pytestmark = pytest.mark.anyio
 
-FUNCTIONS_MAX = 415
+FUNCTIONS_MAX = 410
 MODULES_MAX = 57
 
 HOME = Path(minamo.__file__).parent
