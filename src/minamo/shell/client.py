@@ -181,7 +181,7 @@ class Client:
 
         *target* is a message event, a message, a channel or its id, an interaction, or a context
         of arc, crescent, tanjun or lightbulb.  *source* is any async iterable of text:
-        ``llm.ask(…)``, ``llm.chat(…)``, or any ``AsyncIterable[str]``.
+        ``llm.ask(…)``, ``llm.chat(…)``, any ``AsyncIterable[str]``, or the async stream of an SDK.
         """
         check_source(source)
         reply = await self._begin(target, how)

@@ -27,10 +27,11 @@ from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.delivery.queue import HELD_MAX
 from minamo.shell.providers.base import closing
 from minamo.shell.providers.scripted import as_chunks
+from minamo.shell.providers.sdk_streams import SourceItem
 from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.wire.assembler import ChunkOverlap
 
-ChunkSource: TypeAlias = AsyncIterable[str | Chunk]
+ChunkSource: TypeAlias = AsyncIterable[SourceItem]
 """May also be a `MarkedSource`."""
 Watcher: TypeAlias = Callable[[float, str, object], object]
 """Called with each event of the stream: time, name, payload."""

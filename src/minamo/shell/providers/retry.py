@@ -15,8 +15,9 @@ from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.base import CheckedSource, closing
 from minamo.shell.providers.scripted import as_chunks
+from minamo.shell.providers.sdk_streams import SourceItem
 
-Conversation = AsyncIterable[str | Chunk]
+Conversation = AsyncIterable[SourceItem]
 """An iterable that sends a new request on each iteration, such as `llm.ask(…)`."""
 # Far more attempts than can be useful; a larger number is a mistake.
 _ATTEMPTS_MAX = 100

@@ -29,7 +29,7 @@ from minamo.core.trace import read_trace
 from minamo.errors import BadRequest
 from minamo.shell.callbacks import place_of, user_frames
 from minamo.shell.providers.base import CheckedSource, closing
-from minamo.shell.providers.sdk_streams import SdkStream, error_of
+from minamo.shell.providers.sdk_streams import SdkStream, SourceItem, error_of
 from minamo.wire.assembler import ChunkOverlap
 
 _LOG = logging.getLogger("minamo.stream")
@@ -122,7 +122,7 @@ def _instead(source: object) -> str:
 
 
 def as_chunks(
-    source: AsyncIterable[str | Chunk], *, overlap: ChunkOverlap | None = None
+    source: AsyncIterable[SourceItem], *, overlap: ChunkOverlap | None = None
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the items of any iterable of text or chunks as valid chunks.
 
@@ -135,7 +135,7 @@ def as_chunks(
 
 
 async def _checked(
-    source: AsyncIterable[str | Chunk], overlap: ChunkOverlap | None
+    source: AsyncIterable[SourceItem], overlap: ChunkOverlap | None
 ) -> AsyncGenerator[Chunk, None]:
     failure: ErrorChunk | None = None
     try:

@@ -33,13 +33,24 @@ from minamo.wire.sse import SseEvent
 
 
 @runtime_checkable
-class _Model(Protocol):
+class SdkEvent(Protocol):
     """A pydantic model, as the SDKs of OpenAI, Anthropic and Google yield them."""
 
-    def model_dump_json(self, **how: Any) -> str:
-        """Return the model as JSON."""
+    @property
+    def model_dump_json(self) -> Callable[..., str]:
+        """The method that returns the model as JSON."""
 
 
+class AgentEvent(Protocol):
+    """An event of a pydantic-ai agent."""
+
+    @property
+    def event_kind(self) -> str:
+        """The kind of the event."""
+
+
+SourceItem = str | Chunk | SdkEvent | AgentEvent
+"""What the source of a reply may yield."""
 _OURS = frozenset((str, TextChunk, FunctionCall, ErrorChunk, DoneChunk))
 
 
@@ -81,7 +92,7 @@ class SdkStream:
 
     def _recognise(self, item: object) -> bool:
         try:
-            kind = _dialect(item) if isinstance(item, _Model) else None
+            kind = _dialect(item) if isinstance(item, SdkEvent) else None
             if kind is not None:
                 self._reader, self._read = kind(self._reply), self._model
             elif isinstance(getattr(item, "event_kind", None), str):
@@ -90,7 +101,7 @@ class SdkStream:
             return False
         return self._read is not None
 
-    def _model(self, event: _Model) -> list[Chunk]:
+    def _model(self, event: SdkEvent) -> list[Chunk]:
         assert self._reader is not None
         # Only fields that were sent: the readers tell a missing one from null.
         data = event.model_dump_json(by_alias=True, exclude_unset=True, warnings="none")
