@@ -53,7 +53,7 @@ async def test_an_error_in_a_pipe(run_command: Callable[..., Any]) -> None:
     code, out, err = await run_command("demo", "let it go wrong")
     assert (code, err) == (1, "")
     assert "\x1b" not in out
-    assert "[No answer this time]" in out
+    assert "[Part of the answer is missing]" in out
     assert out.splitlines()[-1] == "error"
     assert "opening > streaming > failing > error" in out
 
