@@ -1,7 +1,7 @@
 """Run the promises and report: `make promises`, `K=p07`, `SEED=…`, `FULL=1`, `HOURS=1`.
 
 The standard form runs every quick test of a promise, and of each slow one the first part or a tenth
-of its cases, chosen by the seed; it takes a quarter of an hour on two cores.  `FULL=1` runs all figures of the
+of its cases, chosen by the seed; it is sized for a quarter of an hour of two idle cores.  `FULL=1` runs all figures of the
 page.  `HOURS=1` repeats the standard form with a new seed until the hour is over.
 """
 
