@@ -133,6 +133,8 @@ def test_replies_that_fail(name: str, text: str, error: ErrorChunk) -> None:
         (event("response.completed", response={}), "a frame that lacks its output"),
         (event("response.completed", response={"output": [{}]}), "lacks the type of its item"),
         (event("error", error={"message": "No."}), "No."),
+        # A number that strict readers refuse, in an error that must be heard all the same.
+        (b'data: {"type": "error", "message": "No.", "param": 1e999}\n\n', "No."),
         (event("response.failed", response={"error": None}), "the provider reported an error"),
         (b"data: [DONE]\n\n", "the stream ended in the middle of the reply"),
     ],

@@ -160,3 +160,11 @@ def test_services_that_think_in_silence(host: str, alive: int) -> None:
 
     llm = OpenAICompatible(f"https://{host}/v1", model="m", api_key="k" * 20)
     assert len(llm._response().read(b": wait\n\n")) == alive
+
+
+@pytest.mark.parametrize("dialect", WHOLE)
+def test_half_a_character_in_a_whole_reply(dialect: str) -> None:
+    told = json.dumps(WHOLE[dialect]).replace("i.", "i \\ud83d.")
+    said = read(dialect, told.encode())
+    assert isinstance(said.last, DoneChunk)
+    assert said.text.startswith("Hi ")

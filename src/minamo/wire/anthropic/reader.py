@@ -15,6 +15,7 @@ from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
 
@@ -146,7 +147,7 @@ class AnthropicReader:
         if not isinstance(found, dict) or found.get("type") != "message":
             return []
         told = {"type": "message_start", "message": found}
-        return [msgspec.json.encode(told), b'{"type":"message_stop"}']
+        return [as_json(told), b'{"type":"message_stop"}']
 
     def _start(self, found: Any) -> list[Chunk]:
         message = convert_optional(_Message, found)

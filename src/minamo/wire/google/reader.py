@@ -15,6 +15,7 @@ from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
+from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
 # $.name, $['na me'], $["name"], $[0]: the steps of a singular path (RFC 9535).
@@ -253,7 +254,7 @@ class GoogleReader:
         frames = found if isinstance(found, list) else [found]
         if not frames or not all(isinstance(f, dict) and "candidates" in f for f in frames):
             return []
-        return [msgspec.json.encode(frame) for frame in frames]
+        return [as_json(frame) for frame in frames]
 
     def _part(self, part: _Part) -> list[Chunk]:
         if part.function_call is not None:

@@ -22,6 +22,7 @@ from minamo.wire.json import (
     total,
 )
 from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
 # Fields of a reasoning block that hold readable text and arrive in pieces.
@@ -262,7 +263,7 @@ class OpenAIReader:
             return []
         choice = {"finish_reason": "stop", **choices[0], "delta": choices[0].get("message")}
         told = {**found, "choices": [choice], "object": "chat.completion.chunk"}
-        return [msgspec.json.encode(told), b"[DONE]"]
+        return [as_json(told), b"[DONE]"]
 
     def _done(self, choice: _Choice) -> list[Chunk]:
         """Return the chunks of Perplexity's last frame, which is also its end mark.

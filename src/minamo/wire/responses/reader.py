@@ -13,8 +13,9 @@ import msgspec
 from minamo.core.chunks import Chunk, Usage
 from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
-from minamo.wire.json import BROKEN, convert_optional, decode_lenient, size_of
+from minamo.wire.json import BROKEN, convert_optional, decode, decode_lenient, size_of
 from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
 
@@ -150,7 +151,7 @@ class ResponsesReader:
         if kind in _LAST:
             return self._finish(kind, frame.response)
         if kind == "error" or frame.error is not None:
-            found = msgspec.json.decode(event.data) if frame.error is None else frame.error
+            found = decode(_ANY, event.data) if frame.error is None else frame.error
             return self.reply.refuse(from_object({"error": found}))
         return self._item_event(kind, frame)
 
@@ -164,7 +165,7 @@ class ResponsesReader:
             return []
         status = found.get("status")
         kind = status if status in ("incomplete", "failed") else "completed"
-        return [msgspec.json.encode({"type": f"response.{kind}", "response": found})]
+        return [as_json({"type": f"response.{kind}", "response": found})]
 
     def _item_event(self, kind: str, frame: _Frame) -> list[Chunk]:
         if kind in ("response.output_item.added", "response.output_item.done"):
