@@ -15,8 +15,8 @@ FLUSH_CODE = 15_000
 WINDOW_BEFORE = 300
 WINDOW_AFTER = 200
 
-# Degree 0 keeps a whole reply.  Past this size, as much as a lane holds, a part is handed over
-# anyway: each part is cleaned in one step, which must not hold the event loop.
+# Degree 0 keeps a whole reply.  Past this size, as much as a lane holds, the whole paragraphs of it
+# are handed over: each part is cleaned in one step, which must not hold the event loop.
 AGGREGATE_MAX = 8_000
 
 # A longer tag is text.  The longest known tag, with attributes, has about 60 characters.

@@ -55,7 +55,7 @@ def code_spans(text: str, *, fence: str = "") -> Spans:
     """Return the code ranges of *text*; *fence* is the run that opened the one it begins in."""
     if not fence and "`" not in text and "~~~" not in text:
         return Spans()
-    ranges = _fences(text, fence)
+    ranges = fence_ranges(text, fence)
     here = 0
     inline: list[tuple[int, int]] = []
     for start, end in ranges:
@@ -65,7 +65,8 @@ def code_spans(text: str, *, fence: str = "") -> Spans:
     return Spans.of(ranges + inline)
 
 
-def _fences(text: str, opened: str) -> list[tuple[int, int]]:
+def fence_ranges(text: str, opened: str = "") -> list[tuple[int, int]]:
+    """Return the ranges of *text* in fences; *opened* is the run of the one it begins in."""
     out: list[tuple[int, int]] = []
     start = 0 if opened else -1
     for match in _FENCE.finditer(text):
@@ -89,7 +90,7 @@ def empty_fence(text: str, *, fence: str = "") -> int:
     """
     if "```" not in text and "~~~" not in text:
         return -1
-    ranges = _fences(text, fence)
+    ranges = fence_ranges(text, fence)
     if not ranges or ranges[-1][1] < len(text):
         return -1
     opening = _FENCE.match(text, ranges[-1][0])

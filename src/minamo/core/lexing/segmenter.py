@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from minamo.core.accounting.spans import ADDED, Trail
 from minamo.core.cleaning.characters import EDGE, WORD, hold_words, inner_positions
-from minamo.core.cleaning.code_spans import line_spans
+from minamo.core.cleaning.code_spans import fence_ranges, line_spans
 from minamo.core.fitting.markdown import find_tokens, unfinished_tokens
 from minamo.core.lexing.boundaries import AGGREGATED, NOTABLE, SENTENCES, Boundaries
 from minamo.core.lexing.sentences import find_ends
@@ -90,6 +90,22 @@ def cut_code(text: str, limit: int) -> int:
         return newline + 1
     inner = set(inner_positions(text[: limit + 1]))
     return next((at for at in range(limit, 0, -1) if at not in inner), limit)
+
+
+def cut_aggregate(text: str, limit: int) -> int:
+    """Return the position after the last paragraph before *limit*, or 0; never inside a fence.
+
+    A paragraph that ends in the first quarter of *text* does not count: little would be released.
+    """
+    fences = fence_ranges(text)
+    at = limit
+    while (at := text.rfind("\n\n", limit // 4, at)) > 0:
+        while fences and fences[-1][0] > at:
+            fences.pop()
+        if not fences or fences[-1][1] <= at:
+            return _past_blanks(text, at)
+        at = fences[-1][0]
+    return 0
 
 
 def _hold(text: str, whole: list[_Span], begun: list[_Span]) -> bytearray:
@@ -196,9 +212,9 @@ class Buffer:
         token_max: The longest link or similar that is worth waiting for: a message's length.
     """
 
-    __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence", "_full", "_mid_line",
-                 "_opened_in", "_parts", "_pieces", "_prose_max", "_runs", "_shift", "_ticks",
-                 "_token_max", "ready")  # fmt: skip
+    __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence", "_fence_at", "_full",
+                 "_mid_line", "_opened_in", "_parts", "_pieces", "_prose_max", "_runs", "_shift",
+                 "_ticks", "_token_max", "ready")  # fmt: skip
 
     def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
         self.ready: deque[Segment] = deque()
@@ -213,6 +229,7 @@ class Buffer:
         self._shift: int | None = None  # offset minus position in the last run, if it has one
         self._base = 0  # position of the first character held
         self._fence = ""  # the run that opened the open fence
+        self._fence_at = 0  # position where the last fence begins
         self._opened_in = ""  # ...and the one that was open when the held text began
         self._ticks = 0  # backticks that close the code span the held text begins in
         self._mid_line = False  # the held text begins in the middle of a line
@@ -281,7 +298,7 @@ class Buffer:
         self._cut(self._boundaries.open_fence())
         # A caller that opens a fence here has seen a line begin.
         self._mid_line = self._mid_line and len(self) > 0
-        self._fence = _opening_run(text)
+        self._fence, self._fence_at = _opening_run(text), self._boundaries.at
         self._set_full()
         self.add_code(text, start)
 
@@ -337,6 +354,13 @@ class Buffer:
         """Return how many held characters to release, or 0 to wait."""
         text = self._join()
         candidate = self._boundaries.candidate
+        if self._degree == AGGREGATED:
+            # Paragraphs and fences stay whole; a fence that is open waits with its opening line.
+            before = self._fence_at - self._base if self._fence else self._prose_max
+            if self._fence and before >= self._prose_max // 4:
+                return before
+            if not self._fence and (at := cut_aggregate(text, before)):
+                return at
         if self._fence:
             return cut_code(text, self._code_max)
         if candidate > self._base:
@@ -361,7 +385,7 @@ class Buffer:
             self._runs = [inside[-1], *after]
         self._parts = [text[offset:]]
         self._base = position
-        self._opened_in = self._fence
+        self._opened_in = self._fence if position > self._fence_at else ""
         self._set_full()
 
     def _shifted(self, runs: list[Run]) -> tuple[Run, ...]:
