@@ -58,7 +58,7 @@ EXPIRED = frozenset({"interaction_expired", "bad_token", UNANSWERED})
 EPHEMERAL_EXPIRED = "ephemeral_expired"
 
 
-class Call(Enum):
+class DueCall(Enum):
     """The call that the chart asks for."""
 
     NONE = auto()
@@ -77,7 +77,7 @@ class InteractionActions:
     is_foreign: bool = False
     original: OutgoingMessage | None = None
     """The message the deferral was edited into, or was tried to be."""
-    call: Call = Call.NONE
+    call: DueCall = DueCall.NONE
     reason: str = ""
     """Why the token is no longer used; empty while it is."""
 
@@ -94,22 +94,22 @@ class InteractionActions:
         return post is self.original
 
     def defer_first(self, _: object) -> None:
-        self.call = Call.DEFER
+        self.call = DueCall.DEFER
 
     def look_first(self, _: object) -> None:
-        self.call = Call.LOOK
+        self.call = DueCall.LOOK
 
     def fill(self, post: OutgoingMessage) -> None:
-        self.original, self.call = post, Call.FILL
+        self.original, self.call = post, DueCall.FILL
 
     def follow_up(self, _: object) -> None:
-        self.call = Call.FOLLOW_UP
+        self.call = DueCall.FOLLOW_UP
 
     def give_up(self, _: object) -> None:
-        self.call = Call.NONE
+        self.call = DueCall.NONE
 
     def hide(self, _: object) -> None:
-        self.call = Call.HIDE
+        self.call = DueCall.HIDE
 
     def note_foreign(self, _: object) -> None:
         self.is_foreign = True
@@ -231,8 +231,8 @@ class InteractionSender:
 
     async def create(self, post: OutgoingMessage) -> SendOutcome:
         """Send a message: the first by editing the deferred response, then follow-ups."""
-        while (call := self._send("answer_due")) is not Call.NONE:
-            await (self.defer() if call is Call.DEFER else self._look())
+        while (call := self._send("answer_due")) is not DueCall.NONE:
+            await (self.defer() if call is DueCall.DEFER else self._look())
         if post.channel_id != self.bot.place:  # a thread for the reply; the token does not reach it
             return Rejected("ephemeral") if self.ephemeral else await self.bot.create(post)
         if self._over():
@@ -278,14 +278,14 @@ class InteractionSender:
         return await self.bot.start_thread(channel_id, message_id, name)
 
     async def _say(self, post: OutgoingMessage) -> SendOutcome:
-        if self._send("message_due", post) is Call.FILL:
+        if self._send("message_due", post) is DueCall.FILL:
             answer = await self._fill(post)
             if isinstance(answer, Accepted):
                 self._send("filled")
             elif isinstance(answer, Unknown):
                 self._send("fill_lost")
             is_gone = isinstance(answer, Rejected) and answer.reason == "unknown_message"
-            if not is_gone or self._send("original_gone") is not Call.FOLLOW_UP:
+            if not is_gone or self._send("original_gone") is not DueCall.FOLLOW_UP:
                 return answer
         return await self._follow_up(post)
 
@@ -340,9 +340,9 @@ class InteractionSender:
             self._send(CHART.clocks[name].event, "interaction_expired")
         return self._machine.ended
 
-    def _send(self, event: str, payload: object = None) -> Call:
+    def _send(self, event: str, payload: object = None) -> DueCall:
         """Process *event*; return the call that the chart asks for."""
-        self._known.call = Call.NONE
+        self._known.call = DueCall.NONE
         self._machine.send(event, payload)
         self._clocks.moved(self._machine.state, self.clock())
         return self._known.call
@@ -354,7 +354,7 @@ class InteractionSender:
             call = self._send("found_deferral" if found & LOADING else "found_answer", found)
         else:
             call = self._send("found_nothing" if found == UNANSWERED else "look_failed")
-        if call is Call.HIDE:
+        if call is DueCall.HIDE:
             await self._unshow()
 
     async def _first_answer(self) -> int | str:
