@@ -96,7 +96,7 @@ async def test_a_source_that_raises_is_an_error_with_an_embed(twin: Twin) -> Non
     assert (result.status, result.data.kind) == ("error", "api_error")
     assert rig.said()[0] == "so far"
     embed = twin.messages()[-1].embeds[0]
-    assert embed["title"] == "No answer this time"
+    assert embed["title"] == "Part of the answer is missing"
     assert "not complete" in embed["description"]
     assert "secret-key-123" not in str(twin.messages()) + str(result)
 

@@ -41,6 +41,7 @@ def test_p21_tokens_are_taken_out_and_nothing_else(
     hushing.redact_hikari_logs()
     hushing.redact_hikari_logs()
     caplog.set_level(1)
+    caplog.set_level(1, "hikari")
     logging.getLogger(logger).log(5, "%s", said)
     assert caplog.messages == [hushed]
 

@@ -14,7 +14,7 @@ import attrs
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minamo.core.chunks import Call
@@ -229,6 +229,7 @@ DOC_LINES = [
 
 
 @given(st.lists(st.sampled_from(DOC_LINES), max_size=9))
+@example(["\t:", "\t:", "Look it up."])
 def test_no_docstring_is_too_odd(lines: list[str]) -> None:
     found = documented(inspect.cleandoc("\n".join(lines)))
     assert all(isinstance(text, str) for text in found.parameters.values())

@@ -395,7 +395,7 @@ def test_the_turn_as_one_stream_adds_up() -> None:
     assert one.finish_reason == "stop"
     assert one.suppressed == {"marker": 2 * len("<think></think>") + len("<details></details>")}
     assert (one.metrics["replies"], one.metrics["tool_calls"]) == (2, 1)
-    assert one.metrics["total_chunks"] == 4
+    assert one.metrics["total_chunks"] == 5
     assert result.last is result.results[-1]
     assert "One" not in repr(result)
 

@@ -37,7 +37,10 @@ def documented(docstring: str) -> Documented:
     # Imported lazily, like jsonschema: many bots have no tools.
     from docstring_parser import parse
 
-    found = parse(docstring)
+    try:
+        found = parse(docstring)
+    except Exception:  # noqa: BLE001 - the parser gives up on some; the model reads it as it is
+        return Documented(docstring)
     prose = (found.short_description, found.long_description)
     lines = {
         name.strip(): " ".join((parameter.description or "").split())
