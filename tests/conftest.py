@@ -1,4 +1,4 @@
-"""Fixtures and Hypothesis profiles of the whole suite, and which tests are measured."""
+"""Fixtures and Hypothesis profiles of the whole suite."""
 
 from __future__ import annotations
 
@@ -32,10 +32,6 @@ settings.register_profile(
 )
 settings.load_profile("check")
 
-# Measuring makes a test several times slower, and the examples in the tests of the pure code alone
-# must reach every branch of it.  So `pytest --cov` measures neither other tests nor random texts.
-_MEASURED = ("tests/core/", "tests/machine/", "tests/wire/")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--progress", action="store_true", help="order and show tests by promise")
@@ -49,13 +45,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if (file := config.getoption("--promises")) is not None:
         report = PromiseReport(file, full=config.getoption("--full"))
         config.pluginmanager.register(report, "promise-report")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        is_random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if is_random or not item.nodeid.startswith(_MEASURED):
-            item.add_marker("no_cover")
 
 
 @pytest.fixture(scope="session")
