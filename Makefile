@@ -6,6 +6,9 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTHON ?= python3
 BEGAN := $(shell date +%s)
 
+# Modules are compiled once, not by each of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 # pip asks nothing and reports errors only.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1

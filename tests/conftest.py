@@ -15,6 +15,7 @@ from support.promise_report import PromiseReport
 pytest_plugins = [
     "minamo.twin.fixture",
     "support.hikari_clients",
+    "support.quick_hikari",
     "support.redis_server",
     "support.summary",
 ]

@@ -25,6 +25,8 @@ GUARDS = ["g0", "g1", "g2"]
 RESTING_GUARDS = ["e0", "e1"]
 ACTIONS = [f"a{n}" for n in range(12)]
 STEPS_MAX = 120
+# The one in C, where there is one, is ten times as quick.
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Boom(Exception):
@@ -54,7 +56,7 @@ def random_chart(rng: random.Random) -> tuple[str, Counter[str]]:
             }
         ],
     }
-    return yaml.safe_dump(document, sort_keys=False), made.features
+    return yaml.dump(document, Dumper=_DUMPER, sort_keys=False), made.features
 
 
 @define

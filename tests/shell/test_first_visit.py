@@ -15,6 +15,7 @@ from aiohttp import web
 import minamo
 from minamo.core.chunks import Chunk
 from minamo.shell.providers.base import AdapterUser
+from minamo.shell.turns import redis_lease
 from minamo.twin import CREATE, Twin
 from support.bot import Rig, rigged, streaming
 from support.provider_server import serving, streamed
@@ -186,7 +187,10 @@ async def test_one_message_is_not_messages(twin: Twin, caplog: pytest.LogCapture
     assert "ended: completed (1 message in" in ended(caplog)
 
 
-async def test_without_redis_a_mention_is_told_so(twin: Twin, tmp_path: Path) -> None:
+async def test_without_redis_a_mention_is_told_so(
+    twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_lease, "AWAY_S", 0.3)
     server = RedisServer(tmp_path)
     lease = minamo.RedisLease(server.url)
     try:
