@@ -105,7 +105,7 @@ def test_an_initial_state_can_be_named() -> None:
         ("light: make light", "light: x, sing: y", 0, "action 'sing' is declared and never"),
         ("burn: it burnt out", "burn: x, fall: y", 0, "event 'fall' is declared and never"),
         ("about: A lamp.", "about: 'A lamp", 21, "not YAML: found unexpected end of stream"),
-        ("about: A lamp.", "about: A: lamp.", 2, "not YAML: mapping values are not allowed here"),
+        ("about: A lamp.", "about: A: lamp.", 2, "not YAML: mapping values are not allowed"),
         ("about: A lamp.", "about: \x00", 1, "not YAML"),
     ],
 )  # fmt: skip
