@@ -1,13 +1,25 @@
-import random
-import unicodedata
+"""Cleaned text: nothing is hidden in it, no masked link is made, and what is kept aside never shows."""
 
+from __future__ import annotations
+
+import random
+import re
+import unicodedata
+from collections.abc import Callable
+
+import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minamo.core.accounting.spans import covers
+from minamo.core.chunks import TextChunk
 from minamo.core.cleaning.clean import RULES, clean
 from minamo.core.cleaning.code_spans import code_spans
+from minamo.core.config import StreamConfig
+from minamo.core.fitting.fit import fit
+from minamo.core.stream import Stream
+from support.audit import run, same
 
 ATOMS = [
     "a", " ", ".", "\n", "\n\n\n", '"', "`", "``", "```", "~~~", "\n```\n", "<", ">",
@@ -99,16 +111,16 @@ def judged(shown):
     letters = [char for char in shown if not UNSEEN_RUN.match(char)]
     right_to_left = any(unicodedata.bidirectional(char) in ("R", "AL") for char in letters)
     bad = []
-    for run in UNSEEN_RUN.finditer(shown):
-        if run[0].startswith("\U0001f3f4"):
-            if len(run[0]) > 8:
-                bad.append(run[0])
+    for unseen in UNSEEN_RUN.finditer(shown):
+        if unseen[0].startswith("\U0001f3f4"):
+            if len(unseen[0]) > 8:
+                bad.append(unseen[0])
             continue
-        allowed = ALLOWED.match(shown, run.start()).end() == run.end()
-        latin = run[0][-1] in "\u200c\u200d" and shown[run.start() - 1].isascii()
-        marks = set(run[0]) & set("\u200e\u200f\u061c")
+        allowed = ALLOWED.match(shown, unseen.start()).end() == unseen.end()
+        latin = unseen[0][-1] in "\u200c\u200d" and shown[unseen.start() - 1].isascii()
+        marks = set(unseen[0]) & set("\u200e\u200f\u061c")
         if not allowed or latin or (marks and not right_to_left):
-            bad.append(run[0])
+            bad.append(unseen[0])
     return bad
 
 
@@ -163,3 +175,138 @@ def test_spans_are_sorted_and_apart(text, fence):
 def test_ordinary_prose_and_markup_lose_nothing_but_blank_lines(text):
     shaped = clean(text, off=frozenset({"blank_lines"}))
     assert shaped.text == text
+
+
+SECRET = "SECRET" * 4
+# Of 201 characters or more each, so that there are 20,100 ways to cut one into three.
+HIDDEN = {
+    "a thought": "Some open text. <think>{}</think> And more open text here, to be long enough.\n\n"
+    "Another paragraph, which is not hidden, with `code` and **bold** and (a bracket) in it.\n\nThat is the end.",
+    "attributes and details": "<THINK a='b'>{}</Think>Text that is shown.\n\n<details open><summary>"
+    "s</summary>{}</details>Then `<b>` and a little more of it.\n\nAnd the end of it all, at last.",
+    "nested": "Text <think>{}<think>{}</think>{}</think>\n\nafter ``<think>`` and ` lone "
+    "<think>{}</think> and so on and on.\n\nThe end.",
+    "beside code": "```py\n<think>open</think>\n```\n<reasoning>{}</reasoning>\n```\nx\n```\nThen there "
+    "is a bit of prose.\n\n- and\n- a list\n\n<thought>{}, and this one is never closed again",
+    "an orphan close": "{}</think>Open text that is shown, with some more of it.\n\nAnd a paragraph "
+    "< b.\n\n> a quotation, and ~~~ in the middle of a line, and <thi which is no tag.\n\nThen comes the end of it.",
+    "odd tags": "A <ns:think>{}</ns:think> B <think/> C <details>{}</details> D </details> E and a "
+    "word or two, so that it is long enough.\n\n||spoiler|| [x](http://y) !? </thi",
+}  # fmt: skip
+
+
+def test_p05_hidden_text_never_shows_wherever_tags_are_cut() -> None:
+    secret, open_text = "SECRET" * 3, "OPEN" * 5
+    for template in (
+        f"{open_text}<think>{secret}</think>{open_text}",
+        f"<THINK a='b'>{secret}</Think>{open_text}<details>{secret}</details>",
+        f"{open_text}\n\n<think>{secret}<think>{secret}</think>{secret}</think>\n\n{open_text}",
+        f"```\n{open_text}\n```\n<reasoning>{secret}",
+        f"{secret}</think>{open_text}",
+    ):
+        whole = run([template])
+        assert "SECRET" not in "".join(whole.messages)
+        assert open_text in "".join(whole.messages)
+        for one in range(1, len(template)):
+            for two in range(one, min(one + 12, len(template))):
+                parts = [template[:one], template[one:two], template[two:]]
+                same(whole, run([part for part in parts if part]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", HIDDEN)
+def test_p05_every_two_cuts_of_hidden_blocks(name: str, figure: Callable[[str], None]) -> None:
+    text, splits = HIDDEN[name].replace("{}", SECRET), 0
+    whole = run([text])
+    hidden = "".join(whole.thoughts + whole.details)
+    assert "SECRET" not in "".join(whole.messages)
+    assert hidden.count(SECRET) == text.count(SECRET), "it is kept, and not thrown away"
+    for one in range(1, len(text)):
+        for two in range(one, len(text)):
+            done = run([part for part in (text[:one], text[one:two], text[two:]) if part])
+            assert done.messages == whole.messages
+            assert done.thoughts == whole.thoughts
+            assert done.details == whole.details
+            splits += 1
+    figure(f"P5: {splits:,} splits of {name}")
+    assert splits >= 20_000
+
+
+LINK = re.compile(
+    r"\[((?:\[[^\]]*\]|[^\[\]]|\](?=[^\[]*\]))*)\]"
+    r"\(\s*<?((?:\([^)]*\)|[^\s\\]|\\.)*?)>?(?:\s+['\"]([\s\S]*?)['\"])?\s*\)"
+)
+BLOCK = re.compile(r"```(?:([a-z0-9_+\-.#]+?)\n)?\n*([^\n][\s\S]*?)\n*```", re.IGNORECASE)
+CODE = re.compile(r"(`+)([\s\S]*?[^`])\1(?!`)")
+ESCAPE = re.compile(r"\\[^0-9A-Za-z\s]")
+
+
+def links(message: str) -> list[str]:
+    """The masked links that Discord shows for *message*."""
+    found: list[str] = []
+    plain, escaped = list(message), set[int]()
+    at = 0
+    while at < len(message):
+        here = [pattern.match(message, at) for pattern in (ESCAPE, BLOCK, CODE)]
+        match = next((one for one in here if one), None)
+        end = match.end() if match else at + 1
+        if here[0]:
+            escaped.add(at + 1)
+        elif match:
+            plain[at:end] = "x" * (end - at)
+        at = end
+    text = "".join(plain)
+    for start in (opening.start() for opening in re.finditer(r"\[", text)):
+        match = LINK.match(text, start)
+        shown = match is not None and start not in escaped
+        if shown and re.match("https?://", match[2], re.IGNORECASE):
+            found.append(message[start : match.end()])
+    return found
+
+
+LINK_ATOMS = [
+    "[", "]", "(", ")", "](", "[a](https://x.test)", "[a", "bank](https://x.test/l)", "https://x.test",
+    "(https://x.test", "](https://", "](h", "](<https://x.test>)", ' "title")', ' "', "'", " ", "\n",
+    "\n\n", ". ", "word ", "`", "``", "```", "\n```\n", "\n~~~\n", "\\", "\u200b", "<|im_end|>", "!", "<",
+    ">", "[system: x]", "word " * 60, "label " * 250, "x" * 400, "<think>t</think>", "*", "||", "> ",
+    "| a | b |\n|---|---|\n", "| [a] | (https://x.test) |\n",
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(LINK_ATOMS), max_size=14).map("".join)
+
+
+def test_the_judge_knows_a_link() -> None:
+    assert links("see [a\n\nb](https://x.test) and `[c](https://y.test)`") == [
+        "[a\n\nb](https://x.test)"
+    ]
+    assert links("[a] (https://x.test) a (<https://x.test>) \\[a](https://x.test)") == []
+
+
+@given(TEXTS, st.integers(0, 3), st.sampled_from([1, 100, 1_000]), st.sampled_from([100, 1_950]),
+       st.lists(st.sampled_from([1, 2, None]), min_size=1, max_size=5), st.integers(1, 60))  # fmt: skip
+@example("Log in to [your\n\nbank](https://x.test) now.", 1, 1_000, 1_950, [None], 5)
+@example("[a]" + "label " * 250 + "](https://x.test) ok", 1, 1_000, 1_950, [None], 40)
+@example("a `\nb ` [x](https://x.test) ` c", 1, 1_000, 1_950, [None], 40)
+@example("a ``` b\n```\n[x](https://x.test)\n```", 1, 1_000, 1_950, [None], 40)
+def test_p25_no_message_has_a_masked_link(
+    text: str, degree: int, flush: int, limit: int, takes: list[int | None], size: int
+) -> None:
+    config = StreamConfig(
+        degree=degree, flush_buffer_size=flush, max_message_length=limit, humanize=False
+    )
+    stream = Stream(config)
+    outbox = stream.actions.outbox
+    messages: list[str] = []
+    growing: list[str] = []
+    for number, at in enumerate(range(0, len(text), size)):
+        stream.chunk(TextChunk(text[at : at + size]))
+        growing += [outbox.look(stream.actions.buffer.pending).text] if number < 40 else []
+        if number % 3 == 0 and (most := takes[number % len(takes)]):
+            messages += [message.text for message in outbox.take(most)]
+    stream.end()
+    messages += [message.text for message in outbox.take(takes[0])]
+    messages += [message.text for message in outbox.take(None)]
+    assert [links(message) for message in messages if links(message)] == []
+    # A reply that grows in place is fitted as a whole, again and again.
+    for look in growing:
+        assert [m.text for m in fit(look, limit=limit).messages if links(m.text)] == []
