@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from minamo.wire.conversation import system as system
     from minamo.wire.conversation import tool_result as tool_result
     from minamo.wire.conversation import user as user
+    from minamo.wire.files import File as File
     from minamo.wire.frames import Frame as Frame
     from minamo.wire.limits import WireLimits as WireLimits
     from minamo.wire.options import Tool as Tool
@@ -147,6 +148,7 @@ _EXPORTS = {
     "minamo.shell.turns.turn_result": "TurnResult",
     "minamo.shell.turns.turn_settings": "TurnSettings",
     "minamo.wire.conversation": "ChatMessage Image assistant system tool_result user",
+    "minamo.wire.files": "File",
     "minamo.wire.frames": "Frame",
     "minamo.wire.limits": "WireLimits",
     "minamo.wire.options": "Tool",

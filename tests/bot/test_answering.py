@@ -95,6 +95,21 @@ async def test_replies_are_the_memory(twin: Twin, running: Bot) -> None:
         ]
 
 
+async def test_a_mention_with_only_a_file_is_answered_and_a_bare_one_gets_a_hint(
+    twin: Twin, running: Bot
+) -> None:
+    voice = Listening("I have read it.")
+    async with running(twin, None, voice) as one:
+        await twin.say(one.mention(""), user="ann", files=[("message.txt", b"a long message")])
+        await one.turn()
+        await twin.say(one.mention(""), user="bob")
+        await one.until(lambda: len(twin.texts()) == 2)
+        assert twin.texts()[0] == "I have read it."
+    (told,) = [text for role, text in voice.words() if role == "user"]
+    assert told.split("\n")[1] == "a long message"
+    assert len(voice.heard) == 1
+
+
 async def test_direct_messages_need_no_mention_and_no_reply(twin: Twin, running: Bot) -> None:
     voice = Listening("Hello.")
     async with running(twin, None, voice) as one:

@@ -64,7 +64,7 @@ def test_pictures_that_no_provider_takes(source: Any, media_type: str, message: 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: user(""), "text or an image"),
+        (lambda: user(""), "text, an image or a file"),
         (lambda: user(" \n"), "a user.s message needs text"),
         (lambda: user(7), "must be text, not int"),  # type: ignore[arg-type]
         (lambda: assistant(), "text or calls"),

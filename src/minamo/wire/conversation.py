@@ -6,15 +6,16 @@ Texts are private to users, so a `repr` shows only their length.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
+from minamo.wire.files import TEXT, File, decode_text, quoted
 from minamo.wire.limits import IMAGE_BYTES_MAX
 from minamo.wire.surrogates import whole
 
@@ -90,6 +91,8 @@ class ChatMessage:
     name: str = ""
     """The author, in a conversation with several users."""
     images: tuple[Image, ...] = ()
+    files: tuple[File, ...] = field(default=(), kw_only=True)
+    """PDFs and sounds; the content of text files is part of the text."""
     calls: tuple[Call, ...] = ()
     """The tool calls that an assistant made after its text."""
     call: Call | None = None
@@ -111,14 +114,35 @@ def _sound(text: object, what: str) -> str:
 
 
 def user(
-    text: str = "", *, name: str = "", images: Iterable[Image | bytes | str] = ()
+    text: str = "",
+    *,
+    name: str = "",
+    images: Iterable[Image | bytes | str] = (),
+    files: Iterable[File] = (),
 ) -> ChatMessage:
-    """Return a user's message with text, pictures, or both."""
+    """Return a user's message with text, pictures, files, or several of them."""
     shown = tuple(i if isinstance(i, Image) else Image(i) for i in images)
-    text = _sound(text, "a user's message")
-    if not text.strip() and not shown:
-        raise BadRequest("a user's message needs text or an image")
-    return ChatMessage("user", text, " ".join(_sound(name, "a name").split()), shown)
+    text, others = _sound(text, "a user's message"), []
+    for file in files:
+        if not isinstance(file, File):
+            raise BadRequest(f"a file is a minamo.File, not a {type(file).__name__}")
+        if file.media_type != TEXT:
+            others.append(file)
+        elif text.strip():
+            text = f"{text}\n{quoted(file.name, _decoded(file))}"
+        else:
+            text = quoted(file.name, _decoded(file))
+    if not text.strip() and not shown and not others:
+        raise BadRequest("a user's message needs text, an image or a file")
+    author = " ".join(_sound(name, "a name").split())
+    return ChatMessage("user", text, author, shown, files=tuple(others))
+
+
+def _decoded(file: File) -> str:
+    try:
+        return decode_text(file.data)
+    except BadRequest as error:
+        raise BadRequest(f"the file {file.name!r} is {error}") from None
 
 
 def assistant(
@@ -161,12 +185,15 @@ class MessageWithIds:
 
 
 def match_tool_results(
-    messages: Sequence[ChatMessage], fits: re.Pattern[str] = _ANY_ID
+    messages: Sequence[ChatMessage],
+    fits: re.Pattern[str] = _ANY_ID,
+    takes: Collection[str] = (),
 ) -> list[MessageWithIds]:
     """Check that calls and results match, as every provider requires, and give each an id.
 
     An id is kept if it *fits* the provider and no earlier call has it: the history may come from
-    another provider, and some servers restart their ids with every reply.
+    another provider, and some servers restart their ids with every reply.  Files stay if the
+    provider *takes* their media type; a line of text stands for any other.
     """
     given: object = messages
     if not isinstance(given, Iterable) or isinstance(given, str):
@@ -183,6 +210,8 @@ def match_tool_results(
                 f"message {number} is a {type(message).__name__}, not a ChatMessage; "
                 "minamo.user(…), assistant(…), system(…) and tool_result(…) make them"
             )
+        if message.files:
+            messages[number] = noting_files(message, takes)
     taken: set[str] = set()
     fresh = _fresh({call.id for message in messages for call in message.calls})
     for number, message in enumerate(messages):
@@ -205,6 +234,18 @@ def match_tool_results(
     if not any(turn.message.role != "system" for turn in turns):
         raise BadRequest("a conversation needs at least one message that is not a system message")
     return turns
+
+
+def noting_files(
+    message: ChatMessage, takes: Collection[str], texts: Mapping[File, str] | None = None
+) -> ChatMessage:
+    """Return *message* with each file that is not taken replaced by its text, or a note of it."""
+    kept = tuple(file for file in message.files if file.media_type in takes)
+    if len(kept) == len(message.files):
+        return message
+    notes = [(texts or {}).get(file) or file.note() for file in message.files if file not in kept]
+    text = "\n".join(filter(None, (message.text, *notes)))
+    return evolve(message, text=text, files=kept)
 
 
 def _fresh(known: set[str]) -> Iterator[str]:

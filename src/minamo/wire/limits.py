@@ -36,6 +36,10 @@ IMAGE_BYTES_MAX = 5 * 1_048_576
 BODY_BYTES_MAX = 20 * 1_048_576
 # History is kept below this, leaving room for a system prompt, tools and the next messages.
 CONVERSATION_BYTES_MAX = BODY_BYTES_MAX - 2 * 1_048_576
+# What Discord lets everyone upload; as base64 it fits a request.
+FILE_BYTES_MAX = 10 * 1_048_576
+# How much of a text file is downloaded: more than a model is shown of it.
+TEXT_BYTES_MAX = 1_048_576
 STOP_STRINGS_MAX = 16
 
 

@@ -1,7 +1,7 @@
 """Conversation history: the chain of replies that ends with a given message.
 
-The numbers of messages, characters and pictures are bounded, and so is the total size, by the
-limit of a request to a provider.  A message that cannot be fetched ends the chain, without an
+The numbers of messages, characters, pictures and files are bounded, and so is the total size, by
+the limit of a request to a provider.  A message that cannot be fetched ends the chain, without an
 error: a shorter history is still usable.
 """
 
@@ -14,17 +14,14 @@ from typing import TypeVar
 import hikari
 from attrs import define, field, frozen
 
-from minamo.errors import BadRequest
+from minamo.shell.discord.attachments import Room, read_attachments
 from minamo.shell.discord.bot import CallRunner
 from minamo.shell.discord.targets import name_of
-from minamo.wire.conversation import ChatMessage, Image, assistant, user
-from minamo.wire.limits import CONVERSATION_BYTES_MAX, IMAGE_BYTES_MAX
+from minamo.wire.conversation import ChatMessage, assistant, user
+from minamo.wire.limits import CONVERSATION_BYTES_MAX
 from minamo.wire.options import as_json
 
 T = TypeVar("T")
-
-# JSON overhead of each message and each picture: braces, quotes and field names.
-_FORM_BYTES = 256
 
 _MENTION = re.compile(r"<@!?(\d+)>")
 # Stands for a last message without text, such as a bare mention, so that a model can answer it.
@@ -43,6 +40,10 @@ class HistoryLimits:
     """About six thousand tokens."""
     images_max: int = 4
     """Each costs as much as a page of text.  A note in the text marks omitted pictures."""
+    files_max: int = 8
+    """Text files, PDFs and voice messages.  A note in the text says what is omitted, and why."""
+    file_characters_max: int = 60_000
+    """Of all text files together; about fifteen thousand tokens."""
 
 
 @define(eq=False)
@@ -120,12 +121,15 @@ class ReplyChain:
         return found[0] if found else None
 
     async def read(self, messages: Sequence[hikari.PartialMessage]) -> list[ChatMessage]:
-        """Return the messages in the provider's form, with the newest pictures downloaded.
+        """Return the messages in the provider's form, with the newest files downloaded.
 
-        All of it fits into one request: the newest texts take room first, then the newest pictures.
+        All of it fits into one request: the newest texts take room first, then the newest files.
         """
         texts: list[str] = []
-        room = _Room(CONVERSATION_BYTES_MAX, self._memory.images_max)
+        limits = self._memory
+        room = Room(
+            CONVERSATION_BYTES_MAX, limits.images_max, limits.files_max, limits.file_characters_max
+        )
         for message in reversed(messages):
             text = plain_text(message, self._me)
             if not room.take(len(as_json([text, name_of(message)]))) and texts:
@@ -137,71 +141,14 @@ class ReplyChain:
                 if text and _noticed(message) is None:
                     told.append(assistant(text))
                 continue
-            images, left_out = await self._images(message, room)
-            said = "\n".join(filter(None, [text, _note(left_out)]))
-            if not said and not images and message is messages[-1]:
+            found = await read_attachments(message.attachments or (), room, self._ask)
+            said = "\n".join(filter(None, [text, *found.texts]))
+            if not said and not found.images and not found.files and message is messages[-1]:
                 said = NO_TEXT
-            if said or images:
-                told.append(user(said, name=name_of(message), images=images))
+            if said or found.images or found.files:
+                name = name_of(message)
+                told.append(user(said, name=name, images=found.images, files=found.files))
         return _joined(told[::-1])
-
-    async def _images(self, message: hikari.PartialMessage, room: _Room) -> tuple[list[Image], int]:
-        """Return the pictures of a message, and the number of omitted ones."""
-        pictures = [
-            attachment for attachment in message.attachments or () if _is_picture(attachment)
-        ]
-        shown: list[Image] = []
-        for picture in pictures:
-            if picture.size > IMAGE_BYTES_MAX or not room.has_for_image(picture.size):
-                continue
-            data = await self._ask(picture.read()) or b""
-            try:
-                image = Image(data)
-            except BadRequest:
-                continue  # not an image format that providers accept
-            if room.take_image(len(data)):
-                shown.append(image)
-        return shown, len(pictures) - len(shown)
-
-
-@define
-class _Room:
-    """The remaining room in a request."""
-
-    bytes: int
-    images: int
-
-    def take(self, size: int) -> bool:
-        """Reserve *size* bytes plus the JSON overhead; return whether there was room."""
-        if self.bytes < size + _FORM_BYTES:
-            return False
-        self.bytes -= size + _FORM_BYTES
-        return True
-
-    def has_for_image(self, size: int) -> bool:
-        return self.images > 0 and self.bytes >= _as_base64(size) + _FORM_BYTES
-
-    def take_image(self, size: int) -> bool:
-        """Reserve room for a picture of *size* bytes; return whether there was room."""
-        if not self.has_for_image(size):
-            return False
-        self.images -= 1
-        return self.take(_as_base64(size))
-
-
-def _as_base64(size: int) -> int:
-    return (size + 2) // 3 * 4
-
-
-def _is_picture(one: hikari.Attachment) -> bool:
-    return (one.media_type or "").startswith("image/")
-
-
-def _note(left_out: int) -> str:
-    """Return the note to the model about omitted pictures, or an empty string."""
-    if not left_out:
-        return ""
-    return "[a picture is left out]" if left_out == 1 else f"[{left_out} pictures are left out]"
 
 
 def _noticed(message: hikari.PartialMessage) -> int | None:

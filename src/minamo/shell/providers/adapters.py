@@ -77,6 +77,7 @@ class OpenAICompatible(HttpAdapter):
             OpenAIReader,
             partial(openai.build, ways=ways),
             lacks={} if ways.search_plugin or ways.searches else _NO_SEARCH,
+            media_types=ways.media_types,
             headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
             secrets=secrets_of(api_key or "", own),
             limits=limits,
@@ -108,9 +109,10 @@ class OpenAI(HttpAdapter):
         if api_key is not None or not (allow_http or is_loopback(base)):
             api_key = checked_key(api_key)
         own = checked_headers(headers or {})
+        name = checked_model(model)
         super().__init__(
             "openai",
-            checked_model(model),
+            name,
             f"{base}/responses",
             ResponsesReader,
             partial(responses.build, thoughts=thoughts),
@@ -118,6 +120,7 @@ class OpenAI(HttpAdapter):
                 "stop": "the Responses API has no stop strings",
                 "seed": "the Responses API draws its own",
             },
+            media_types=responses.media_types(base, name),
             headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
             secrets=secrets_of(api_key or "", own),
             limits=limits,
@@ -155,6 +158,7 @@ class Gemini(HttpAdapter):
             f"{base}/models/{quote(name)}:streamGenerateContent?alt=sse",
             GoogleReader,
             partial(google.build, thoughts=thoughts),
+            media_types=google.media_types(name),
             # In a header, never in the URL: URLs are written to logs.
             headers={"x-goog-api-key": key} | own,
             secrets=secrets_of(key, own),
@@ -184,13 +188,15 @@ class Anthropic(HttpAdapter):
         base = _versioned(checked_url(base_url, allow_http=allow_http), "v1")
         key = checked_key(api_key)
         own = checked_headers(headers or {})
+        name = checked_model(model)
         super().__init__(
             "anthropic",
-            checked_model(model),
+            name,
             f"{base}/messages",
             AnthropicReader,
             partial(anthropic.build, thoughts=thoughts),
             lacks={"seed": "Anthropic's models draw their own"},
+            media_types=anthropic.media_types(name),
             headers={"x-api-key": key, "anthropic-version": "2023-06-01"} | own,
             secrets=secrets_of(key, own),
             limits=limits,

@@ -14,6 +14,7 @@ from collections.abc import (
     AsyncIterable,
     AsyncIterator,
     Callable,
+    Collection,
     Iterator,
     Mapping,
     Sequence,
@@ -36,8 +37,10 @@ from minamo.core.result import StreamResult
 from minamo.errors import BadRequest
 from minamo.shell.callbacks import Guarded, place_of, refuse_async
 from minamo.shell.providers.http import Http, Timeouts
+from minamo.shell.providers.pdf import PdfReader
 from minamo.wire.assembler import ReplyAssembler
-from minamo.wire.conversation import ChatMessage, user
+from minamo.wire.conversation import ChatMessage, noting_files, user
+from minamo.wire.files import PDF
 from minamo.wire.frames import Frame, HttpRequest, Reader, ResponseDecoder
 from minamo.wire.limits import WireLimits
 from minamo.wire.options import ReplyOptions, RequestOptions, checked
@@ -279,6 +282,14 @@ Build = Callable[[str, Mapping[str, str], str, Sequence[ChatMessage], RequestOpt
 """Request builder of a dialect: URL, headers, model, messages, options."""
 
 
+@frozen(slots=True)
+class RequestWithPdfs(HttpRequest):
+    """A request that says of PDFs only that they are there, and what it takes to say more."""
+
+    messages: Sequence[ChatMessage] = field(default=(), repr=False)
+    options: RequestOptions = field(default=_DEFAULTS, repr=False)
+
+
 class HttpAdapter(Adapter):
     """An adapter with the URL, headers and connections of one provider.
 
@@ -300,6 +311,7 @@ class HttpAdapter(Adapter):
         overlap_removal: bool = False,
         keep_alive: bool = False,
         lacks: Mapping[str, str] | None = None,
+        media_types: Collection[str] = (),
     ) -> None:
         self.provider: str = provider
         self.model: str = model
@@ -313,6 +325,8 @@ class HttpAdapter(Adapter):
         self._overlap_removal = overlap_removal
         self._keep_alive = keep_alive
         self._lacks = lacks or {}
+        self._media_types = media_types
+        self._pdfs = PdfReader()
         self._http = Http(url, timeouts)
 
     def build(self, messages: Sequence[ChatMessage], options: RequestOptions) -> HttpRequest:
@@ -320,7 +334,22 @@ class HttpAdapter(Adapter):
         for name, instead in self._lacks.items():
             if getattr(options, name) != getattr(_DEFAULTS, name):
                 raise BadRequest(f"{type(self).__name__} has no option {name!r}: {instead}")
-        return self._build(self._url, self._headers, self.model, messages, options)
+        request = self._build(self._url, self._headers, self.model, messages, options)
+        for message in messages if PDF not in self._media_types else ():
+            if message.files:
+                plain = (request.url, request.headers, request.body, request.model, request.method)
+                return RequestWithPdfs(*plain, messages, options)
+        return request
+
+    async def _with_pdfs(self, request: RequestWithPdfs) -> HttpRequest:
+        """Return the request with the texts of PDFs, for a service that does not take them."""
+        pdfs = {f: None for m in request.messages for f in m.files if f.media_type == PDF}
+        texts = await self._pdfs.read(pdfs)
+        messages = [noting_files(message, self._media_types, texts) for message in request.messages]
+        try:
+            return self._build(self._url, self._headers, self.model, messages, request.options)
+        except BadRequest:
+            return request  # with all the texts it is too long
 
     def stream(self, request: HttpRequest) -> AsyncGenerator[Chunk, None]:
         """Send the request and yield chunks; a failure is an error chunk, never an exception."""
@@ -338,6 +367,8 @@ class HttpAdapter(Adapter):
     async def _read(self, request: HttpRequest) -> AsyncGenerator[Chunk, None]:
         response = self._response()
         try:
+            if isinstance(request, RequestWithPdfs):
+                request = await self._with_pdfs(request)
             async with aclosing(self._http.send(request)) as answer:
                 async for data in answer:
                     for chunk in self._reported(response.read(data)):
@@ -360,6 +391,8 @@ class HttpAdapter(Adapter):
     async def start_stream(self, request: HttpRequest) -> AsyncGenerator[Frame, None]:
         """Send the request and yield frames as they arrive; the last one marks the end."""
         decoder = self.decoder()
+        if isinstance(request, RequestWithPdfs):
+            request = await self._with_pdfs(request)
         async with aclosing(self._http.send(request)) as answer:
             async for data in answer:
                 for frame in decoder.feed(data):

@@ -8,6 +8,7 @@ exception messages hold URLs and headers.
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncGenerator
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -25,6 +26,8 @@ from minamo.wire.limits import ERROR_BYTES_MAX
 
 # Concurrent replies of one bot; the provider's own limit is far below this one.
 _CONNECTIONS_MAX = 100
+# aiohttp writes bytes in one piece and warns above this size.
+_WHOLE_BODY_MAX = 1_048_576
 # The text of an error response is worth a short wait, not a full timeout.
 _REFUSAL_S = 5.0
 
@@ -109,10 +112,12 @@ class Http:
     async def _request(
         self, pool: aiohttp.ClientSession, request: HttpRequest, connection: _Connection
     ) -> aiohttp.ClientResponse:
+        body = request.body
         return await pool.request(
             request.method,
             request.url,
-            data=request.body,
+            # A large body is written in pieces, so that the event loop is not held.
+            data=body if len(body) <= _WHOLE_BODY_MAX else io.BytesIO(body),
             headers={**request.headers, "Accept-Encoding": "identity"},
             allow_redirects=False,
             trace_request_ctx=connection,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from minamo.wire.conversation import (
     merge_roles,
     with_author_prefix,
 )
+from minamo.wire.files import PDF, File, base64_of
 from minamo.wire.frames import HttpRequest
 from minamo.wire.options import RequestOptions, encoded, name_in_history
 
@@ -29,6 +29,8 @@ _BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384}
 
 # Ids from other providers may contain dots and colons, which Anthropic refuses.
 _IDS = re.compile("[A-Za-z0-9_-]+")
+# The oldest models read no PDFs, nor do other companies' models behind this API.
+_NO_PDF = re.compile(r"(?!.*claude)|claude-(2|instant|3-(opus|sonnet|haiku))")
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 
 
@@ -42,7 +44,7 @@ def build(
     thoughts: bool = False,
 ) -> HttpRequest:
     """Return the request for one streamed reply."""
-    turns = match_tool_results(messages, _IDS)
+    turns = match_tool_results(messages, _IDS, media_types(model))
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": options.max_tokens or max_tokens_of(model),
@@ -101,6 +103,11 @@ def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[st
     return body | ({"output_config": output} if output else {})
 
 
+def media_types(model: str) -> frozenset[str]:
+    """Return the media types of files that *model* takes."""
+    return frozenset() if _NO_PDF.match(model) else frozenset((PDF,))
+
+
 def max_tokens_of(model: str) -> int:
     """Return the length of a reply to ask for, if the caller names none."""
     return next((size for names, size in _MAX_TOKENS if names.match(model)), _MAX_TOKENS_TODAY)
@@ -136,7 +143,8 @@ def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
             # A failed result must not be empty.
             block |= {"content": block.get("content", "failed"), "is_error": True}
         return [block]
-    blocks = [_image(image) for image in message.images]
+    blocks = [_document(file) for file in message.files]
+    blocks += [_image(image) for image in message.images]
     if message.text.strip():
         blocks.append({"type": "text", "text": with_author_prefix(message)})
     return blocks
@@ -165,6 +173,11 @@ def _assistant(turn: MessageWithIds) -> list[dict[str, Any]]:
 def _image(image: Image) -> dict[str, Any]:
     source: dict[str, Any] = {"type": "url", "url": image.source}
     if isinstance(image.source, bytes):
-        data = base64.b64encode(image.source).decode()
+        data = base64_of(image.source)
         source = {"type": "base64", "media_type": image.media_type, "data": data}
     return {"type": "image", "source": source}
+
+
+def _document(file: File) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": file.media_type, "data": file.base64()}
+    return {"type": "document", "source": source, "title": file.name}

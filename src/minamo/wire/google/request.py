@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from minamo.wire.conversation import (
     merge_roles,
     with_author_prefix,
 )
+from minamo.wire.files import PDF, SOUNDS, base64_of
 from minamo.wire.frames import HttpRequest
 from minamo.wire.options import RequestOptions, encoded, name_in_history
 
@@ -40,7 +40,7 @@ def build(
     thoughts: bool = False,
 ) -> HttpRequest:
     """Return the request for one streamed reply."""
-    turns = match_tool_results(messages)
+    turns = match_tool_results(messages, takes=media_types(model))
     contents = merge_roles(turns, "model", "parts", _parts)
     if not _UNSIGNED.match(model):
         _sign(contents)
@@ -84,6 +84,11 @@ def build(
     return HttpRequest(url, headers, encoded(body, options.extra), model)
 
 
+def media_types(model: str) -> frozenset[str]:
+    """Return the media types of files that *model* takes; the open models read no files."""
+    return frozenset() if model.startswith("gemma") else frozenset((PDF, *SOUNDS))
+
+
 def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"includeThoughts": True} if thoughts else {}
     if options.effort and _UNSIGNED.match(model):
@@ -105,7 +110,11 @@ def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
         if message.call.id:
             answer["id"] = turn.ids[0]
         return [{"functionResponse": answer}]
-    parts = [_image(image) for image in message.images]
+    parts = [
+        {"inlineData": {"mimeType": file.media_type, "data": file.base64()}}
+        for file in message.files
+    ]
+    parts += [_image(image) for image in message.images]
     return [*parts, {"text": with_author_prefix(message)}] if message.text.strip() else parts
 
 
@@ -139,7 +148,7 @@ def _signed(part: dict[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:
 
 def _image(image: Image) -> dict[str, Any]:
     if isinstance(image.source, bytes):
-        data = base64.b64encode(image.source).decode()
+        data = base64_of(image.source)
         return {"inlineData": {"mimeType": image.media_type, "data": data}}
     told = {"fileUri": image.source}
     if image.media_type:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from attrs import frozen
 
 from minamo.core.chunks import Call
 from minamo.wire.conversation import FILLER, ChatMessage, Image, MessageWithIds, match_tool_results
+from minamo.wire.files import PDF, SOUNDS, WITHOUT_EYES, File, base64_of
 from minamo.wire.frames import HttpRequest
 from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
 
@@ -54,6 +54,8 @@ class ServerQuirks:
     """The server searches the web unasked; Perplexity does."""
     strict_order: bool = False
     """System messages come first, then user and assistant alternate; tools count as the user."""
+    media_types: frozenset[str] = frozenset()
+    """The media types of files that the model takes."""
 
 
 def ways_for(
@@ -81,7 +83,17 @@ def ways_for(
         searches=perplexity,
         search_plugin=_within(host, "openrouter.ai"),
         strict_order=strict or perplexity,
+        media_types=_media_types(host, model),
     )
+
+
+def _media_types(host: str, model: str) -> frozenset[str]:
+    """Return the media types of files that *model* takes: on two services this is known."""
+    if _within(host, "openrouter.ai"):  # it reads PDFs for every model
+        return frozenset((PDF, *SOUNDS)) if "/gemini" in model else frozenset((PDF,))
+    if not _within(host, "openai.com") or WITHOUT_EYES.match(model):
+        return frozenset()
+    return frozenset(("audio/wav", "audio/mpeg") if "audio" in model else (PDF,))
 
 
 def _within(host: str, domain: str) -> bool:
@@ -101,7 +113,8 @@ def build(
 ) -> HttpRequest:
     """Return the request for one streamed reply."""
     body: dict[str, Any] = {"model": model}
-    body["messages"] = _messages(match_tool_results(messages, ways.call_ids), ways)
+    turns = match_tool_results(messages, ways.call_ids, ways.media_types)
+    body["messages"] = _messages(turns, ways)
     body["stream"] = True
     if ways.include_usage:
         body["stream_options"] = {"include_usage": True}
@@ -173,7 +186,7 @@ def _joined(last: dict[str, Any], message: dict[str, Any]) -> bool:
 
 
 def _listed(content: Any) -> list[dict[str, Any]]:
-    return content if isinstance(content, list) else _parts(content, ())
+    return content if isinstance(content, list) else _parts(content)
 
 
 def _message(turn: MessageWithIds, ways: ServerQuirks, *, after_tools: bool) -> dict[str, Any]:
@@ -189,7 +202,8 @@ def _message(turn: MessageWithIds, ways: ServerQuirks, *, after_tools: bool) -> 
     elif message.name and message.role == "user":
         text = f"{message.name}: {text}"
     if message.role == "user":
-        out["content"] = _parts(text, message.images) if message.images else text
+        more = message.images or message.files
+        out["content"] = _parts(text, message.images, message.files) if more else text
         return out
     out["content"] = text or None
     if message.calls:
@@ -216,11 +230,20 @@ def _call(call: Call, call_id: str, ways: ServerQuirks) -> dict[str, Any]:
     return out
 
 
-def _parts(text: str, images: Sequence[Image]) -> list[dict[str, Any]]:
+def _parts(
+    text: str, images: Sequence[Image] = (), files: Sequence[File] = ()
+) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+    for file in files:
+        if file.media_type == PDF:
+            document = {"filename": file.name, "file_data": file.url()}
+            parts.append({"type": "file", "file": document})
+        else:
+            sound = {"data": file.base64(), "format": SOUNDS[file.media_type]}
+            parts.append({"type": "input_audio", "input_audio": sound})
     for image in images:
         url = image.source
         if isinstance(url, bytes):
-            url = f"data:{image.media_type};base64,{base64.b64encode(url).decode()}"
+            url = f"data:{image.media_type};base64,{base64_of(url)}"
         parts.append({"type": "image_url", "image_url": {"url": url}})
     return parts

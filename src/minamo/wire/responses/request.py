@@ -5,7 +5,6 @@ Nothing is stored there: reasoning travels encrypted in the history, as the serv
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from minamo.wire.conversation import (
     match_tool_results,
     with_author_prefix,
 )
+from minamo.wire.files import PDF, WITHOUT_EYES, base64_of
 from minamo.wire.frames import HttpRequest
 from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
 
@@ -26,6 +26,15 @@ _IDS = re.compile(".{1,64}", re.DOTALL)
 _PLAIN = re.compile(r"(ft:)?(gpt-[34]|chatgpt)")
 # These look reasoning up under its id; everywhere else an id that is not stored is refused.
 _BY_ID = ("azure.com", "githubcopilot.com")
+
+# Other servers that speak this API read no PDFs.
+_READ_PDF = ("openai.com", "azure.com", "openrouter.ai")
+
+
+def media_types(url: str, model: str) -> frozenset[str]:
+    """Return the media types of files that *model* takes on the server of *url*."""
+    reads = (urlsplit(url).hostname or "").endswith(_READ_PDF) and not WITHOUT_EYES.match(model)
+    return frozenset((PDF,)) if reads else frozenset()
 
 
 def build(
@@ -38,7 +47,7 @@ def build(
     thoughts: bool = False,
 ) -> HttpRequest:
     """Return the request for one streamed reply."""
-    turns = match_tool_results(messages, _IDS)
+    turns = match_tool_results(messages, _IDS, media_types(url, model))
     with_ids = (urlsplit(url).hostname or "").endswith(_BY_ID)
     body: dict[str, Any] = {
         "model": model,
@@ -97,15 +106,19 @@ def _items(turn: MessageWithIds, *, with_ids: bool) -> Iterable[dict[str, Any]]:
 
 def _content(message: ChatMessage) -> str | list[dict[str, Any]]:
     text = with_author_prefix(message)
-    if not message.images:
+    if not message.images and not message.files:
         return text
     parts: list[dict[str, Any]] = []
     if message.text.strip():
         parts.append({"type": "input_text", "text": text})
+    parts += [
+        {"type": "input_file", "filename": file.name, "file_data": file.url()}
+        for file in message.files
+    ]
     for image in message.images:
         url = image.source
         if isinstance(url, bytes):
-            url = f"data:{image.media_type};base64,{base64.b64encode(url).decode()}"
+            url = f"data:{image.media_type};base64,{base64_of(url)}"
         parts.append({"type": "input_image", "image_url": url, "detail": "auto"})
     return parts
 

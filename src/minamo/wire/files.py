@@ -1,0 +1,134 @@
+"""Files that users attach: text, PDF and sound, and the form in which a model gets them.
+
+Text becomes part of the message.  A PDF or a sound is sent to services that take it; in the
+message for any other service a line says that it is there.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+
+import msgspec
+from attrs import field, frozen
+
+from minamo.errors import BadRequest
+from minamo.wire.limits import FILE_BYTES_MAX
+
+PDF = "application/pdf"
+TEXT = "text/plain"
+SOUNDS = {"audio/ogg": "ogg", "audio/mpeg": "mp3", "audio/wav": "wav", "audio/flac": "flac",
+          "audio/aac": "aac", "audio/mp4": "m4a"}  # fmt: skip
+"""The media types of sounds, and what services call these formats."""
+WITHOUT_EYES = re.compile(r"(ft:)?(gpt-3|gpt-4(-|$)|o1-mini|o3-mini)")
+"""OpenAI's models that see no pictures, and so read no PDFs."""
+
+_MAGIC = ((b"%PDF-", PDF), (b"OggS", "audio/ogg"), (b"fLaC", "audio/flac"), (b"ID3", "audio/mpeg"))
+# Longest first: the mark of UTF-16 begins the one of UTF-32.
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Control characters that no text has; form feeds and the colours of a terminal are in some.
+_NOT_TEXT = re.compile("[\0-\x07\x0e-\x1a\x1c-\x1f]")
+# What could end a line or a quotation around a file's name.
+_NOT_IN_NAMES = re.compile(r"""[\s<>\[\]"'`\x00-\x1f\x7f-\x9f\u2028\u2029]+""")
+_NAME_CHARS_MAX = 100
+
+
+def base64_of(data: bytes) -> str:
+    """Return *data* in base64, four times as fast as the standard library."""
+    return msgspec.json.encode(data)[1:-1].decode()
+
+
+def clean_name(name: str) -> str:
+    """Return a file's name without the characters that could forge its surroundings."""
+    return _NOT_IN_NAMES.sub(" ", name).strip()[:_NAME_CHARS_MAX] or "file"
+
+
+def decode_text(data: bytes, *, cut: bool = False) -> str:
+    """Return the text of a file in UTF-8, or in UTF-16 or -32 with a byte order mark.
+
+    With *cut*, *data* is only the beginning of the file, and a torn last character is left out.
+    """
+    mark, encoding = next((bom for bom in _BOMS if data.startswith(bom[0])), (b"", "utf-8"))
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        text = decoder.decode(data[len(mark) :], final=not cut)
+    except UnicodeDecodeError:
+        raise BadRequest("neither text in UTF-8, a PDF nor sound") from None
+    if _NOT_TEXT.search(text):
+        raise BadRequest("neither text, a PDF nor sound")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def media_type_of(data: bytes) -> str:
+    """Return the media type that the first bytes show; text unless they show another."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        return "audio/wav"
+    if data[4:8] == b"ftyp" and data[8:11] == b"M4A":
+        return "audio/mp4"
+    if data[:1] == b"\xff" and data[1:2]:
+        # The first two bytes of a frame: its sync bits, and the layer.
+        if data[1] & 0xE6 == 0xE2:
+            return "audio/mpeg"
+        if data[1] & 0xF6 == 0xF0:
+            return "audio/aac"
+    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), TEXT)
+
+
+@frozen(slots=True)
+class File:
+    """A file for the model: text or code, a PDF, or sound."""
+
+    name: str = field(converter=clean_name)
+    data: bytes = field(repr=lambda data: f"<{len(data)}>")
+    seconds: float | None = None
+    """The length of a voice message, if known."""
+    media_type: str = field(init=False)
+    """Detected from the bytes: `text/plain`, `application/pdf`, or a type of sound."""
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.data, bytes):
+            raise BadRequest(f"the file {self.name!r} must be bytes")
+        if len(self.data) > FILE_BYTES_MAX:
+            raise BadRequest(
+                f"the file {self.name!r} has {len(self.data)} bytes: at most {FILE_BYTES_MAX}"
+            )
+        object.__setattr__(self, "media_type", media_type_of(self.data))
+
+    def base64(self) -> str:
+        """Return the content in base64, as JSON carries it."""
+        return base64_of(self.data)
+
+    def url(self) -> str:
+        """Return the content as a data URL."""
+        return f"data:{self.media_type};base64,{self.base64()}"
+
+    def note(self, why: str = "") -> str:
+        """Return the line that stands for the file where it cannot be sent."""
+        if self.media_type == PDF:
+            return f"[{self.name} is a PDF that cannot be read here{why and f': {why}'}]"
+        what = f"{self.name} is a sound"
+        if self.seconds is not None:
+            what = f"this is a voice message of {self.seconds:.0f} s"
+        return f"[{what}, which cannot be listened to here]"
+
+
+def quoted(name: str, text: str, note: str = "") -> str:
+    """Return a file's text between marks that it cannot forge: they are made from all of it."""
+    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    about = f' note="{note}"' if note else ""
+    ending = "" if text.endswith("\n") else "\n"
+    return f'<file-{mark} name="{clean_name(name)}"{about}>\n{text}{ending}</file-{mark}>'
+
+
+def shortened(text: str, characters_max: int) -> tuple[str, str]:
+    """Return the beginning of *text* that fits, and a note about the rest; empty if all fits."""
+    if len(text) <= characters_max:
+        return text, ""
+    return text[:characters_max], f"the first {characters_max} characters only"
