@@ -17,9 +17,6 @@ ALLOWED = {
         "a fold over characters: each flag is a fact about the text so far, and they do not exclude "
         "one another"
     ),
-    "shell/delivery/queue.py: StreamQueue": (
-        "facts about the queue that the lane combines; what becomes of each message is in delivery.yaml"
-    ),
     "shell/turns/redis_lease.py: RedisLease": (
         "what is known of the server, of the settings and of the owner; three sources, no order"
     ),

@@ -115,11 +115,6 @@ class OutgoingMessage:
     bare: bool = False
     """Whether this is an edit that removes the button."""
 
-    @property
-    def characters(self) -> int:
-        """Length of the text and the attached file, in characters."""
-        return len(self.text) + (len(self.file.text) if self.file is not None else 0)
-
 
 @frozen(slots=True, kw_only=True)
 class Receipt:

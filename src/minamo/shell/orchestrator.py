@@ -15,7 +15,7 @@ import anyio
 from attrs import evolve, field, frozen
 
 from minamo.core.chunks import MESSAGE_CHARS_MAX, ErrorChunk
-from minamo.core.config import HumanizerDegree, StreamConfig
+from minamo.core.config import StreamConfig
 from minamo.core.messages import Receipt
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
@@ -24,7 +24,7 @@ from minamo.errors import BadRequest
 from minamo.shell.callbacks import call, place_of
 from minamo.shell.delivery.edit_in_place import EditInPlace, PageSet
 from minamo.shell.delivery.lanes import Lanes
-from minamo.shell.delivery.typing import pause_for
+from minamo.shell.delivery.typing import pause_s
 from minamo.shell.driver import ChunkSource, Driver, NullSink, Watcher
 from minamo.shell.notices.notices import NoticeSettings, notice_for, send_notice
 from minamo.shell.options import StreamContext
@@ -164,7 +164,7 @@ class StreamOrchestrator:
         growing = self._growing(stream, context) if context.edit else None
         manner = evolve(context.manner, reply_to=None) if context.scene else context.manner
         if growing is None:
-            manner = evolve(manner, pause_s=pause_for(HumanizerDegree(config.degree)))
+            manner = evolve(manner, pause_s=pause_s if config.degree else None)
         else:  # edited pages have no overflow to put elsewhere
             manner = evolve(manner, overflow=None)
 

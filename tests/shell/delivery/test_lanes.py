@@ -152,7 +152,7 @@ def test_only_the_first_message_replies_and_reprs_hold_no_text() -> None:
         manner = SendOptions(reply_to=5)
         one = lanes.open(1, sender, TextQueue(["hush", "hush"]), stream_id="s", manner=manner)
         one.deliver()
-        shown = [repr(one), repr(lanes), repr(lanes.pacer), repr(one.first)]
+        shown = [repr(one), repr(lanes), repr(lanes.pacer), repr(one.fitted)]
         receipts = await one.finish()
         shown += [repr(receipts), repr(sender.posts[0][1])]
         assert [post.reply_to for _, post in sender.posts] == [5, None]

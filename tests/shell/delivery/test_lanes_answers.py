@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from minamo.core.messages import Receipt
-from minamo.shell.delivery.delivery import ATTEMPTS_MAX
+from minamo.shell.delivery.delivery import ATTEMPTS_MAX, NONCE_MAX, nonce_for
 from minamo.shell.delivery.interfaces import (
     CLOSED,
     Deleted,
@@ -17,7 +17,6 @@ from minamo.shell.delivery.interfaces import (
     Unknown,
 )
 from minamo.shell.delivery.lanes import Lanes
-from minamo.shell.delivery.outgoing import NONCE_MAX, nonce_for
 from support.fake_discord import FakeSender, answers, send, with_lanes
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import anyio
 import pytest
 
@@ -34,6 +36,29 @@ def test_p14_a_caller_cancelled_at_every_moment_leaves_the_lane_working() -> Non
                 assert (await send(lanes, FakeSender(2), "other"))[0].delivered
 
     run_with_virtual_clock(main)
+
+
+def test_all_who_wait_for_one_queue_are_woken_each_in_its_time() -> None:
+    ended: dict[str, float] = {}
+
+    async def story(lanes: Lanes) -> None:
+        began = anyio.current_time()
+
+        async def wait(name: str, what: Callable[[], Awaitable[object]]) -> None:
+            await what()
+            ended[name] = anyio.current_time() - began
+
+        source = TextQueue(["x" * 1_990] * 6)
+        one = lanes.open(1, FakeSender(latency_s=1.0), source, stream_id="s")
+        one.deliver()
+        async with anyio.create_task_group() as tasks:
+            for name, what in (("room", one.room), ("finish", one.finish), ("tidy", one.tidy)):
+                tasks.start_soon(wait, name, what)
+            with anyio.move_on_after(0.5):  # one who gives up holds up no other
+                await one.room()
+
+    with_lanes(story)
+    assert 1.0 < ended["room"] < ended["finish"] == ended["tidy"]
 
 
 @pytest.mark.parametrize("drain_s", [0.0, 0.05, 1.0, 3.0, 60.0])

@@ -9,8 +9,7 @@ import pytest
 
 from minamo.core.messages import Receipt
 from minamo.shell.delivery.interfaces import TextQueue
-from minamo.shell.delivery.lane import Lane
-from minamo.shell.delivery.lanes import Lanes, open_lanes
+from minamo.shell.delivery.lanes import Lane, Lanes, open_lanes
 from minamo.shell.delivery.pacing import Pacer
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.delivery.typing import Typing
@@ -91,8 +90,8 @@ def test_a_sender_that_fails(fails_at: str, caplog: pytest.LogCaptureFixture) ->
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (Lane, "_serve"), (Lane, "_serve_safely"), (Lane, "run"), (StreamQueue, "work"),
-        (StreamQueue, "fit"), (Typing, "run"), (Typing, "before_message"),
+        (Lane, "_serve"), (Lane, "_send_all"), (Lane, "run"), (StreamQueue, "work"),
+        (StreamQueue, "fit"), (Typing, "_rest"), (Typing, "before_message"),
         (Typing, "after_message"), (Typing, "_show"), (Pacer, "_of"),
     ],
 )  # fmt: skip

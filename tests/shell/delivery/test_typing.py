@@ -11,15 +11,13 @@ from support.fake_discord import FakeSender, with_lanes
 
 
 def test_typing_pauses_grow_with_the_text_and_a_stop_ends_them() -> None:
-    from minamo.core.config import HumanizerDegree
-    from minamo.shell.delivery.typing import pause_for, pause_s
+    from minamo.shell.delivery.typing import pause_s
 
-    assert pause_for(HumanizerDegree.NONE) is None
     assert [pause_s(n) for n in (0, 100, 400, 9_999)] == [0.75, 1.0, 4.0, 4.0]
     sender = FakeSender()
 
     async def story(lanes: Lanes) -> None:
-        manner = SendOptions(pause_s=pause_for(HumanizerDegree.LOW))
+        manner = SendOptions(pause_s=pause_s)
         source = TextQueue(["a", "b" * 300, "c" * 300])
         one = lanes.open(1, sender, source, stream_id="s", manner=manner)
         one.deliver()

@@ -1,17 +1,29 @@
-"""One outgoing message: the actions and guards named in statecharts/delivery.yaml.
+"""Outgoing messages: composed from a stream's texts, each with a machine of its own.
 
-This file reads no clock and makes no calls.  The lane reports each event with its time, the chart
-decides its meaning, and the result is a receipt.
+The actions and guards are those named in statecharts/delivery.yaml.  This file reads no clock and
+makes no calls: the lane reports each event with its time, the chart decides its meaning, and the
+result is a receipt.  A message goes to the channel or, beyond a number of them, to a file or a
+thread.
 """
 
 from __future__ import annotations
 
+from base64 import b32encode
 from collections.abc import Callable
+from hashlib import blake2s
 from typing import assert_never
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
-from minamo.core.messages import Kind, Outcome, OutgoingMessage, Receipt
+from minamo.core.messages import (
+    SUPPRESS_EMBEDS,
+    File,
+    Kind,
+    Outcome,
+    OutgoingMessage,
+    Receipt,
+    Sendable,
+)
 from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
 from minamo.shell.delivery.interfaces import (
@@ -19,9 +31,12 @@ from minamo.shell.delivery.interfaces import (
     Deleted,
     Rejected,
     RetryLater,
+    Sender,
+    SendOptions,
     SendOutcome,
     Unknown,
 )
+from minamo.shell.delivery.overflow import OverflowState
 
 # With a third of all answers lost, one message in fifteen thousand fails this many times.
 ATTEMPTS_MAX = 8
@@ -107,8 +122,8 @@ TABLE = compile(CHART, DeliveryActions)
 class Delivery:
     """One message being sent; `settled` is called once, with its receipt."""
 
-    __slots__ = ("_machine", "_settled", "accepted_at", "index", "kind", "note", "on_end", "post",
-                 "target")  # fmt: skip
+    __slots__ = ("_machine", "_settled", "accepted_at", "characters", "index", "kind", "note",
+                 "post", "target")  # fmt: skip
 
     def __init__(
         self,
@@ -122,6 +137,8 @@ class Delivery:
         watch: Observer | None = None,
     ) -> None:
         self.post: OutgoingMessage = post
+        self.characters: int = len(post.text) + (0 if post.file is None else len(post.file.text))
+        """Length of the text and the attached file."""
         self.index: int = index
         self.kind = kind
         self.target: int = target
@@ -129,7 +146,6 @@ class Delivery:
         self.accepted_at: float = at
         self.note: str = ""
         """Copied to the receipt's `note`."""
-        self.on_end: Callable[[], object] | None = None
         self._settled = settled
         safe = post.nonce is not None or kind != "create"
         self._machine = Machine(TABLE, DeliveryActions(safe))
@@ -194,32 +210,126 @@ class Delivery:
         self._send("gave_up", Report(at, reason))
 
     def _send(self, event: str, report: Report) -> None:
-        was_over = self._machine.ended
-        self._machine.send(event, report)
-        if was_over or not self._machine.ended:
-            return
+        machine = self._machine
+        was_over = machine.ended
+        machine.send(event, report)
+        if machine.ended and not was_over:
+            self._settled(self._receipt(report.at))
+
+    def _receipt(self, at: float) -> Receipt:
         known: DeliveryActions = self._machine.actions
         outcome: Outcome = self._machine.state  # type: ignore[assignment]  # the chart's outcomes
-        self._settled(
-            Receipt(
-                outcome=outcome,
-                channel_id=self.post.channel_id,
-                index=self.index,
-                characters=self.post.characters,
-                message_id=self._message(outcome, known.message_id),
-                reason=known.reason,
-                note=self.note,
-                kind=self.kind,
-                nonce=self.post.nonce,
-                attempts=known.attempts,
-                accepted_at=self.accepted_at,
-                sent_at=known.first_at,
-                settled_at=report.at,
-            )
+        # Discord's answer to a deletion has no id.
+        was_deleted = self.kind == "delete" and outcome == "delivered"
+        return Receipt(
+            outcome=outcome,
+            channel_id=self.post.channel_id,
+            index=self.index,
+            characters=self.characters,
+            message_id=self.target if was_deleted else known.message_id,
+            reason=known.reason,
+            note=self.note,
+            kind=self.kind,
+            nonce=self.post.nonce,
+            attempts=known.attempts,
+            accepted_at=self.accepted_at,
+            sent_at=known.first_at,
+            settled_at=at,
         )
-        if self.on_end is not None:
-            self.on_end()
 
-    def _message(self, outcome: Outcome, answered: int | None) -> int | None:
-        """Return the id for the receipt; Discord's answer to a deletion has none."""
-        return self.target if self.kind == "delete" and outcome == "delivered" else answered
+
+# Discord refuses a longer nonce.
+NONCE_MAX = 25
+# 80 bits: two streams of one bot share a digest once in 10^12 replies.
+_DIGEST_BYTES = 10
+
+
+def nonce_for(stream_id: str, index: int) -> str:
+    """Return the nonce of a message: the same for each attempt, different for each message.
+
+    Discord remembers it for only a few minutes; a stream's id must not be reused within them.
+    """
+    named = stream_id.encode("utf-8", "surrogatepass")
+    digest = b32encode(blake2s(named, digest_size=_DIGEST_BYTES).digest()).decode().lower()
+    nonce = f"{digest}-{index}"
+    assert len(nonce) <= NONCE_MAX, f"message {index} of one stream"
+    return nonce
+
+
+@define(eq=False)
+class Composer:
+    """The factory for the messages of one stream."""
+
+    channel_id: int
+    sender: Sender
+    manner: SendOptions
+    stream_id: str
+    settled: Callable[[Receipt], object] = field(repr=False)
+    overflow: OverflowState | None = None
+    watch: Observer | None = None
+    count: int = field(default=0, init=False)
+    """Number of messages composed so far."""
+
+    @property
+    def collecting(self) -> bool:
+        """Whether further text waits for the end of the stream."""
+        return self.overflow is not None and self.overflow.collects(self.count)
+
+    @property
+    def room(self) -> int | None:
+        """Number of ordinary messages still allowed; None if unlimited."""
+        return None if self.overflow is None else self.overflow.room(self.count)
+
+    def compose(
+        self, text: Sendable, at: float, *, ending: bool = False, file: File | None = None
+    ) -> Delivery:
+        """Return one message; *ending* means that no further text will arrive for the stream."""
+        delivery = Delivery(
+            self._post(text, file, ending=ending),
+            self.settled,
+            index=self.count,
+            kind=text.kind,
+            target=text.target,
+            at=at,
+            watch=self.watch,
+        )
+        if self.overflow is not None and self.overflow.note:
+            delivery.note = self.overflow.take_note()
+        self.count += 1
+        return delivery
+
+    def uncompose(self) -> None:
+        """Free the index of the last message: it was refused and will be composed differently."""
+        self.count -= 1
+
+    def without_button(self) -> OutgoingMessage:
+        """Return the edit that removes the button."""
+        manner = self.manner
+        return OutgoingMessage(
+            channel_id=self.channel_id, text="", ping=manner.ping, flags=manner.flags, bare=True
+        )
+
+    def _post(self, text: Sendable, file: File | None, *, ending: bool) -> OutgoingMessage:
+        first, manner = self.count == 0, self.manner
+        embed = manner.embed if first else None
+        flags = manner.flags
+        extras = manner.extras if first else None
+        if not text.text and (embed is not None or (extras is not None and extras.embeds)):
+            flags &= ~SUPPRESS_EMBEDS  # it would hide this embed, and there is no link to preview
+        has_nonce = text.kind == "create" and self.sender.has_nonce
+        place = self.channel_id
+        if self.overflow is not None and self.overflow.thread_id is not None:
+            place = self.overflow.thread_id
+        return OutgoingMessage(
+            channel_id=place,
+            text=text.text,
+            nonce=nonce_for(self.stream_id, self.count) if has_nonce else None,
+            reply_to=manner.reply_to if first else None,
+            ping=manner.ping,
+            flags=flags,
+            embed=embed,
+            extras=extras,
+            file=file,
+            # A reply that is complete when it appears cannot be stopped.
+            button=manner.button if first and not ending else None,
+        )

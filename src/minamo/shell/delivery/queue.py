@@ -19,37 +19,10 @@ from minamo.core.messages import File, Kind, MessageSource, OutgoingMessage, Rec
 from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import place_of
-from minamo.shell.delivery.delivery import Delivery
+from minamo.shell.delivery.delivery import Composer, Delivery
 from minamo.shell.delivery.interfaces import BurstSender, PlainMessage, Sender, SendOptions
-from minamo.shell.delivery.outgoing import Composer
+from minamo.shell.delivery.overflow import OverflowState
 from minamo.shell.delivery.typing import Typing
-
-
-class Condition:
-    """Waiters for predicates over changing state."""
-
-    __slots__ = ("_waiters",)
-
-    def __init__(self) -> None:
-        self._waiters: list[tuple[Callable[[], bool], anyio.Event]] = []
-
-    def change(self) -> None:
-        """Wake the waiters whose predicate is now true."""
-        for true, event in self._waiters:
-            if true():
-                event.set()
-
-    async def until(self, true: Callable[[], bool]) -> None:
-        """Wait until *true* returns True.  Safe to cancel."""
-        while not true():  # it may have been true only briefly
-            event = anyio.Event()
-            waiter = true, event
-            self._waiters.append(waiter)
-            try:
-                await event.wait()
-            finally:
-                self._waiters.remove(waiter)
-
 
 _LOG = logging.getLogger("minamo.discord")
 
@@ -80,28 +53,31 @@ class StreamQueue:
     ) -> None:
         self.channel_id = channel_id
         self.sender = sender
-        self.bursts: BurstSender | None = sender if isinstance(sender, BurstSender) else None
         self.typing = typing
+        self.bursts: BurstSender | None = None
+        if typing is None and isinstance(sender, BurstSender):  # else each waits for the indicator
+            self.bursts = sender
         self.receipts: list[Receipt] = []
+        self.fitted: deque[Delivery] = deque()  # composed and not acknowledged
         self.finished: bool = False  # no text will be added
-        self.behind = False  # another stream was in the lane before it
         self.tried = False  # a call has been made
         self.hurried: anyio.Event = anyio.Event()  # no more simulated typing
         self.interrupt: Callable[[], object] | None = None  # ends the lane's wait
         self.manner = manner
         self.buttoned: int | None = None  # id of the message with the button
         self._source = source
+        self.overflow: OverflowState | None = None
+        if manner.overflow is not None and manner.overflow.to != "split":
+            if not source.can_split:
+                raise BadSetting("overflow: a reply that is edited in place can only be split")
+            self.overflow = OverflowState(manner.overflow)
         self._composer = Composer(
-            channel_id, sender, manner, stream_id, self._settle, self._wake, watch
+            channel_id, sender, manner, stream_id, self._settle, self.overflow, watch
         )
-        self._overflow = self._composer.overflow
-        if self._overflow is not None and not source.can_split:
-            raise BadSetting("overflow: a reply that is edited in place can only be split")
-        self._fitted: deque[Delivery] = deque()
         self._on_receipt = on_receipt
         self._on_limit = on_limit
         self._shut = ""  # why text is no longer accepted
-        self._waiting = Condition()
+        self._changed: anyio.Event | None = None  # the driver or the lane waits for it
 
     def __repr__(self) -> str:
         return (
@@ -126,17 +102,17 @@ class StreamQueue:
     @property
     def held(self) -> int:
         """Characters accepted and not yet acknowledged; text collected for a file is excluded."""
-        held = 0 if self._overflow and self._composer.collecting else self._source.waiting
-        for delivery in self._fitted:
-            held += delivery.post.characters
+        held = 0 if self.overflow and self._composer.collecting else self._source.waiting
+        for delivery in self.fitted:
+            held += delivery.characters
         return held
 
     @property
     def busy(self) -> bool:
         """Whether messages or text can be sent now; a file is only made when the stream ends."""
-        if self._fitted:
+        if self.fitted:
             return True
-        if self._overflow is not None and self._composer.collecting and not self.finished:
+        if self.overflow is not None and self._composer.collecting and not self.finished:
             return False
         return self._source.waiting > 0
 
@@ -144,16 +120,17 @@ class StreamQueue:
         """Wake the lane: the source has new text."""
         if self._shut:
             self._drop_rest(self._shut)
-        overflow = self._overflow
+        overflow = self.overflow
         # A character has at least a byte: text that is already too large for a file is split.
         too_large = overflow is not None and self._source.waiting > overflow.rules.bytes_max
         if overflow is not None and too_large and self._composer.collecting:
             overflow.split("too_large")
-        self._waiting.change()
+        self._change()
 
     async def room(self) -> None:
         """Wait until the lane may hold more text; this applies back-pressure to the provider."""
-        await self._waiting.until(lambda: self.held < HELD_MAX)
+        while self.held >= HELD_MAX:
+            await self._wait()
 
     def hurry(self) -> None:
         """Stop simulating typing, because the reply is to end soon."""
@@ -162,7 +139,7 @@ class StreamQueue:
     def withdraw(self, reason: str) -> None:
         """Withdraw all text and messages whose call has not begun."""
         now = anyio.current_time()
-        for delivery in list(self._fitted):
+        for delivery in list(self.fitted):
             delivery.withdraw(reason, now)
         self._drop_rest(reason)
         self.hurry()
@@ -175,7 +152,7 @@ class StreamQueue:
         self.finished = True
         if self.typing is not None and not self.busy:
             self.typing.hide()
-        self._waiting.change()
+        self._change()
 
     async def finish(self) -> tuple[Receipt, ...]:
         """Close, wait until every message has a receipt, and return all receipts."""
@@ -185,11 +162,13 @@ class StreamQueue:
 
     async def answered(self) -> None:
         """Wait until no work is left; text collected for a file may remain."""
-        await self._waiting.until(lambda: not self.busy)
+        while self.busy:
+            await self._wait()
 
     async def tidy(self) -> None:
         """Wait as `answered` does, and until a finished reply has no button."""
-        await self._waiting.until(lambda: not self.open)
+        while self.open:
+            await self._wait()
 
     # For the lane.
 
@@ -199,49 +178,42 @@ class StreamQueue:
         return self.busy or (self.finished and self.buttoned is not None)
 
     @property
-    def first(self) -> Delivery | None:
-        """The next message to send, if one is fitted."""
-        return self._fitted[0] if self._fitted else None
-
-    @property
     def route(self) -> str:
         """The rate limit for the next call."""
-        return self.sender.route(self._fitted[0].kind if self._fitted else self._source.kind)
+        return self.sender.route(self.fitted[0].kind if self.fitted else self._source.kind)
 
     @property
     def is_last(self) -> bool:
         """Whether the next message is the last of the stream."""
-        return self.finished and len(self._fitted) <= 1 and not self._source.waiting
-
-    @property
-    def pausing(self) -> bool:
-        """Whether to simulate typing before a message."""
-        return self.manner.pause_s is not None and not self.hurried.is_set()
+        return self.finished and len(self.fitted) <= 1 and not self._source.waiting
 
     async def work(self) -> bool:
         """Wait for text to send; return False if the stream finished without any."""
-        await self._waiting.until(lambda: self.busy or self.finished)
-        return self.busy
+        while not self.busy:
+            if self.finished:
+                return False
+            await self._wait()
+        return True
 
     def fit(self, most: int | None = None) -> Delivery | None:
         """Compose messages from waiting text; return the first, or None if it was blank."""
         composer, now, room = self._composer, anyio.current_time(), None
-        if self._overflow is not None:
+        if self.overflow is not None:
             if composer.collecting:
                 self._fit_file(now)
             room = composer.room
-        if self._overflow is None or not composer.collecting:
+        if self.overflow is None or not composer.collecting:
             for text in self._source.take(most, room):
-                self._fitted.append(composer.compose(text, now, ending=self.finished))
-        if not self._fitted:
-            self._waiting.change()  # the text was blank, so none is held any more
+                self.fitted.append(composer.compose(text, now, ending=self.finished))
+        if not self.fitted:
+            self._change()  # the text was blank, so none is held any more
             if self._source.limited:
                 self._report_limit()
-        return self.first
+        return self.fitted[0] if self.fitted else None
 
     def echoed(self, nonce: str, message_id: int) -> None:
         """Record that the gateway reported a message with this nonce."""
-        for delivery in self._fitted:
+        for delivery in self.fitted:
             if delivery.post.nonce == nonce:
                 delivery.echoed(message_id, anyio.current_time())
                 return
@@ -251,15 +223,15 @@ class StreamQueue:
         self._shut = reason
         self.finished = True
         now = anyio.current_time()
-        for delivery in list(self._fitted):
+        for delivery in list(self.fitted):
             delivery.give_up(reason, now)
         self._drop_rest(reason)
         self._wake()
 
     def next_thread(self) -> tuple[int, str] | None:
         """Return message id and name for a thread due before the next message, or None."""
-        first, overflow = self.first, self._overflow
-        if first is None or overflow is None or not overflow.needs_thread(first.index):
+        overflow = self.overflow
+        if overflow is None or not overflow.needs_thread(self.fitted[0].index):
             return None
         message_id = self.receipts[-1].message_id if self.receipts else None
         if message_id is None:
@@ -269,26 +241,26 @@ class StreamQueue:
 
     def threaded(self, thread_id: int | None, reason: str = "") -> None:
         """Continue in the thread *thread_id*; if None, split the reply and note the *reason*."""
-        overflow = self._overflow
+        overflow = self.overflow
         assert overflow is not None
         if thread_id is None:
             overflow.split(reason)
-            if self._fitted:
-                self._fitted[0].note = overflow.take_note()
+            if self.fitted:
+                self.fitted[0].note = overflow.take_note()
             return
         overflow.branch(thread_id)
-        for delivery in self._fitted:
+        for delivery in self.fitted:
             delivery.post = evolve(delivery.post, channel_id=thread_id)
 
     def unfiled(self, delivery: Delivery, reason: str) -> None:
         """Turn the text of a file that Discord refused into messages."""
-        overflow = self._overflow
+        overflow = self.overflow
         assert overflow is not None
-        self._fitted.remove(delivery)
+        self.fitted.remove(delivery)
         self._composer.uncompose()
         overflow.split(reason)
         self._source.put_rest_back()
-        self._waiting.change()
+        self._change()
 
     @property
     def without_button(self) -> OutgoingMessage:
@@ -298,13 +270,13 @@ class StreamQueue:
     def unbuttoned(self) -> None:
         """Record that the button was removed, or cannot be."""
         self.buttoned = None
-        self._waiting.change()
+        self._change()
 
     # Internal.
 
     def _fit_file(self, now: float) -> None:
         """Compose the rest of the reply as one file message; split it if it is too large."""
-        overflow = self._overflow
+        overflow = self.overflow
         assert overflow is not None
         text = self._source.take_rest()
         if not text.strip():
@@ -315,7 +287,7 @@ class StreamQueue:
             self._source.put_rest_back()
         else:
             message = PlainMessage("")
-            self._fitted.append(self._composer.compose(message, now, ending=True, file=file))
+            self.fitted.append(self._composer.compose(message, now, ending=True, file=file))
 
     def _drop_rest(self, reason: str) -> None:
         """Withdraw text that was never fitted, and issue a receipt for it."""
@@ -338,16 +310,18 @@ class StreamQueue:
 
     def _settle(self, receipt: Receipt) -> None:
         """Drop the message of *receipt*, and report the receipt."""
-        first = self._fitted[0]
+        first = self.fitted[0]
         if first.ended:
-            self._fitted.popleft()
+            self.fitted.popleft()
             if first.post.button is not None:
                 self.buttoned = receipt.message_id
             elif first.kind == "delete" and first.target == self.buttoned and receipt.delivered:
                 self.buttoned = None  # deleted with its message
         else:  # a later one was withdrawn
-            self._fitted = deque(delivery for delivery in self._fitted if not delivery.ended)
+            self.fitted = deque(delivery for delivery in self.fitted if not delivery.ended)
         self._report(receipt)
+        if self.interrupt is not None:
+            self.interrupt()
 
     def _report(self, receipt: Receipt) -> None:
         self.receipts.append(receipt)
@@ -359,16 +333,27 @@ class StreamQueue:
             _LOG.error("processing a receipt failed", extra=where)
         if self._source.limited:
             self._report_limit()
-        self._waiting.change()
+        self._change()
 
     def _report_limit(self) -> None:
         # Only when the messages within the limit have receipts: the stream reacts by withdrawing
         # every message that is not in flight.
-        if not self._fitted and self._on_limit is not None:
+        if not self.fitted and self._on_limit is not None:
             on_limit, self._on_limit = self._on_limit, None
             on_limit()
 
     def _wake(self) -> None:
         if self.interrupt is not None:
             self.interrupt()
-        self._waiting.change()
+        self._change()
+
+    def _change(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
+
+    async def _wait(self) -> None:
+        """Wait until the queue has changed.  Safe to cancel."""
+        if self._changed is None:
+            self._changed = anyio.Event()
+        await self._changed.wait()

@@ -7,14 +7,16 @@ it would be shown for ten seconds, so no message is sent while such a call is in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from enum import Enum, auto
 
 import anyio
 
-from minamo.core.config import HumanizerDegree
+from minamo.shell.callbacks import place_of
 from minamo.shell.delivery.interfaces import Rejected, Sender
 from minamo.shell.delivery.pacing import Pacer
+
+_LOG = logging.getLogger("minamo.discord")
 
 # Discord shows it for 10 s.
 RENEW_S = 8.0
@@ -24,13 +26,6 @@ CALL_WAIT_S = 1.0
 PER_CHARACTER_S = 0.010
 PAUSE_MIN_S = 0.750
 PAUSE_MAX_S = 4.0
-
-
-def pause_for(degree: HumanizerDegree) -> Callable[[int], float] | None:
-    """Return the function that gives the typing pause, or None for no pauses."""
-    if degree == HumanizerDegree.NONE:
-        return None
-    return pause_s
 
 
 def pause_s(characters: int) -> float:
@@ -71,14 +66,19 @@ class Typing:
     async def run(self) -> None:
         """Renew the indicator until `hide`."""
         # In its own task, and shielded: the call must not be cancelled (see lane.py).
-        with self._scope:
-            while self._phase is not Phase.OVER:
-                if self._phase is Phase.HELD:
-                    await self._changed.wait()
-                    continue
-                self._phase = Phase.SHOWN
-                await self._show()
-                await self._rest()
+        try:
+            with self._scope:
+                while self._phase is not Phase.OVER:
+                    if self._phase is Phase.HELD:
+                        await self._changed.wait()
+                        continue
+                    self._phase = Phase.SHOWN
+                    await self._show()
+                    await self._rest()
+        except Exception as error:  # noqa: BLE001 - a missing indicator is harmless
+            where = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.error("a typing indicator failed", extra=where)
+            self.hide()
 
     def hide(self) -> None:
         """Stop renewing; a call in flight ends by itself, and a waiting one is not made."""

@@ -45,28 +45,18 @@ _THEIR_FAULT = 500
 class CallRunner:
     """The calls in flight, each in a task that is never cancelled."""
 
-    _tasks: set[asyncio.Task[None]] = field(factory=set, repr=False)
+    _tasks: set[asyncio.Task[SendOutcome]] = field(factory=set, repr=False)
 
     async def make(self, call: Coroutine[Any, Any, Any], *, creates: bool = False) -> SendOutcome:
         """Make *call* and return its outcome; cancelling this does not cancel the call."""
-        loop = asyncio.get_running_loop()
-        told: asyncio.Future[SendOutcome] = loop.create_future()
-        task = loop.create_task(_tell(call, told, creates))
+        task = asyncio.get_running_loop().create_task(answer_of(call, creates=creates))
         # asyncio itself holds only weak references to tasks.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return await told
+        return await asyncio.shield(task)
 
     def __len__(self) -> int:
         return len(self._tasks)
-
-
-async def _tell(
-    call: Coroutine[Any, Any, Any], told: asyncio.Future[SendOutcome], creates: bool
-) -> None:
-    answer = await answer_of(call, creates=creates)
-    if not told.done():  # the caller was cancelled
-        told.set_result(answer)
 
 
 async def answer_of(call: Coroutine[Any, Any, Any], *, creates: bool = False) -> SendOutcome:
@@ -241,9 +231,9 @@ class BotSender:
     def _create(self, post: OutgoingMessage) -> Coroutine[Any, Any, hikari.Message]:
         return self._rest.create_message(
             post.channel_id,
-            or_undefined(post.text),
-            nonce=or_undefined(post.nonce),
-            reply=or_undefined(post.reply_to),
+            post.text or hikari.UNDEFINED,
+            nonce=post.nonce or hikari.UNDEFINED,
+            reply=post.reply_to or hikari.UNDEFINED,
             # A user may delete the question; the answer is still sent.
             reply_must_exist=False if post.reply_to is not None else hikari.UNDEFINED,
             mentions_reply=post.ping.reply,

@@ -97,9 +97,9 @@ def clean_beside(text: str, config: StreamConfig) -> str:
 
 
 def _still_out(one: StreamQueue) -> tuple[Receipt, ...]:
-    first = one.first
-    if first is None:
+    if not one.fitted:
         return ()
+    first = one.fitted[0]
     return (
         Receipt(
             outcome="unknown",
