@@ -31,7 +31,7 @@ from minamo.shell.driver import ChunkSource
 from minamo.shell.notices.localization import FALLBACK, Languages
 from minamo.shell.notices.notices import NoticeSettings
 from minamo.shell.notices.thoughts import ThoughtDisplay
-from minamo.shell.options import StreamOptions, options
+from minamo.shell.options import DEFAULT_OPTIONS, StreamOptions, options
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.providers.base import AdapterUser
 from minamo.shell.providers.scripted import check_source
@@ -129,8 +129,8 @@ class Client:
         self._channels = Channels(policy, queue_max, lease=lease, watch=watch)
         self._thoughts = thoughts or ThoughtDisplay()
         self._notices = notices or NoticeSettings()
-        self._locale = locale
         self._languages = Languages(wording or {})
+        self._wording = self._languages.wording(locale)
         self._host = RuntimeHost(
             bot,
             rest_url=rest_url,
@@ -346,16 +346,17 @@ class Client:
 
     async def _begin(self, target: ReplyTarget, how: StreamOptions) -> ReplyContext:
         self._check_open()
-        wanted = options(how)
+        wanted = options(how) if how else DEFAULT_OPTIONS
         found = read_target(target, self._known_me())
         check_running(self._bot)
         found = await self._places.locate(found)
         orchestrator = await self.orchestrator()
+        locale = wanted.locale or found.locale
         reply = ReplyContext(
             found,
             wanted,
             wanted.config or self.config,
-            self._languages.wording(wanted.locale or found.locale or self._locale),
+            self._languages.wording(locale) if locale else self._wording,
             orchestrator,
             await self._host.home(),
             self._bot,

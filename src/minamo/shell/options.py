@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from attrs import Attribute, field, fields, frozen
+from attrs.validators import optional
 
 from minamo.core.config import StreamConfig
 from minamo.core.messages import NOBODY, AllowedMentions
@@ -25,9 +27,8 @@ if TYPE_CHECKING:
     from minamo.shell.orchestrator import StreamOrchestrator
 
 
-def new_stream_id() -> str:
-    """Return a random unique id; nonces are derived from it."""
-    return secrets.token_hex(8)
+new_stream_id = partial(secrets.token_hex, 8)
+"""Returns a random unique id; nonces are derived from it."""
 
 
 @frozen(kw_only=True)
@@ -56,7 +57,7 @@ class StreamContext:
     suppress_user_errors: bool = False
     """Send no error notice; for attempts that will be repeated."""
     on_stream_progress: Callable[[], object] | None = field(
-        default=None, repr=False, validator=plain_function
+        default=None, repr=False, validator=optional(plain_function)
     )
     """Called on each chunk and each receipt."""
     current_turn_model_parts: list[dict[str, Any]] | None = field(default=None, repr=False)
@@ -173,7 +174,7 @@ class ResolvedOptions:
     thoughts: ThoughtDisplay | None = field(default=None, validator=_is(ThoughtDisplay, type(None)))
     suppress_user_errors: bool = field(default=False, validator=_FLAG)
     on_stream_progress: Callable[[], object] | None = field(
-        default=None, repr=False, validator=plain_function
+        default=None, repr=False, validator=optional(plain_function)
     )
     components: Sequence[hikari.api.ComponentBuilder] = field(
         default=(), repr=False, validator=_sequence(40)
@@ -192,13 +193,11 @@ class ResolvedOptions:
             raise BadSetting("scene: a part of a scene never replies; leave out reply=True")
 
 
-_DEFAULT = ResolvedOptions()
+DEFAULT_OPTIONS = ResolvedOptions()
 
 
 def options(how: StreamOptions) -> ResolvedOptions:
     """Return *how* validated; the error for an unknown option lists the known ones."""
-    if not how:
-        return _DEFAULT
     known = [option.name for option in fields(ResolvedOptions)]
     if unknown := sorted(set(how) - set(known)):
         raise BadSetting(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")

@@ -16,12 +16,13 @@ from attrs import define, evolve
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import call
-from minamo.shell.discord.hooks import AnyResult, Hooks
+from minamo.shell.discord.hooks import Hooks, StreamEnded, StreamStarted
 from minamo.shell.discord.reply import ReplyContext
 from minamo.shell.driver import ChunkSource
 from minamo.shell.stops.registry import StopRequest, Stops, StopSignal
 from minamo.shell.telemetry.observer import StreamInspector
 from minamo.shell.telemetry.telemetry import Telemetry
+from minamo.shell.turns.channel import UNSETTLED
 from minamo.shell.turns.channels import Channels, Job, Policy, QueuedTurn, TurnRefused
 from minamo.shell.turns.tool_context import Progress
 from minamo.shell.turns.tools import Tools
@@ -69,21 +70,18 @@ class Replies:
 
     async def stream(self, reply: ReplyContext, source: ChunkSource) -> StreamResult:
         """Send the text of one source as a reply."""
-        settled: list[StreamResult] = []
 
         async def job(ticket: QueuedTurn) -> StreamResult:
             with self._known(reply, ticket.stop_signal):
-                result = await reply.stream(source, ticket)
-                settled.append(result)
+                result = ticket.result = await reply.stream(source, ticket)
                 added = await reply.send_extras(result)
                 if added is not None:
-                    settled[0] = evolve(result, receipts=(*result.receipts, added))
-            await reply.tell_thoughts(settled[0])
-            return settled[0]
+                    result = evolve(result, receipts=(*result.receipts, added))
+                    ticket.result = result
+            await reply.tell_thoughts(result)
+            return result
 
-        outcome = await self._in_turn(reply, job, settled)
-        if isinstance(outcome, TurnRefused) and settled:
-            outcome = settled[0]  # only the display of its thoughts was cut off
+        outcome = await self._in_turn(reply, job)
         result = await _refused(reply, outcome) if isinstance(outcome, TurnRefused) else outcome
         await _release(reply, result.status)
         return result
@@ -99,7 +97,6 @@ class Replies:
         settings: TurnSettings | None,
     ) -> TurnResult:
         """Send a provider's reply to *messages*, running the tools that it calls."""
-        settled: list[TurnResult] = []
 
         async def job(ticket: QueuedTurn) -> TurnResult:
             async def one_pass(
@@ -142,20 +139,18 @@ class Replies:
             finally:
                 if not ended:
                     reply.withdraw_progress()
-            settled.append(result)
+            ticket.result = result
             whole = result.as_stream_result()
             added = await reply.send_extras(whole)
             if added is not None and (last := result.last) is not None:
                 last = evolve(last, receipts=(*last.receipts, added))
-                result = settled[0] = evolve(result, results=(*result.results[:-1], last))
+                result = ticket.result = evolve(result, results=(*result.results[:-1], last))
             if result.error_unshown:
                 await reply.tell_error(whole)
             await reply.tell_thoughts(whole)
             return result
 
-        outcome = await self._in_turn(reply, job, settled)
-        if isinstance(outcome, TurnRefused) and settled:
-            outcome = settled[0]  # only its error notice or thoughts were cut off
+        outcome = await self._in_turn(reply, job)
         if isinstance(outcome, TurnRefused):
             refused = await _refused(reply, outcome)
             await _release(reply, refused.status)
@@ -170,30 +165,24 @@ class Replies:
         await _release(reply, outcome.status if last is None else last.status)
         return outcome
 
-    async def _in_turn(
-        self, reply: ReplyContext, job: Job[T], settled: Sequence[AnyResult]
-    ) -> T | TurnRefused:
-        """Run *job* when the channel allows it; *settled* holds its result once there is one."""
-        policy = reply.options.policy or self._policy
-        job = self._announced(reply, job, settled)
-        if not self._is_shared:
-            return await self._channels.run(reply.channel_id, job, policy)
-        if policy == "interrupt":
-            await self._stops.request_follow_up(channel_id=reply.channel_id)
-        known = partial(self._known, reply)
-        return await self._channels.run(reply.channel_id, job, policy, known=known)
-
-    def _announced(self, reply: ReplyContext, job: Job[T], settled: Sequence[AnyResult]) -> Job[T]:
-        """Return *job* with the events of its start and its end."""
+    async def _in_turn(self, reply: ReplyContext, job: Job[T]) -> T | TurnRefused:
+        """Run *job* when the channel allows it, with the events of its start and its end."""
 
         async def announced(ticket: QueuedTurn) -> T:
-            self._hooks.started(reply.info)
+            self._hooks.dispatch(StreamStarted, reply.info)
             try:
                 return await job(ticket)
             finally:
-                self._hooks.ended(reply.info, settled[0] if settled else None)
+                result = None if ticket.result is UNSETTLED else ticket.result
+                self._hooks.dispatch(StreamEnded, reply.info, result)
 
-        return announced
+        policy = reply.options.policy
+        if not self._is_shared:
+            return await self._channels.run(reply.channel_id, announced, policy)
+        if (policy or self._policy) == "interrupt":
+            await self._stops.request_follow_up(channel_id=reply.channel_id)
+        known = partial(self._known, reply)
+        return await self._channels.run(reply.channel_id, announced, policy, known=known)
 
     def _known(self, reply: ReplyContext, stop_signal: StopSignal) -> AbstractContextManager[None]:
         """Register *reply* for stops until the block exits."""

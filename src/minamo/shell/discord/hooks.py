@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import hikari
 from attrs import define, field, frozen
 
 from minamo.core.result import StreamResult
 from minamo.shell.callbacks import call, refuse_async
-from minamo.shell.discord.targets import Target
 from minamo.shell.turns.turn_result import TurnResult
 
 _LOG = logging.getLogger("minamo.client")
@@ -40,17 +39,6 @@ class ReplyInfo:
     """The user who asked; None if unknown, as for a reply to a bare channel."""
     message_id: int | None = None
     """The message that is answered; None if there is none."""
-
-    @classmethod
-    def of(cls, stream_id: str, target: Target) -> ReplyInfo:
-        """Return the description of a reply to *target*."""
-        return cls(
-            stream_id=stream_id,
-            channel_id=target.channel_id,
-            guild_id=target.guild_id,
-            user_id=target.author_id,
-            message_id=target.message_id,
-        )
 
 
 @define(eq=False)
@@ -91,14 +79,6 @@ class Hooks:
         self._on_error.append(callback)
         return callback
 
-    def started(self, reply: ReplyInfo) -> None:
-        """Dispatch `StreamStarted`."""
-        self._dispatch(StreamStarted, reply)
-
-    def ended(self, reply: ReplyInfo, result: AnyResult | None) -> None:
-        """Dispatch `StreamEnded`."""
-        self._dispatch(StreamEnded, reply, result)
-
     def returned(self, reply: ReplyInfo, result: AnyResult) -> None:
         """Call the callbacks that want *result*; one that fails is called again next time."""
         failed = self._on_error if result.status in _FAILED else []
@@ -108,10 +88,11 @@ class Hooks:
                 if problem:
                     _LOG.warning("%s: a callback %s", name, problem)
 
-    def _dispatch(self, event: type[hikari.Event], *parts: object) -> None:
+    def dispatch(self, event: type[StreamStarted | StreamEnded], *parts: Any) -> None:
+        """Dispatch an event made of *parts* to the listeners of the bot, if there are any."""
         if isinstance(self._bot, hikari.GatewayBotAware):
             # No listener means no event: then dispatching would be wasted work.
             manager = self._bot.event_manager
             if manager.get_listeners(event):
                 # hikari awaits the listeners in tasks of their own and reports their exceptions.
-                manager.dispatch(event(self._bot, *parts))  # type: ignore[call-arg]
+                manager.dispatch(event(self._bot, *parts))

@@ -69,7 +69,13 @@ class ReplyContext:
         author = self.target.author_id
         self.requester = None if author is None else str(author)
         self.channel_id = self.target.channel_id
-        self.info = ReplyInfo.of(self.stream_id, self.target)
+        self.info = ReplyInfo(
+            stream_id=self.stream_id,
+            channel_id=self.target.channel_id,
+            guild_id=self.target.guild_id,
+            user_id=author,
+            message_id=self.target.message_id,
+        )
         self.sender = self._sender()
         self._progress = ProgressLines(self._open_progress)
 
@@ -106,13 +112,25 @@ class ReplyContext:
         in_turn: bool = False,
     ) -> StreamResult:
         """Stream a reply, or *in_turn* one pass of a turn with tools, also under a call timeout."""
-        context = self._context(ticket, first=first, suppress=suppress_user_errors)
-        return await self.orchestrator.run(
-            source,
-            self.config,
-            context,
-            call_timeout_ms=self.config.sdk_call_timeout_ms if in_turn else None,
+        options = self.options
+        context = StreamContext(
+            orchestrator=self.orchestrator,
+            channel_id=self.channel_id,
+            sender=self.sender,
+            # Nonces are derived from it, and each pass counts its messages from zero.
+            stream_id=f"{self.stream_id}.{next(self._passes)}",
+            manner=self._manner(ticket, first=first),
+            scene=options.scene,
+            edit=options.edit,
+            fresh=options.fresh,
+            stop_signal=ticket.stop_signal,
+            requester=self.requester,
+            wording=self.wording,
+            suppress_user_errors=options.suppress_user_errors or suppress_user_errors,
+            on_stream_progress=options.on_stream_progress,
         )
+        timeout_ms = self.config.sdk_call_timeout_ms if in_turn else None
+        return await self.orchestrator.run(source, self.config, context, call_timeout_ms=timeout_ms)
 
     async def send_extras(self, result: StreamResult) -> Receipt | None:
         """Add the caller's components, embeds and attachments to the reply; return the receipt."""
@@ -201,25 +219,6 @@ class ReplyContext:
             deadline_s=_APOLOGY_S,
             # Not queued behind the reply that causes it.
             line=None if waiting is None else int(waiting.id),
-        )
-
-    def _context(self, ticket: QueuedTurn, *, first: bool, suppress: bool) -> StreamContext:
-        options = self.options
-        return StreamContext(
-            orchestrator=self.orchestrator,
-            channel_id=self.target.channel_id,
-            sender=self.sender,
-            # Nonces are derived from it, and each pass counts its messages from zero.
-            stream_id=f"{self.stream_id}.{next(self._passes)}",
-            manner=self._manner(ticket, first=first),
-            scene=options.scene,
-            edit=options.edit,
-            fresh=options.fresh,
-            stop_signal=ticket.stop_signal,
-            requester=self.requester,
-            wording=self.wording,
-            suppress_user_errors=options.suppress_user_errors or suppress,
-            on_stream_progress=options.on_stream_progress,
         )
 
     def _manner(self, ticket: QueuedTurn, *, first: bool) -> SendOptions:

@@ -109,7 +109,8 @@ class Adapter(ABC):
 
     def chat(self, messages: Sequence[ChatMessage], **options: Unpack[ReplyOptions]) -> ChatStream:
         """Return a conversation that is sent when it is iterated."""
-        return ChatStream(self, self.build(messages, checked(options)))
+        wanted = checked(options) if options else _DEFAULTS
+        return ChatStream(self, self.build(messages, wanted))
 
     def stream(self, request: Any) -> AsyncGenerator[Chunk, None]:
         """Send the request and yield chunks; a failure is an error chunk, never an exception."""

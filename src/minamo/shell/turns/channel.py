@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from typing import Any, Final, Literal
 
 import anyio
 from attrs import define, field, frozen
@@ -40,6 +40,10 @@ class Shutdown:
     deadline: float = math.inf
 
 
+UNSETTLED: Final = object()
+"""In place of the result of a turn that has none yet."""
+
+
 @define(eq=False)
 class QueuedTurn:
     """One turn in one channel.
@@ -55,6 +59,8 @@ class QueuedTurn:
     """Whether the turn was queued, so that the reply may come long after the question."""
     waited_s: float = field(default=0.0, init=False)
     """Seconds from the submission to the start of the job."""
+    result: Any = field(default=UNSETTLED, init=False, repr=False)
+    """The result of the turn.  A job that sets it may be cut off from there on."""
     refused: Reason | None = field(default=None, init=False)
     scope: anyio.CancelScope = field(factory=anyio.CancelScope, init=False, repr=False)
     """Encloses the job; cancels a turn that does not end by itself."""
@@ -211,54 +217,28 @@ TABLE = compile(CHART, ChannelActions)
 class ChannelTurns:
     """One channel with at least one turn; *forget* is called when the last turn has left."""
 
-    __slots__ = ("_known", "_machine")
+    __slots__ = ("_known", "machine")
 
     def __init__(
         self, queue_max: int, forget: Callable[[], object], *, watch: Observer | None = None
     ) -> None:
         self._known = ChannelActions(queue_max, forget)
-        self._machine = Machine(TABLE, self._known)
+        self.machine: Machine = Machine(TABLE, self._known)
         if watch is not None:
-            self._machine.subscribe(watch)
+            self.machine.subscribe(watch)
 
     def __repr__(self) -> str:
-        return f"<Channel {self.state}, {self.waiting} waiting>"
-
-    @property
-    def state(self) -> str:
-        """The active leaf state of the chart."""
-        return self._machine.state
+        return f"<Channel {self.machine.state}, {self.waiting} waiting>"
 
     @property
     def waiting(self) -> int:
         """Number of waiting turns, including the next one."""
         return len(self._known.waiting) + (self._known.next is not None)
 
-    def submit(self, ticket: QueuedTurn) -> None:
-        """Request the channel for *ticket*, which is granted or refused now or later."""
-        self._machine.send("submitted", ticket)
-
-    def begin(self, ticket: QueuedTurn, at: float) -> None:
-        """Begin the turn that holds the channel, at time *at*."""
-        ticket.waited_s = at - ticket.submitted_at
-        self._machine.send("begun", ticket)
-
     def leave(self, ticket: QueuedTurn) -> None:
         """Release the channel or the place in the queue of *ticket*, for any reason."""
         if ticket is self._known.at_hand:
-            self._machine.send("turn_ended", ticket)
+            self.machine.send("turn_ended", ticket)
         elif ticket is self._known.next or ticket in self._known.waiting:
-            self._machine.send("gave_up", ticket)
+            self.machine.send("gave_up", ticket)
         # Otherwise it was refused, and the channel no longer holds it.
-
-    def on_request(self, request: StopRequest) -> None:
-        """Handle a stop request for the current turn."""
-        self._machine.send("unwanted", request)
-
-    def kill(self, ending: Shutdown) -> None:
-        """Kill the current turn and refuse all waiting ones."""
-        self._machine.send("killed", ending)
-
-    def shut_down(self, ending: Shutdown) -> None:
-        """Ask the current turn to end and refuse all others: the program is shutting down."""
-        self._machine.send("shut_down", ending)

@@ -22,15 +22,23 @@ from contextlib import (
     nullcontext,
 )
 from enum import Enum
+from functools import partial
 from typing import Protocol, TypeVar, get_args
 
 import anyio
 
 from minamo.errors import BadSetting
-from minamo.machine.machine import Observer
+from minamo.machine.machine import Machine, Observer
 from minamo.shell.callbacks import Guarded
 from minamo.shell.stops.registry import StopRequest, StopSignal, checked_channel_id
-from minamo.shell.turns.channel import ChannelTurns, Policy, QueuedTurn, Shutdown, TurnRefused
+from minamo.shell.turns.channel import (
+    UNSETTLED,
+    ChannelTurns,
+    Policy,
+    QueuedTurn,
+    Shutdown,
+    TurnRefused,
+)
 
 _LOG = logging.getLogger("minamo.turn")
 
@@ -137,16 +145,16 @@ class Channels:
         policy = self._policy if policy is None else _known(policy)
         ticket = QueuedTurn(policy, anyio.current_time())
         channel = self._channels.get(channel_id) or self._open(channel_id)
-        channel.submit(ticket)
+        channel.machine.send("submitted", ticket)
         try:
             await ticket.called()
-            answers: list[T] = []
             if ticket.refused is None:
-                await self._serve(channel_id, channel, ticket, job, answers, known)
+                await self._serve(channel_id, channel.machine, ticket, job, known)
         finally:
             channel.leave(ticket)
-        if answers:
-            return answers[0]
+        if ticket.result is not UNSETTLED:
+            result: T = ticket.result
+            return result
         assert ticket.refused is not None, "a turn that did not run was refused"
         return TurnRefused(ticket.refused)
 
@@ -156,7 +164,8 @@ class Channels:
         if channel is None:
             return False
         by = anyio.current_time() + self._kill_grace_s
-        channel.kill(Shutdown(StopRequest(kind="kill", requester=requester), by))
+        ending = Shutdown(StopRequest(kind="kill", requester=requester), by)
+        channel.machine.send("killed", ending)
         return True
 
     async def drain(self, deadline_s: float) -> bool:
@@ -169,7 +178,7 @@ class Channels:
         # Without a requester: a stop by the system.
         self._shut = Shutdown(StopRequest(deadline=by - deadline_s * SETTLING), by)
         for channel in tuple(self._channels.values()):
-            channel.shut_down(self._shut)
+            channel.machine.send("shut_down", self._shut)
         with anyio.CancelScope(deadline=by + CLEAN_UP_S):
             while self._channels:
                 if self._changed is None:
@@ -180,10 +189,9 @@ class Channels:
     async def _serve(
         self,
         channel_id: int,
-        channel: ChannelTurns,
+        machine: Machine,
         ticket: QueuedTurn,
         job: Job[T],
-        answers: list[T],
         known: Known,
     ) -> None:
         with ticket.scope:
@@ -191,14 +199,16 @@ class Channels:
                 if self._lease is not None:
                     wait_s = 0.0 if ticket.policy == "ignore" else self._lease_wait_s
                     hold = self._lease.hold(channel_id, ticket.stop_signal, wait_s=wait_s)
-                    with known(ticket.stop_signal), ticket.stop_signal.listen(channel.on_request):
+                    unwanted = partial(machine.send, "unwanted")
+                    with known(ticket.stop_signal), ticket.stop_signal.listen(unwanted):
                         leased = await stack.enter_async_context(hold)
                     if ticket.refused is None and not leased:
                         ticket.refused = "busy" if leased is LeaseStatus.BUSY else "unreachable"
                     if ticket.refused is not None:  # perhaps while it waited for the lease
                         return
-                channel.begin(ticket, anyio.current_time())
-                answers.append(await job(ticket))
+                ticket.waited_s = anyio.current_time() - ticket.submitted_at
+                machine.send("begun", ticket)
+                ticket.result = await job(ticket)
 
     def _open(self, channel_id: int) -> ChannelTurns:
         def forget() -> None:
@@ -210,7 +220,7 @@ class Channels:
             self._queue_max, forget, watch=self._watch
         )
         if self._shut is not None:
-            channel.shut_down(self._shut)
+            channel.machine.send("shut_down", self._shut)
         return channel
 
 
