@@ -76,6 +76,26 @@ def test_a_signal_starts_and_ends_clocks() -> None:
     assert running.first() == ("heat", 20.0)
 
 
+def test_a_signal_may_come_with_a_new_state() -> None:
+    running = clocks()
+    running.heard("called", 2.0, "kettle")
+    assert running.first() == ("", math.inf)
+    running.heard("called", 3.0, "hot")
+    assert running.first() == ("heat", 13.0)
+
+
+def test_no_clock_counts_a_pause() -> None:
+    running = clocks("hot")
+    running.resume(1.0)
+    assert running.first() == ("host", 5.0), "there was no pause"
+    running.pause(2.0)
+    running.heard("called", 30.0)
+    running.resume(52.0)
+    assert running.first() == ("heat", 62.0), "heard when the pause began"
+    running.heard("called", 55.0)
+    assert running.first() == ("heat", 65.0)
+
+
 def test_of_clocks_that_run_out_together_the_first_declared_counts() -> None:
     running = RunningClocks(read(CHART, "tea.yaml"), LENGTHS | {"guest": 5.0}, "hot", 0.0)
     assert running.first() == ("guest", 5.0)

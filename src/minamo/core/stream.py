@@ -28,6 +28,7 @@ from minamo.core.lexing.sentences import find_ends
 from minamo.core.limits import STATES_MAX, TOKEN_MAX
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine import Machine, compile, load
+from minamo.machine.model import ENTRY
 
 CHART = load("stream")
 TABLE = compile(CHART, StreamActions)
@@ -42,6 +43,10 @@ _EXPIRED: dict[str, StopReason] = {
     "deadline": "deadline",
     "sdk_call_timeout": "sdk_call_timeout",
 }
+
+
+#: The clocks that are started again, by a chunk or a receipt.
+RESTARTED = [clock.name for clock in CHART.clocks.values() if clock.since != (ENTRY,)]
 
 
 def clock_lengths(config: StreamConfig) -> dict[str, float]:

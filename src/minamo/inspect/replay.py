@@ -124,8 +124,7 @@ class _Run:
             if self.onlooker is not None:
                 self.onlooker.heard(chunk)
             stream.chunk(chunk)
-            self.clocks.moved(stream.state, moment.at)
-            self.clocks.heard("chunk", moment.at)
+            self.clocks.heard("chunk", moment.at, stream.state)
         elif moment.event == "stop":
             stream.stop(moment.requester)
         elif moment.event == "follow_up":

@@ -223,7 +223,7 @@ class RunningClocks:
     run out.  A state that is left in the step that enters it does not stop a clock.
     """
 
-    __slots__ = ("_chart", "_entered", "_heard", "_lengths", "_running", "_state")
+    __slots__ = ("_chart", "_entered", "_heard", "_lengths", "_paused", "_running", "_state")
 
     def __init__(self, chart: Chart, lengths: Mapping[str, float], state: str, now: float) -> None:
         self._chart = chart
@@ -232,6 +232,7 @@ class RunningClocks:
         self._running: tuple[Clock, ...] = ()
         self._entered: dict[str, float] = {}
         self._heard: dict[str, float] = {}
+        self._paused: float | None = None
         self.moved(state, now)
 
     def moved(self, state: str, now: float) -> None:
@@ -239,14 +240,31 @@ class RunningClocks:
         if state == self._state:
             return
         before, self._state = self._running, state
-        self._running = self._chart.clocks_in(state)
+        self._running = self._chart.clocks_in[state]
         for clock in self._running:
             if clock not in before:
                 self._entered[clock.name] = now
 
-    def heard(self, signal: str, now: float) -> None:
-        """Record *signal*: it starts clocks that name it in `since`, ends those in `until`."""
+    def heard(self, signal: str, now: float, state: str = "") -> None:
+        """Record *signal*: it starts clocks that name it in `since`, ends those in `until`.
+
+        With *state*, record also that the machine is in it now, as `moved` does.
+        """
+        if self._paused is not None:
+            now = self._paused  # `resume` will add the elapsed time
+        if state and state != self._state:
+            self.moved(state, now)
         self._heard[signal] = now
+
+    def pause(self, now: float) -> None:
+        """Count no time from now on, until `resume`."""
+        self._paused = now
+
+    def resume(self, now: float) -> None:
+        """Count time again; every deadline moves by the length of the pause."""
+        if self._paused is not None:
+            self.shift(now - self._paused)
+            self._paused = None
 
     def shift(self, seconds: float) -> None:
         """Leave *seconds* out, such as a pause that no clock counts."""

@@ -91,6 +91,17 @@ class Chart:
     states: Mapping[str, State]
     initial: str
     clocks: Mapping[str, Clock] = field(factory=dict)
+    clocks_in: Mapping[str, tuple[Clock, ...]] = field(init=False, eq=False, repr=False)
+    """The clocks that run in each leaf, in the order they are declared."""
+
+    @clocks_in.default
+    def _clocks_in(self) -> Mapping[str, tuple[Clock, ...]]:
+        found = {}
+        for leaf in self.leaves:
+            listed = {name for state in self.lineage(leaf.id) for name in state.clocks}
+            running = [clock for clock in self.clocks.values() if clock.name in listed]
+            found[leaf.id] = tuple(running)
+        return found
 
     @property
     def top(self) -> tuple[State, ...]:
@@ -131,11 +142,6 @@ class Chart:
     def rows_at_once(self, leaf: str) -> tuple[Row, ...]:
         """Return the eventless rows of *leaf* and its ancestors, in the order they are tried."""
         return tuple(row for state in self.lineage(leaf) for row in state.rows if not row.events)
-
-    def clocks_in(self, leaf: str) -> tuple[Clock, ...]:
-        """Return the clocks that run in *leaf*, in the order they are declared."""
-        listed = {name for state in self.lineage(leaf) for name in state.clocks}
-        return tuple(clock for clock in self.clocks.values() if clock.name in listed)
 
     def reason_ignored(self, leaf: str, event: str) -> str:
         """Return why *event* does nothing in *leaf*, or an empty string."""

@@ -230,7 +230,7 @@ def _stale_reasons(chart: Chart) -> Iterator[Finding]:
 def _clocks(chart: Chart) -> Iterator[Finding]:
     """Yield clocks that run where their event does nothing."""
     for leaf in chart.leaves:
-        for clock in chart.clocks_in(leaf.id):
+        for clock in chart.clocks_in[leaf.id]:
             if not leaf.transient and not chart.handles(leaf.id, clock.event):
                 yield _at(
                     chart,

@@ -21,9 +21,9 @@ from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall
 from minamo.core.lexing.silence import Silence
 from minamo.core.messages import Receipt
-from minamo.core.stream import CHART, OPEN, Stream, clock_lengths
+from minamo.core.stream import CHART, OPEN, RESTARTED, Stream, clock_lengths
+from minamo.machine import RunningClocks
 from minamo.shell.callbacks import Guarded
-from minamo.shell.clocks import Clocks, loop_clock
 from minamo.shell.delivery.queue import HELD_MAX
 from minamo.shell.providers.base import closing
 from minamo.shell.providers.scripted import as_chunks
@@ -142,7 +142,8 @@ class Driver:
         """Called after the last message, before the stream is flushed; also for edited replies."""
         self.stream = stream
         self.stop_signal: StopSignal = stop_signal or StopSignal()
-        self.clocks: Clocks | None = None
+        self._clocks: RunningClocks | None = None
+        self._resumed: anyio.Event | None = None  # while the clocks are paused
         self._config = stream.actions.config
         self._overlap = ChunkOverlap() if self._config.overlap_removal else None
         self._progress = None
@@ -163,7 +164,7 @@ class Driver:
     async def run(self, source: ChunkSource, outlet: Sink) -> None:
         """Run the stream to its outcome; raise nothing but a cancellation from outside."""
         self._outlet = outlet
-        self._now = loop_clock()
+        self._now = _loop_clock()
         silence = source.silence if isinstance(source, MarkedSource) else None
         self.stream.actions.silence = silence if isinstance(silence, Silence) else None
         with self.stop_signal.listen(self._request_stop):
@@ -187,8 +188,8 @@ class Driver:
         if receipt.lost and not self._was_wanted(receipt):
             stream.delivery_lost()
             self._tell("delivery_lost", receipt)
-        if self.clocks is not None:
-            self.clocks.heard("receipt", stream.state, self._now())
+        if self._clocks is not None:
+            self._clocks.heard("receipt", self._now(), stream.machine.state)
         if self._progress is not None:
             self._progress()
         self._perform()
@@ -217,27 +218,38 @@ class Driver:
         lengths = clock_lengths(self._config)
         call_ms = self._call_timeout_ms
         lengths["sdk_call_timeout"] = math.inf if call_ms is None else call_ms / 1000
-        clocks = self.clocks = Clocks(CHART, lengths, self.stream.state, self._now())
+        state = self.stream.machine.state
+        clocks = self._clocks = RunningClocks(CHART, lengths, state, self._now())
         if self.stream.decided:
             return
         try:
             async with anyio.create_task_group() as tasks:
                 self._reading = tasks.cancel_scope
-                tasks.start_soon(clocks.watch, self._run_out)
+                # A clock that is started again cannot run out earlier than this.
+                soonest = min(map(lengths.__getitem__, RESTARTED))
+                tasks.start_soon(self._watch_clocks, clocks, soonest)
                 await self._read_safely(source, clocks)
                 self._reading.cancel()
         except BaseExceptionGroup as group:
             # Only exceptions such as `SystemExit` arrive here; they are raised unwrapped.
             raise group.exceptions[0] from None
 
-    def _run_out(self, clock: str) -> None:
-        if self.stream.decided:
-            return
-        self._tell("silent", clock)
-        self.stream.ran_out(clock)
-        self._perform()
+    async def _watch_clocks(self, clocks: RunningClocks, soonest: float) -> None:
+        """Wait until the first clock runs out, and end the stream."""
+        while True:
+            if self._resumed is not None:
+                await self._resumed.wait()
+            _, deadline = clocks.first()
+            await anyio.sleep_until(min(deadline, anyio.current_time() + soonest))
+            clock, deadline = clocks.first()
+            if self._resumed is None and anyio.current_time() >= deadline:
+                break
+        if not self.stream.decided:
+            self._tell("silent", clock)
+            self.stream.ran_out(clock)
+            self._perform()
 
-    async def _read_safely(self, source: ChunkSource, clocks: Clocks) -> None:
+    async def _read_safely(self, source: ChunkSource, clocks: RunningClocks) -> None:
         try:
             await self._read_chunks(source, clocks)
         except anyio.get_cancelled_exc_class():
@@ -250,7 +262,7 @@ class Driver:
             self.stream.fail(ErrorChunk("api_error", "internal error; the log has it"))
             self._perform()
 
-    async def _read_chunks(self, source: ChunkSource, clocks: Clocks) -> None:
+    async def _read_chunks(self, source: ChunkSource, clocks: RunningClocks) -> None:
         stream, outlet = self.stream, self._outlet
         machine = stream.machine  # asked for every chunk, so without a detour
         assert outlet is not None
@@ -266,15 +278,17 @@ class Driver:
                 if machine.state not in OPEN:
                     # A stop request arrived at the same time and won; the chunk is still recorded.
                     if chunk is not None:
-                        self._take(chunk)
+                        self._tell("chunk", chunk)
+                        stream.chunk(chunk)
                     return
                 if chunk is None:
                     self._tell("end", None)
                     stream.end()
                 else:
                     now = self._now()
-                    self._take(chunk)
-                    clocks.heard("chunk", machine.state, now)
+                    self._tell("chunk", chunk)
+                    stream.chunk(chunk)
+                    clocks.heard("chunk", now, machine.state)
                     if self.on_text_changed is not None:
                         self.on_text_changed()
                     if self._progress is not None:
@@ -290,17 +304,18 @@ class Driver:
         with anyio.move_on_after(_FINISH_GRACE_S, shield=True):
             chunk = await anext(chunks, None)
             if chunk is not None:
-                self._take(chunk)
+                self._tell("chunk", chunk)
+                self.stream.chunk(chunk)
 
-    def _take(self, chunk: Chunk) -> None:
-        self._tell("chunk", chunk)
-        self.stream.chunk(chunk)
-
-    async def _wait_for_room(self, outlet: Sink, clocks: Clocks) -> None:
+    async def _wait_for_room(self, outlet: Sink, clocks: RunningClocks) -> None:
+        """Wait for Discord; that time is not the provider's, so no clock counts it."""
         clocks.pause(self._now())
+        self._resumed = anyio.Event()
         self._tell("full", None)
         await outlet.room()
         clocks.resume(self._now())
+        self._resumed.set()
+        self._resumed = None
         self._tell("room", None)
 
     # Settling.
@@ -356,6 +371,17 @@ class Driver:
             now = self._now()
             for watch in self._watch:
                 watch(now, event, payload)
+
+
+def _loop_clock() -> Callable[[], float]:
+    """Return the running event loop's clock, cheap enough to read for every chunk.
+
+    `anyio.current_time` returns the same, but looks up the loop each time, which costs more than
+    all other timeout work for a chunk.
+    """
+    if anyio.get_cancelled_exc_class() is asyncio.CancelledError:
+        return asyncio.get_running_loop().time
+    return anyio.current_time
 
 
 def _is_cancelled() -> bool:
