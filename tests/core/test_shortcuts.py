@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from minamo.core.accounting.pending import clean_segment
+from minamo.core.accounting.outbox import clean_segment
 from minamo.core.accounting.spans import ADDED, map_spans, unchanged
 from minamo.core.chunks import TextChunk
 from minamo.core.cleaning import clean as clean_rules

@@ -59,7 +59,7 @@ class StreamActions:
         self.config = config
         self.ledger: Ledger = Ledger()
         self.lexer: Lexer = Lexer()
-        self.front: InputFilters = InputFilters(config, self.ledger)
+        self.front: InputFilters | None = self._new_filters()
         self.silence: Silence | None = None  # set by the caller if there is a marker
         self.captures: Captures = Captures(self.ledger)
         self.outbox: Outbox = Outbox(config, self.ledger)
@@ -84,6 +84,12 @@ class StreamActions:
             config.max_message_length,
         )
 
+    def _new_filters(self) -> InputFilters | None:
+        """Return the filters that the settings ask for; None if they ask for none, as most do."""
+        config = self.config
+        wanted = config.prefill or config.speaker_names or config.generic_speaker_guard
+        return InputFilters(config, self.ledger) if wanted else None
+
     # Guards.
 
     def unsent(self, _: object) -> bool:
@@ -96,7 +102,7 @@ class StreamActions:
         return bool(self.buffer.ready)
 
     def fence_open(self, _: object) -> bool:
-        return self.buffer.in_code
+        return self.buffer.fence != ""
 
     def first_end(self, _: object) -> bool:
         return self.ending is _UNENDED
@@ -117,15 +123,17 @@ class StreamActions:
             return
         if not token.text:
             return
-        self.captures.interrupt()
-        if self.silence is None:
+        self.captures.flowing = False
+        if self.silence is not None:
+            for text, start in self.silence.feed(token.text, token.start):
+                self._take_prose(text, start)
+        elif self.front is not None:
             self._take_prose(token.text, token.start)
-            return
-        for text, start in self.silence.feed(token.text, token.start):
-            self._take_prose(text, start)
+        else:
+            self.buffer.add(token.text, token.start)
 
     def _take_prose(self, text: str, start: int) -> None:
-        if self.front.idle:
+        if self.front is None:
             self.buffer.add(text, start)
             return
         for part, stood in self.front.feed(text, start):
@@ -143,14 +151,10 @@ class StreamActions:
         self.buffer.add_code(token.text, token.start)
 
     def open_code(self, token: Token) -> None:
-        self.captures.interrupt()
+        self.captures.flowing = False
         if self._is_behind_guard(token):
             return
-        if self.silence is not None:
-            for text, start in self.silence.release():
-                self._take_prose(text, start)
-        for text, start in self.front.finish(shown=True):
-            self.buffer.add(text, start)
+        self._take_held(shown=True)
         self.buffer.open_code(*self._moved_out(token))
 
     def close_code(self, token: Token) -> None:
@@ -160,9 +164,19 @@ class StreamActions:
 
     def _is_behind_guard(self, token: Token) -> bool:
         """Suppress code after another speaker's label, in text read at the end; return whether."""
-        if self.front.tripped:
+        tripped = self.front is not None and self.front.tripped
+        if tripped:
             self.ledger.suppress(token.start, len(token.text), "speaker_guard")
-        return self.front.tripped
+        return tripped
+
+    def _take_held(self, *, shown: bool = False) -> None:
+        """Take the text that the filters hold, as it is."""
+        if self.silence is not None:
+            for text, start in self.silence.release():
+                self._take_prose(text, start)
+        if self.front is not None:
+            for text, start in self.front.finish(shown=shown):
+                self.buffer.add(text, start)
 
     def _moved_out(self, token: Token) -> tuple[str, int]:
         """Return a fence line and its start without the indent: Discord would show it, unneeded."""
@@ -214,12 +228,9 @@ class StreamActions:
 
     def reclaim_thought(self, token: Token) -> None:
         self.drop_marker(token)
+        self._take_held()
         if self.silence is not None:
-            for text, start in self.silence.release():
-                self._take_prose(text, start)
             self.silence.begin()
-        for text, start in self.front.finish():
-            self.buffer.add(text, start)
         parts, trail = [], []
         for segment in self.buffer.rest():
             at = 0
@@ -229,7 +240,7 @@ class StreamActions:
                     trail.append((start, size))
                 at += size
         self.captures.keep("think", "".join(parts), trail)
-        self.front = InputFilters(self.config, self.ledger)
+        self.front = self._new_filters()
         self.buffer = self._new_buffer()
         self.outbox.retract()  # an edit-in-place reply has shown text that is no part of the reply
 
@@ -249,14 +260,12 @@ class StreamActions:
 
     def hand_complete(self, _: object) -> None:
         self.buffer.settle()
-        self._hand_all()
-
-    def _hand_all(self) -> None:
         while self.buffer.ready:
             self.hand_over(None)
 
     def keep_open(self, _: object) -> None:
-        self.captures.keep_open()
+        if self.captures.kind:
+            self.captures.close()
 
     def flush_rest(self, _: object) -> None:
         self._flush(cut_off=False)
@@ -271,10 +280,12 @@ class StreamActions:
                 self._take_prose(text, start)
             for text, start in marker:
                 self.ledger.suppress(start, len(text), "marker")
-        for text, start in self.front.finish():
-            self.buffer.add(text, start)
+        if self.front is not None:
+            for text, start in self.front.finish():
+                self.buffer.add(text, start)
         self.buffer.ready.extend(self.buffer.rest(cut_off=cut_off))
-        self._hand_all()
+        while self.buffer.ready:
+            self.hand_over(None)
 
     def discard_rest(self, ending: EndEvent) -> None:
         reason = ending.suppress
@@ -283,7 +294,8 @@ class StreamActions:
         if self.silence is not None:
             for text, stood in self.silence.release():
                 self.ledger.suppress(stood, len(text), reason)
-        self.front.discard(reason)
+        if self.front is not None:
+            self.front.discard(reason)
         for segment in self.buffer.rest():
             if self.outbox.grows:  # part of it may be in the channel
                 self.outbox.put(segment)

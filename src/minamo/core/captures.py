@@ -38,16 +38,17 @@ class Captures:
     _size: int = 0
     _kept: int = 0  # over all blocks, for the limit
     _closed_at: int | None = None  # just past the last tag that closed an inner block
-    _flowing: bool = False  # the last block is a provider's thought that may continue
+    flowing: bool = False
+    """Whether the last block is a provider's thought that may continue: no text was shown since."""
 
     def texts(self, kind: str) -> tuple[str, ...]:
         """Return the blocks of *kind*, trimmed and without blank ones."""
-        found = (block.text.strip() for block in self.blocks if block.kind == kind)
-        return tuple(text for text in found if text)
+        texts = [block.text.strip() for block in self.blocks if block.kind == kind]
+        return tuple(filter(None, texts))
 
     def open(self, kind: str) -> None:
         """Begin a block."""
-        self._flowing = False
+        self.flowing = False
         self.kind, self.depth, self._size, self._closed_at = kind, 0, 0, None
         self._text, self._trail = StringIO(), []
 
@@ -84,7 +85,7 @@ class Captures:
             text = self._without_summaries(text)
         self.blocks.append(Capture(self.kind, text, self._trail))
         self.kind = ""
-        self._flowing = False
+        self.flowing = False
 
     def give_back(self) -> tuple[str, int] | None:
         """Cut the open block after the last tag that closed an inner one, if there is one.
@@ -104,14 +105,9 @@ class Captures:
         self.depth = 0
         return text[at:], start
 
-    def keep_open(self) -> None:
-        """Close and keep a block whose closing tag never came."""
-        if self.kind:
-            self.close()
-
     def keep(self, kind: str, text: str, trail: Trail) -> None:
         """Keep *text* as a separate block."""
-        self._flowing = False
+        self.flowing = False
         self.blocks.append(Capture(kind, text, trail))
 
     def provider(self, thoughts: tuple[str, ...]) -> None:
@@ -123,15 +119,11 @@ class Captures:
             room = max(CAPTURE_MAX - self._kept, 0)
             thought = thought[:room]
             self._kept += len(thought)
-            if self._flowing and index == 0:
+            if self.flowing and index == 0:
                 self.blocks[-1] = Capture("think", self.blocks[-1].text + thought)
             else:
                 self.blocks.append(Capture("think", thought))
-            self._flowing = True
-
-    def interrupt(self) -> None:
-        """Note that text was shown: the provider's next thought begins a new block."""
-        self._flowing = False
+            self.flowing = True
 
     def _without_summaries(self, text: str) -> str:
         out, kept, at = [], [], 0

@@ -190,11 +190,12 @@ class Stream:
 
     def result(self, *, metrics: Mapping[str, float] | None = None) -> StreamResult:
         """Return the outcome; raise RuntimeError if the stream has not ended."""
-        if not self.ended:
+        if not self.machine.ended:
             raise RuntimeError(f"the stream is still {self.state}; wait for its outcome")
         self._read_held()
         actions = self.actions
-        status: Status = self.state  # type: ignore[assignment]  # the chart's outcomes are the statuses
+        # The chart's outcomes are the statuses.
+        status: Status = self.machine.state  # type: ignore[assignment]
         counts = {"total_chunks": self.chunks, "total_characters": self.characters}
         text = actions.outbox.text
         done = actions.ending.done
@@ -273,7 +274,8 @@ class Stream:
 
     def _end(self, event: str, ending: EndEvent) -> None:
         self._read_held()
-        self._read_mistaken(ending)
+        if self.actions.captures.kind:
+            self._read_mistaken(ending)
         self.machine.send(event, ending)
 
     def _discard(self, event: str, ending: EndEvent) -> None:

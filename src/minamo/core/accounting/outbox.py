@@ -16,25 +16,26 @@ from minamo.core.accounting.pending import (
     PendingSegment,
     RenderedPrefix,
     Snapshot,
-    SourceMap,
-    clean_segment,
     merge_segments,
     spans_after,
-    split_source_map,
 )
 from minamo.core.accounting.spans import (
     ADDED,
     DroppedSpan,
     Ledger,
     SourceIndex,
+    SourceMap,
     TextSpan,
     Trail,
+    inserted_spans,
     map_insertions,
     map_spans,
+    split_source_map,
     unchanged,
 )
+from minamo.core.cleaning.clean import clean
 from minamo.core.cleaning.humanize import humanize
-from minamo.core.cleaning.links import Links
+from minamo.core.cleaning.links import LINK_MARKS, NO_LINKS, Links
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.fitting.fit import NOTHING, Fitted, FittedMessage, OpenFormatting, fit_front
 from minamo.core.lexing.segmenter import Segment
@@ -72,6 +73,29 @@ class Said:
     def lose(self, since: int, until: int) -> None:
         """Mark a range as not delivered."""
         self._lost.append((since, until))
+
+
+def clean_segment(
+    segment: Segment, config: StreamConfig, *, first: bool, links: Links = NO_LINKS
+) -> PendingSegment:
+    """Return the segment cleaned for fitting; *first*: no text precedes it."""
+    made = clean(
+        segment.text,
+        off=config.clean_off,
+        bot_name=config.bot_name,
+        mentions=config.mentions,
+        first=first,
+        fence=segment.fence,
+        torn=segment.torn,
+        links=links,
+        uncensor_unicode_space=config.uncensor_unicode_space,
+    )
+    stood = segment.trail
+    added = inserted_spans(stood)
+    if made.untouched:
+        return PendingSegment(segment, made, segment.text, stood, added)
+    trail, added = map_spans(stood, made.pieces), map_insertions(added, made.pieces)
+    return PendingSegment(segment, made, made.text, trail, added)
 
 
 #: Reasons for which the stream itself withdraws text.  A lane that closes has its own.
@@ -118,11 +142,12 @@ class Outbox(MessageSource):
         """Queue a segment; it is cleaned at once and fitted when its turn comes."""
         one = clean_segment(segment, self.config, first=not self.spoke, links=self._links)
         # However segments are combined in a message, no link is formed of two of them.
-        self._links = self._links.after(one.cleaned.text, segment.fence)
+        if self._links.label or LINK_MARKS.search(one.text):
+            self._links = self._links.after(one.text, segment.fence)
         self._waiting.append(one)
         self.waiting += len(segment.text)
-        self.spoke = self.spoke or bool(one.cleaned.text.strip())
-        if not self.grows:
+        self.spoke = self.spoke or bool(one.text.strip())
+        if one.cleaned.dropped and not self.grows:
             self._drop(segment.trail, one.cleaned.dropped)
 
     def look(self, pending: Segment) -> Snapshot:
@@ -258,13 +283,15 @@ class Outbox(MessageSource):
             if pending.back is not None:
                 self._forget(pending.back, booked)
             else:
-                self._drop(pending.trail, [DroppedSpan(0, len(pending.cleaned.text), booked)])
-        return any(pending.cleaned.text.strip() for pending in waiting)
+                self._drop(pending.trail, [DroppedSpan(0, len(pending.text), booked)])
+        return any(pending.text.strip() for pending in waiting)
 
     def _put_back(self, segment: Segment, given: SourceMap) -> None:
         """Queue taken text again, in front of everything else."""
         shaped = unchanged(segment.text)
-        self._waiting.insert(0, PendingSegment(segment, shaped, given.trail, given.added, given))
+        self._waiting.insert(
+            0, PendingSegment(segment, shaped, segment.text, given.trail, given.added, given)
+        )
         self.waiting += len(segment.text)
 
     def _say(
@@ -285,7 +312,7 @@ class Outbox(MessageSource):
 
     def _shape(self, one: PendingSegment, batch: SourceMap, at: int, *, plainly: bool) -> str:
         """Record a segment and add it to *batch* at offset *at*; return its text."""
-        text, back = one.cleaned.text, one.back
+        text, back = one.text, one.back
         seed = self.config.humanize_seed + len(self._said.texts)
         said = [self._said.add(text)] if back is None else back.said
         if self.config.suppress_text_output:

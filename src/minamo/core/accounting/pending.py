@@ -1,31 +1,25 @@
-"""Values of the outbox: pending segments, source maps, fitted batches and snapshots.
+"""Values of the outbox: pending segments, fitted batches and snapshots.
 
 Each keeps the stream offsets of its characters.  Nothing here changes the ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from attrs import evolve, frozen
 
 from minamo.core.accounting.spans import (
-    ADDED,
     Added,
     DroppedSpan,
-    InsertionIndex,
     Rewritten,
-    SourceIndex,
+    SourceMap,
     TextSpan,
     Trail,
     cut,
-    map_insertions,
-    map_spans,
+    split_source_map,
     unchanged,
 )
-from minamo.core.cleaning.clean import clean
-from minamo.core.cleaning.links import NO_LINKS, Links
-from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import Fitted
 from minamo.core.lexing.segmenter import Run, Segment
 
@@ -36,28 +30,12 @@ class PendingSegment:
 
     segment: Segment
     cleaned: Rewritten
+    text: str
+    """The cleaned text."""
     trail: Trail
     added: Added
     back: SourceMap | None = None
     """Its source map from an earlier hand-out, if it was put back."""
-
-
-@frozen(slots=True)
-class SourceMap:
-    """Sources of the characters of a text: of one being fitted, or of a message."""
-
-    trail: Trail
-    said: Trail
-    """Offsets of the characters in the accumulated text."""
-    added: Added
-    since: int = 0
-    """Start offset of this part in the accumulated text; equals the previous part's `until`.
-
-    Not all of the part is in `said`: fitting and humanising drop characters, and the header of a
-    table is rewritten.
-    """
-    until: int = 0
-    """End offset of this part."""
 
 
 @frozen(slots=True)
@@ -69,28 +47,6 @@ class FittedBatch:
     fitted: Fitted
     sent: int
     """Number of messages handed out; the limit may have cut off the rest."""
-
-
-def clean_segment(
-    segment: Segment, config: StreamConfig, *, first: bool, links: Links = NO_LINKS
-) -> PendingSegment:
-    """Return the segment cleaned for fitting; *first*: no text precedes it."""
-    made = clean(
-        segment.text,
-        off=config.clean_off,
-        bot_name=config.bot_name,
-        mentions=config.mentions,
-        first=first,
-        fence=segment.fence,
-        torn=segment.torn,
-        links=links,
-        uncensor_unicode_space=config.uncensor_unicode_space,
-    )
-    stood = segment.trail
-    if made.untouched:
-        return PendingSegment(segment, made, stood, inserted_spans(stood))
-    trail, added = map_spans(stood, made.pieces), map_insertions(inserted_spans(stood), made.pieces)
-    return PendingSegment(segment, made, trail, added)
 
 
 def merge_segments(text: str, fence: str, last: Segment, *, mid_line: bool) -> Segment:
@@ -107,46 +63,18 @@ def take_prefix(waiting: Iterable[PendingSegment], characters: int) -> list[Pend
     for pending in waiting:
         if characters <= 0:
             break
-        size = len(pending.cleaned.text)
+        size = len(pending.text)
         front.append(pending if size <= characters else _cut(pending, characters))
         characters -= size
     return front
 
 
 def _cut(one: PendingSegment, at: int) -> PendingSegment:
-    kept = TextSpan(one.cleaned.text[:at], 0)
+    kept = TextSpan(one.text[:at], 0)
     (held,) = split_source_map(SourceMap(one.trail, [], one.added), [(kept,)])
-    return evolve(one, cleaned=unchanged(kept.text), trail=held.trail, added=held.added)
-
-
-def split_source_map(batch: SourceMap, cuts: Sequence[Sequence[TextSpan]]) -> list[SourceMap]:
-    """Return the source map of each message, or other part, that a batch is cut into."""
-    trail, said, marks = (
-        SourceIndex(batch.trail),
-        SourceIndex(batch.said),
-        InsertionIndex(batch.added),
+    return evolve(
+        one, cleaned=unchanged(kept.text), text=kept.text, trail=held.trail, added=held.added
     )
-    made: list[SourceMap] = []
-    since = until = batch.since
-    for pieces in cuts:
-        stood = said.through(pieces)
-        if len(made) == len(cuts) - 1:
-            until = batch.until
-        else:
-            until = max((at + size for at, size in stood if at != ADDED), default=since)
-        made.append(SourceMap(trail.through(pieces), stood, marks.through(pieces), since, until))
-        since = until
-    return made
-
-
-def inserted_spans(trail: Trail) -> Added:
-    """Return the spans of a segment that the model did not write: only the prefill can be one."""
-    runs, at = [], 0
-    for start, size in trail:
-        if start == ADDED:
-            runs.append((at, size, "prefill"))
-        at += size
-    return runs
 
 
 @frozen(slots=True)
@@ -160,7 +88,7 @@ class Snapshot:
     @property
     def text(self) -> str:
         """The cleaned text."""
-        return "".join([pending.cleaned.text for pending in self.waiting])
+        return "".join([pending.text for pending in self.waiting])
 
 
 @frozen(slots=True)
@@ -181,10 +109,10 @@ class RenderedPrefix:
         """Number of source characters it covers, including those that cleaning drops."""
         size, end = 0, self.end
         for pending in self.look.waiting:
-            if end < len(pending.cleaned.text):
+            if end < len(pending.text):
                 return size + _cut_at(pending, end)
             size += len(pending.segment.text)
-            end -= len(pending.cleaned.text)
+            end -= len(pending.text)
         return size
 
     @property

@@ -293,3 +293,51 @@ class InsertionIndex:
 def map_insertions(added: Added, pieces: Iterable[TextSpan]) -> Added:
     """Return the inserted spans of a stage's output, from those of its input and its pieces."""
     return InsertionIndex(added).through(pieces)
+
+
+@frozen(slots=True)
+class SourceMap:
+    """Sources of the characters of a text: of one being fitted, or of a message."""
+
+    trail: Trail
+    said: Trail
+    """Offsets of the characters in the accumulated text."""
+    added: Added
+    since: int = 0
+    """Start offset of this part in the accumulated text; equals the previous part's `until`.
+
+    Not all of the part is in `said`: fitting and humanising drop characters, and the header of a
+    table is rewritten.
+    """
+    until: int = 0
+    """End offset of this part."""
+
+
+def split_source_map(batch: SourceMap, cuts: Sequence[Sequence[TextSpan]]) -> list[SourceMap]:
+    """Return the source map of each message, or other part, that a batch is cut into."""
+    trail, said, marks = (
+        SourceIndex(batch.trail),
+        SourceIndex(batch.said),
+        InsertionIndex(batch.added),
+    )
+    made: list[SourceMap] = []
+    since = until = batch.since
+    for pieces in cuts:
+        stood = said.through(pieces)
+        if len(made) == len(cuts) - 1:
+            until = batch.until
+        else:
+            until = max((at + size for at, size in stood if at != ADDED), default=since)
+        made.append(SourceMap(trail.through(pieces), stood, marks.through(pieces), since, until))
+        since = until
+    return made
+
+
+def inserted_spans(trail: Trail) -> Added:
+    """Return the spans of a segment that the model did not write: only the prefill can be one."""
+    runs, at = [], 0
+    for start, size in trail:
+        if start == ADDED:
+            runs.append((at, size, "prefill"))
+        at += size
+    return runs

@@ -25,7 +25,8 @@ _HEAD = re.compile(r"\(\s*(<?)(?=https?://[^\s<>)])", re.IGNORECASE)
 # The same head, unfinished, at the end of a text.
 _HEAD_BEGUN = re.compile(r"\(\s*<?(?:h(?:t(?:t(?:p(?:s?|s?:/{0,2}))?)?)?)?\Z", re.IGNORECASE)
 _OPENING = re.compile(r"\[")
-_NOTABLE = re.compile(r"[\[\]`]")
+#: Every character that begins or ends part of a link, or code.
+LINK_MARKS = re.compile(r"[\[\]`]")
 _TITLE = re.compile(r"\s+(?:[\"'][\s\S]{0," + str(LINK_TITLE_MAX) + r"}?[\"']\s*)?\)")
 # An address followed by a blank and by no title.
 _NO_TARGET = re.compile(r"[^\s()\\]*\s+[^\s\"')]")
@@ -63,7 +64,7 @@ class Links:
 
     def after(self, text: str, fence: str) -> Links:
         """Return the state after *text*, which is cleaned."""
-        if not text or not _NOTABLE.search(text):
+        if not text or not LINK_MARKS.search(text):
             return evolve(self, label=False) if text else self
         code = code_spans(text, fence=fence)
         bracket = self.bracket or any(

@@ -130,8 +130,11 @@ def _as_it_is(text: str) -> Fitted:
     """Return one message, for text that fits and has no markup."""
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
-    edges = ((0, start), (end, len(text)))
-    dropped = tuple(DroppedSpan(low, high, "seam") for low, high in edges if low < high)
+    dropped: tuple[DroppedSpan, ...] = ()
+    if start:
+        dropped = (DroppedSpan(0, start, "seam"),)
+    if end < len(text):
+        dropped = (*dropped, DroppedSpan(end, len(text), "seam"))
     return Fitted((FittedMessage(text[start:end], (TextSpan(text[start:end], start),)),), dropped)
 
 
@@ -160,10 +163,15 @@ def fit_front(
     There are at most *room* messages, and none if nothing of the beginning is visible; the other
     arguments are those of `fit`.  The rest is to be fitted with the carry returned here.
     """
-
-    def fitted_to(size: int) -> Fitted:
+    step = limit * FIT_STEP // 100
+    if len(text) <= (FIT_MAX if room is None else step):
+        size = len(text)
+    else:
+        # Long messages: the largest portion at once, rather than a second attempt with it.
+        size = step if step + limit <= FIT_MAX else _portion_end(text, step)
+    while True:
         whole = size >= len(text)
-        return fit(
+        fitted = fit(
             text[:size],
             limit=limit,
             tables=tables,
@@ -173,20 +181,11 @@ def fit_front(
             ahead=ahead if whole else text[size : size + AHEAD_MAX],
             mid_line=mid_line,
         )
-
-    step = limit * FIT_STEP // 100
-    if len(text) <= (FIT_MAX if room is None else step):
-        size = len(text)
-    else:
-        # Long messages: the largest portion at once, rather than a second attempt with it.
-        size = step if step + limit <= FIT_MAX else _portion_end(text, step)
-    while True:
-        fitted = fitted_to(size)
         count = len(fitted.messages)
-        if size >= len(text) and (room is None or count <= room):
+        if whole and (room is None or count <= room):
             return fitted, len(text)
         # The last message may continue in the text that was not fitted.
-        count -= size < len(text)
+        count -= not whole
         if count > 0:
             break
         if size > step:

@@ -90,19 +90,15 @@ Part = tuple[str, int]
 """Text, and its offset in the stream (`ADDED` if it has none)."""
 
 
-# A queue takes more memory than any other part of a waiting stream, and most need none.
-_NEVER_USED = SpanQueue()
-
-
 class InputFilters:
-    """The two filters in a row, each holding a little text; most streams have neither."""
+    """The two filters in a row, each holding a little text; one of them may be missing."""
 
-    __slots__ = ("_guard", "_guarded", "_ledger", "_prefill", "_prefilled", "idle")
+    __slots__ = ("_guard", "_guarded", "_ledger", "_prefill", "_prefilled")
 
     def __init__(self, config: StreamConfig, ledger: Ledger) -> None:
         self._ledger = ledger
         self._prefill = Prefill(config.prefill) if config.prefill else None
-        self._prefilled = SpanQueue() if config.prefill else _NEVER_USED
+        self._prefilled = SpanQueue()
         guarded = config.speaker_names or config.generic_speaker_guard
         self._guard = (
             SpeakerGuard(
@@ -113,9 +109,7 @@ class InputFilters:
             if guarded
             else None
         )
-        self._guarded = SpanQueue() if guarded else _NEVER_USED
-        self.idle: bool = self._prefill is None and self._guard is None
-        """Whether text may bypass the filters: there is neither a prefill nor a guard."""
+        self._guarded = SpanQueue()
 
     @property
     def tripped(self) -> bool:

@@ -15,39 +15,6 @@ REPLACEMENT = "\ufffd"
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 
 
-class SurrogateJoiner:
-    """Fold that joins surrogate halves and holds at most one."""
-
-    __slots__ = ("_ledger", "held")
-
-    def __init__(self, ledger: Ledger) -> None:
-        self.held: str = ""
-        """A half that waits for the other."""
-        self._ledger = ledger
-
-    def feed(self, text: str) -> str:
-        """Return *text* with halves joined, without a first half at its very end, which is held."""
-        if self.held:
-            text, self.held = self.held + text, ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self.held = text[:-1], text[-1]
-        return _HALVES.sub(self._join, text)
-
-    def release(self) -> str:
-        """Return the replacement of a held half: no more text comes."""
-        held, self.held = self.held, ""
-        return _HALVES.sub(self._join, held)
-
-    def _join(self, found: re.Match[str]) -> str:
-        halves = found[0]
-        if len(halves) == 2:
-            return halves.encode("utf-16", "surrogatepass").decode("utf-16")
-        # The half was in the stream and is not shown; its replacement was never in the stream.
-        self._ledger.suppressed["surrogate"] += 1
-        self._ledger.additions["surrogate"] += 1
-        return REPLACEMENT
-
-
 RULE = "line_end"
 _REASON = f"clean.{RULE}"
 
@@ -58,36 +25,49 @@ class Intake:
     It holds at most a half and a CR: the character that follows decides both.
     """
 
-    __slots__ = ("_carriage_return", "_changes", "_halves", "_ledger")
+    __slots__ = ("_carriage_return", "_changes", "_half", "_ledger")
 
     def __init__(self, ledger: Ledger, *, line_ends: bool = True) -> None:
         self._ledger = ledger
-        self._halves = SurrogateJoiner(ledger)
         self._changes = line_ends
+        self._half = ""  # a first half that waits for the other
         self._carriage_return = ""
 
     @property
     def pending(self) -> str:
         """The text that `release` would return."""
-        return "\n" * len(self._carriage_return) + REPLACEMENT * len(self._halves.held)
+        return "\n" * len(self._carriage_return) + REPLACEMENT * len(self._half)
 
     def feed(self, text: str) -> str:
         """Process *text*; return the part that is decided."""
-        held = self._halves.held or self._carriage_return
+        held = self._half or self._carriage_return
         if not held and text.isascii() and "\r" not in text:
             return text
-        return self._line_ends(self._halves.feed(text))
+        text, self._half = self._half + text, ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return self._line_ends(_HALVES.sub(self._join, text))
 
     def release(self) -> str:
         """Return the held text: no more will come."""
-        if not self._halves.held and not self._carriage_return:
+        if not self._half and not self._carriage_return:
             return ""
-        text = self._line_ends(self._halves.release())
+        half, self._half = self._half, ""
+        text = self._line_ends(_HALVES.sub(self._join, half))
         if self._carriage_return:
             self._carriage_return = ""
             self._book(line_feeds=1)
             text += "\n"
         return text
+
+    def _join(self, found: re.Match[str]) -> str:
+        halves = found[0]
+        if len(halves) == 2:
+            return halves.encode("utf-16", "surrogatepass").decode("utf-16")
+        # The half was in the stream and is not shown; its replacement was never in the stream.
+        self._ledger.suppressed["surrogate"] += 1
+        self._ledger.additions["surrogate"] += 1
+        return REPLACEMENT
 
     def _line_ends(self, text: str) -> str:
         if not self._changes or (not self._carriage_return and "\r" not in text):

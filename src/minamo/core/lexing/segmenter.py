@@ -212,9 +212,9 @@ class Buffer:
         token_max: The longest link or similar that is worth waiting for: a message's length.
     """
 
-    __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence", "_fence_at", "_full",
+    __slots__ = ("_base", "_boundaries", "_code_max", "_degree", "_fence_at", "_full",
                  "_mid_line", "_opened_in", "_parts", "_pieces", "_prose_max", "_runs", "_shift",
-                 "_ticks", "_token_max", "ready")  # fmt: skip
+                 "_ticks", "_token_max", "fence", "ready")  # fmt: skip
 
     def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
         self.ready: deque[Segment] = deque()
@@ -228,7 +228,8 @@ class Buffer:
         self._runs: list[Run] = []  # offsets count from the stream's first visible character
         self._shift: int | None = None  # offset minus position in the last run, if it has one
         self._base = 0  # position of the first character held
-        self._fence = ""  # the run that opened the open fence
+        self.fence: str = ""
+        """The run that opened the open fence; empty if none is open."""
         self._fence_at = 0  # position where the last fence begins
         self._opened_in = ""  # ...and the one that was open when the held text began
         self._ticks = 0  # backticks that close the code span the held text begins in
@@ -244,11 +245,6 @@ class Buffer:
         """The held text, as if it were a segment."""
         runs = self._shifted(self._runs) or (Run(0, 0),)  # before the first character
         return Segment(self._join(), runs, self._opened_in, mid_line=self._mid_line)
-
-    @property
-    def in_code(self) -> bool:
-        """Whether a fence is open."""
-        return self._fence != ""
 
     def add(self, text: str, start: int) -> None:
         """Hold non-empty prose whose stream offset is *start*."""
@@ -298,14 +294,14 @@ class Buffer:
         self._cut(self._boundaries.open_fence())
         # A caller that opens a fence here has seen a line begin.
         self._mid_line = self._mid_line and len(self) > 0
-        self._fence, self._fence_at = _opening_run(text), self._boundaries.at
+        self.fence, self._fence_at = _opening_run(text), self._boundaries.at
         self._set_full()
         self.add_code(text, start)
 
     def close_code(self, text: str, start: int) -> None:
         """End the fence with its closing line."""
         self.add_code(text, start)
-        self._fence = ""
+        self.fence = ""
         self._boundaries.close_fence()
         self._set_full()
 
@@ -346,7 +342,7 @@ class Buffer:
                 size = min(len(self) + WINDOW_AFTER, self._token_max)
                 self._full = self._base + size
                 return
-            ahead = "" if self._fence else self._join()[offset:]
+            ahead = "" if self.fence else self._join()[offset:]
             self._release(self._base + offset, torn=True, ahead=ahead)
             self._boundaries.forced(self._base, self._join())
 
@@ -356,12 +352,12 @@ class Buffer:
         candidate = self._boundaries.candidate
         if self._degree == AGGREGATED:
             # Paragraphs and fences stay whole; a fence that is open waits with its opening line.
-            before = self._fence_at - self._base if self._fence else self._prose_max
-            if self._fence and before >= self._prose_max // 4:
+            before = self._fence_at - self._base if self.fence else self._prose_max
+            if self.fence and before >= self._prose_max // 4:
                 return before
-            if not self._fence and (at := cut_aggregate(text, before)):
+            if not self.fence and (at := cut_aggregate(text, before)):
                 return at
-        if self._fence:
+        if self.fence:
             return cut_code(text, self._code_max)
         if candidate > self._base:
             return candidate - self._base
@@ -385,7 +381,7 @@ class Buffer:
             self._runs = [inside[-1], *after]
         self._parts = [text[offset:]]
         self._base = position
-        self._opened_in = self._fence if position > self._fence_at else ""
+        self._opened_in = self.fence if position > self._fence_at else ""
         self._set_full()
 
     def _shifted(self, runs: list[Run]) -> tuple[Run, ...]:
@@ -402,7 +398,7 @@ class Buffer:
         return text
 
     def _set_full(self) -> None:
-        size = self._code_max if self._fence else self._prose_max + WINDOW_AFTER
+        size = self._code_max if self.fence else self._prose_max + WINDOW_AFTER
         self._full = self._base + size
 
 

@@ -17,11 +17,10 @@ import anyio
 from anyio.lowlevel import checkpoint
 from attrs import Attribute, field, frozen
 
-from minamo.core.accounting.spans import Ledger
 from minamo.core.cleaning.characters import inner_positions
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import NOTHING, fit_front
-from minamo.core.lexing.intake import SurrogateJoiner
+from minamo.core.lexing.intake import as_read
 from minamo.core.limits import MESSAGE_LENGTH, UTF16_MAX
 from minamo.core.messages import Embed, Receipt
 from minamo.core.result import StreamResult
@@ -266,8 +265,7 @@ async def tell_thoughts(
 
 def _whole(text: str) -> str:
     # Provider thoughts bypass the stream, so split surrogate pairs are joined here.
-    fold = SurrogateJoiner(Ledger())
-    return fold.feed(text) + fold.release()
+    return as_read(text, line_ends=False)
 
 
 async def _in_turns(made: Iterable[T]) -> list[T]:
