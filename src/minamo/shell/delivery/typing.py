@@ -65,7 +65,7 @@ class Typing:
 
     async def run(self) -> None:
         """Renew the indicator until `hide`."""
-        # In its own task, and shielded: the call must not be cancelled (see lane.py).
+        # In its own task, and shielded: the call must not be cancelled (see lanes.py).
         try:
             with self._scope:
                 while self._phase is not Phase.OVER:
