@@ -89,12 +89,12 @@ async def put_off_when_asked_again(twin: Twin) -> None:
 async def stopped_when_asked_again(twin: Twin) -> None:
     async with posting(twin, watch=SEEN, max_retries=0, drain_s=0.05) as post:
         one = await lost_once(post)
-        await until(lambda: one.first.state == "reconciling")
+        await until(lambda: one.fitted[0].state == "reconciling")
         one.withdraw("stop")
         assert reasons(await one.finish()) == [("unknown", "stop")]
         twin.faults.drop(on=CREATE, after_effect=True, times=9)
         one = post.open(["more"])
-        await until(lambda: one.first is not None and one.first.state == "reconciling")
+        await until(lambda: one.fitted and one.fitted[0].state == "reconciling")
     assert reasons(one.receipts) == [("unknown", "closed")]
 
 
@@ -127,7 +127,7 @@ async def echoes(twin: Twin, new_bot: Callable[..., hikari.GatewayBot]) -> None:
         assert receipt.attempts == 1
         twin.faults.stall(on=CREATE, after_effect=True)
         one = post.open(["closing"])
-        await until(lambda: one.first is not None and one.first._machine.actions.echoed)
+        await until(lambda: one.fitted and one.fitted[0]._machine.actions.echoed)
     assert reasons(one.receipts) == [("delivered", "")]
     end()
     await bot.close()
