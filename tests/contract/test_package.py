@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -16,6 +18,7 @@ import pytest
 import minamo
 import minamo.machine
 import minamo.testing
+from support.system_parts import report_missing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -141,3 +144,23 @@ def test_a_wheel_finds_its_charts_far_from_the_checkout(tmp_path: Path) -> None:
     assert run(minamo_command, "charts", "stream", "--format", "svg", cwd=elsewhere).startswith(
         "<svg"
     )
+
+
+def run_pyright(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run pyright with this interpreter's packages; skip the test where node is missing."""
+    if shutil.which("node") is None:
+        report_missing("npm")
+    # `--verifytypes` ignores --pythonpath: it asks the `python` of PATH where packages are.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [sys.executable, "-m", "pyright", *arguments],
+        env={**os.environ, "PATH": path, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(300)
+def test_every_public_name_has_a_known_type() -> None:
+    done = run_pyright("--verifytypes", "minamo", "--ignoreexternal")
+    problems = "\n".join(line for line in done.stdout.splitlines() if "error:" in line)
+    assert "Type completeness score: 100%" in done.stdout, problems or done.stdout + done.stderr

@@ -1,7 +1,8 @@
-"""Programs in the README, the pages and examples/: their types are right, and quotes are true."""
+"""Programs in the README, the pages and examples/ have the right types; numbers and quotes are those of the code."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from minamo.bot import rate_limit
+from minamo.inspect import feed, hub
+from minamo.machine import reader
+from minamo.shell.discord import targets
+from minamo.shell.stops import redis_registry
+from minamo.shell.turns import redis_lease
 from support.doc_programs import PAGES, ROOT, blocks, programs
 from support.system_parts import report_missing
 
@@ -62,3 +69,42 @@ def test_pyright_finds_nothing(folder: Path) -> None:
     if "0 errors" not in done.stdout and " error" not in done.stdout:
         report_missing("npm", "pyright could not be started")
     assert done.returncode == 0, done.stdout
+
+
+def page(name: str) -> str:
+    return " ".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").split())
+
+
+def test_privacy_names_the_limits_of_what_is_kept() -> None:
+    text = page("privacy")
+    assert f"the latest {hub.STREAMS_MAX} replies" in text
+    assert f"the latest {feed.MESSAGES_MAX} messages of {feed.CHANNELS_MAX} channels" in text
+    assert targets.PLACES_MAX == rate_limit.PEOPLE_MAX == 10_000
+    assert "up to 10 000 channels" in text
+    assert "up to 10 000 users" in text
+    assert f"those of streams after {redis_registry.EXPIRE_S:.0f} seconds" in text
+    assert f"those of leases after {redis_lease.TTL_MS // 1000}" in text
+
+
+def test_the_form_of_a_chart_is_complete() -> None:
+    table = page("machine").partition("### The form of a chart")[2].partition("An invalid")[0]
+    told = set(re.findall(r"`(\w+)`", table))
+    keys = {key for name, keys in vars(reader).items() if name.endswith("_KEYS") for key in keys}
+    assert {"cond", "transient", "events"} <= keys
+    assert keys <= told
+
+
+def test_performance_names_files_that_exist() -> None:
+    files = re.findall(r"`(tests/[\w/]+\.py)`", page("performance"))
+    assert len(files) >= 5
+    for file in files:
+        assert (ROOT / file).is_file(), file
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "README.md", "docs/index.md", "SUPPORT.md"])
+def test_every_make_target_exists(name: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets_ = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = re.findall(r"`make ([a-z -]+)|^make ([a-z-]+)", text, re.MULTILINE)
+    assert {word for pair in named for word in " ".join(pair).split()} <= targets_

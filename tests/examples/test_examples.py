@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 import io
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -35,6 +39,7 @@ from support.example_programs import (
 from support.redis_server import RedisServer
 
 pytestmark = pytest.mark.anyio
+
 
 TESTED_HERE = {
     "beside_discord_py", "edit_in_place", "memory", "minimal", "own_adapter", "persona", "quiz/bot", "rest_bot", "telemetry",
@@ -253,3 +258,34 @@ async def test_telemetry(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     ):  # fmt: skip
         assert name in told.getvalue()
     assert "secret" not in told.getvalue()
+
+
+def run(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=55,
+    )  # fmt: skip
+
+
+def copied(tmp_path: Path) -> Path:
+    ignored = shutil.ignore_patterns("__pycache__", ".hypothesis")
+    return shutil.copytree(EXAMPLES / "testing", tmp_path / "mine", ignore=ignored)
+
+
+def test_the_tests_pass(tmp_path: Path) -> None:
+    done = run(copied(tmp_path))
+    assert done.returncode == 0, done.stdout
+    assert "6 passed" in done.stdout
+
+
+def test_a_wrong_expectation_fails_at_once_and_shows_the_journal(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    file = folder / "test_bot.py"
+    words = file.read_text(encoding="utf-8")
+    assert "== asked.id" in words
+    file.write_text(words.replace("== asked.id", "== 7"), encoding="utf-8")
+    (folder / "test_sequences.py").unlink()
+    done = run(folder)
+    assert done.returncode == 1
+    assert "1 failed, 2 passed" in done.stdout
+    assert "the twin's journal" in done.stdout

@@ -2,7 +2,7 @@
 uploads to the live page, and the bodies that the twin takes.
 
 Coverage-guided: ``python tests/fuzz/fuzz_inputs.py -max_total_time=60`` with atheris installed.
-`test_fuzz_inputs.py` runs the same check without it.
+`test_fuzz.py` runs the same check without it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Any text, cut anywhere, at any degree, keeps the laws of a stream: lexer, segmenter, fit.
 
 Coverage-guided: ``python tests/fuzz/fuzz_text.py -max_total_time=60`` with atheris installed.
-`test_fuzz_inputs.py` runs the same check without it.
+`test_fuzz.py` runs the same check without it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""discord.js judges the twin: `discord_js/steps.js` does what its users do, step by step."""
+"""discord.js judges the twin, and the programs for other clients in the page about it run."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from attrs import define, evolve, field
 from minamo.twin import CREATE, Message, Rules, Twin, faster
 from support.node_packages import node_environment
 
-HERE = Path(__file__).parent / "discord_js"
+DISCORD_JS = Path(__file__).parent / "discord_js"
 
 
 @define(eq=False)
@@ -89,13 +91,13 @@ _ACTS: dict[str, Callable[..., Any]] = {
 @pytest.mark.anyio
 @pytest.mark.timeout(120)
 async def test_discord_js_finds_nothing_amiss() -> None:
-    environment = node_environment(HERE)
+    environment = node_environment(DISCORD_JS)
     rules = Rules()
     async with Twin(rules=evolve(rules, limits=faster(rules, 5))) as twin:
         script = Script(twin)
         process = await asyncio.create_subprocess_exec(
             "node",
-            str(HERE / "steps.js"),
+            str(DISCORD_JS / "steps.js"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env={
@@ -117,3 +119,36 @@ async def test_discord_js_finds_nothing_amiss() -> None:
     assert list(script.problems) == script.steps
     wrong = {x: y for x, y in script.problems.items() if y is not None}
     assert not wrong, "\n\n".join(f"{name}: {problem}" for name, problem in wrong.items())
+
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "twin.md"
+
+
+def _program(language: str) -> str:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[-1]
+
+
+@pytest.mark.anyio
+async def test_the_program_for_discord_py_runs() -> None:
+    assert "import discord" in _program("python")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _program("python"), stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await process.communicate()
+    assert process.returncode == 0
+    assert b"'pong' -> 200" in told
+
+
+@pytest.mark.anyio
+async def test_the_program_for_discord_js_runs(twin: Twin) -> None:
+    environment = node_environment(HERE / "discord_js")
+    environment |= {"TWIN_API": twin.url.removesuffix("/v10"), "DISCORD_TOKEN": twin.token}
+    process = await asyncio.create_subprocess_exec("node", "-e", _program("js"), env=environment)
+    try:
+        await twin.journal.until(lambda: twin.journal.events("READY"), timeout_s=20)
+        await twin.say("ping")
+        await twin.journal.until(lambda: twin.texts() == ["pong"], timeout_s=10)
+    finally:
+        process.terminate()
+        await process.wait()

@@ -26,11 +26,6 @@ pytestmark = pytest.mark.anyio
 HELLO = b'data: {"choices": [{"delta": {"content": "Hello."}}]}\n\n'
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def hello(request: web.Request) -> web.StreamResponse:
     return await streamed(request, HELLO, b"data: [DONE]\n\n")
 

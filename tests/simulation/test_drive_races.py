@@ -1,4 +1,4 @@
-"""Two endings at once, or nearly: the first that came decides, and only that one."""
+"""Endings at every step of a stream, two at once or nearly: the first that came decides, and only that one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from attrs import define, field
 from minamo.core.messages import OutgoingMessage
 from minamo.shell.delivery.interfaces import Rejected, SendOutcome
 from minamo.shell.driver import _FINISH_GRACE_S
-from simulation.endings import BY_NAME, CALL, ENDS, ERROR
+from minamo.shell.stops.registry import StopRequest
+from simulation.endings import BY_NAME, CALL, ENDS, ERROR, EVERY_S, HALF_S, STEPS, End, Plot
 from support.driver import (
     END,
     FOLLOW_UP,
@@ -24,6 +25,7 @@ from support.driver import (
     Drive,
     Provider,
     check_books,
+    check_quiet,
     one,
     plain,
     tracers,
@@ -239,3 +241,111 @@ def test_a_chunk_that_was_taken_in_the_instant_of_a_stop_is_booked_as_late(wish:
     assert len(run.provider.read) <= 3, "at most one chunk is read"
     if len(run.provider.read) == 3:
         assert run.settled.suppressed["late"] == len(text)
+
+
+# Those that come from Discord need a message; the first is out after the second chunk.
+FROM_DISCORD = {"limit", "delivery_lost"}
+# Of fifty chunks, so many begin a new message.
+MESSAGES = 44
+
+
+def steps(end: End) -> range:
+    return range(2, MESSAGES) if end.name in FROM_DISCORD else range(STEPS + 1)
+
+
+def possible(end: End, step: int) -> bool:
+    """The guard does not look into a thought, and one is open after these chunks."""
+    return end.name != "guard" or step % 10 != 4
+
+
+def expected(end: End, run: Drive) -> tuple[str, str | None]:
+    status = end.status
+    if status == "completed" and not run.discord.shown:
+        status = "empty_response"
+    return status, end.reason
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.name)
+def test_p10_each_ending_at_every_step(end: End) -> None:
+    for step in filter(lambda step: possible(end, step), steps(end)):
+        at = step * EVERY_S + HALF_S
+        if end.name in FROM_DISCORD:
+            at = (step - 1) * EVERY_S
+        plot = Plot()
+        end.bring(plot, at)
+        run = plot.run()
+        assert run.how == expected(end, run), f"step {step}"
+        check_books(run)
+        check_quiet(run)
+        decided = run.at("decided")
+        if end.name not in FROM_DISCORD | {"went_silent", "call_timeout"}:
+            assert decided == pytest.approx(at), f"step {step}: decided at the very instant"
+        assert run.at("settled") - decided <= 5.0
+        if end.flushes:
+            assert run.discord.shown or not step, "what was said is delivered"
+            assert not {"stop", "killed", "follow_up", "undelivered"} & set(run.settled.suppressed)
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.name)
+def test_p10_each_ending_in_the_instant_of_a_chunk(end: End) -> None:
+    for step in filter(lambda step: possible(end, step), steps(end)[2::7]):
+        plot = Plot()
+        end.bring(plot, step * EVERY_S)
+        run = plot.run()
+        assert run.how == expected(end, run), f"step {step}"
+        check_books(run)
+        check_quiet(run)
+
+
+@pytest.mark.parametrize("end", [end for end in ENDS if end.event in ("user", "follow_up", "kill")],
+                         ids=lambda end: end.name)  # fmt: skip
+def test_a_wish_from_before_the_start_ends_the_stream_unasked(end: End) -> None:
+    plot = Plot()
+    end.bring(plot, 0.0)
+    wish = plot.happenings.pop()[1]
+    run = plot.run(before=[wish])
+    assert run.how == (end.status, end.reason)
+    assert run.provider.closed == 0, "the provider was never asked"
+    assert not run.discord.begun
+
+
+SLOW_S = 1.47
+"""A call to Discord takes so long: messages wait when the stop comes, and no two times are equal."""
+AFTER = [0.0, 0.01, 0.4, 0.8, 1.2, 1.6, 2.4, 3.2, 4.0, 4.8]
+STOP_STEPS = range(1, 12)
+
+
+def stopped(step: int, *wishes: tuple[float, StopRequest]) -> Drive:
+    """A stream whose chunks come faster than Discord takes them, and what is wanted of it."""
+    plot = Plot()
+    plot.script = [(at / 8, text) for at, text in plot.script]
+    at = (step * EVERY_S + HALF_S) / 8
+    plot.happenings += [(at + after, wish) for after, wish in wishes]
+    return plot.run(discord=Discord(latency_s=SLOW_S))
+
+
+@pytest.mark.parametrize("first", [USER, SYSTEM], ids=["user", "system"])
+@pytest.mark.parametrize("second", [USER, SYSTEM, FOLLOW_UP], ids=["user", "system", "follow_up"])
+def test_p26_a_second_wish_takes_nothing_back(first: StopRequest, second: StopRequest) -> None:
+    waited = 0
+    for step in STOP_STEPS:
+        alone = stopped(step, (0.0, first))
+        waited += len(alone.discord.begun) > 1
+        for after in AFTER[1:]:
+            both = stopped(step, (0.0, first), (after, second))
+            assert both.how == alone.how, f"step {step}, {after} s later"
+            assert both.discord.texts == alone.discord.texts, f"step {step}, {after} s later"
+            assert both.settled.suppressed == alone.settled.suppressed
+            check_books(both)
+    assert waited > 3, "often, more than one message was still to be sent"
+
+
+def test_p26_only_a_kill_takes_it_back() -> None:
+    fewer = 0
+    for step in STOP_STEPS:
+        alone, killed = stopped(step, (0.0, USER)), stopped(step, (0.0, USER), (0.01, KILL))
+        check_books(killed)
+        assert killed.how[0] == "stopped_by_user"
+        assert alone.discord.texts[: len(killed.discord.texts)] == killed.discord.texts
+        fewer += len(killed.discord.texts) < len(alone.discord.texts)
+    assert fewer > 3, "the test can tell a difference"

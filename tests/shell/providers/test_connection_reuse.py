@@ -17,11 +17,6 @@ pytestmark = pytest.mark.anyio
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Hasty:
     """A server that answers the first request of a connection and drops the second unread.
 

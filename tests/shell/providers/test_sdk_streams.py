@@ -20,11 +20,6 @@ pytestmark = [
 ASKED = [{"role": "user", "content": "Hi"}]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @asynccontextmanager
 async def opened(dialect: str, url: str) -> AsyncIterator[Any]:
     """The stream of an SDK, as its users get it."""

@@ -26,11 +26,6 @@ PROGRAM = str(Path(__file__).parents[2] / "support" / "mcp_example.py")
 STDIO = [sys.executable, PROGRAM]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def runner(tools: minamo.Tools, **settings: Any) -> tuple[ToolRunner, list[Progress]]:
     shown: list[Progress] = []
     made = ToolRunner(
