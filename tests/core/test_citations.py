@@ -7,17 +7,25 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import CITATIONS_MAX, Call, Citation, DoneChunk, FunctionCall, TextChunk
+from minamo.core.chunks import (
+    CITATIONS_MAX,
+    PLACES_MAX,
+    Call,
+    Citation,
+    DoneChunk,
+    FunctionCall,
+    TextChunk,
+)
 from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk
 from minamo.core.trace import chunk_record, read_trace
-from minamo.errors import BadTrace
+from minamo.errors import BadSetting, BadTrace
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.testing import listen, run_with_virtual_clock
 from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.limits import WireLimits
 
-TIDES = Citation("https://example.invalid/tides", "Tides", 0, 5)
+TIDES = Citation("https://example.invalid/tides", "Tides", ((0, 5),))
 MOON = Citation("https://example.invalid/moon")
 
 
@@ -43,26 +51,47 @@ def test_a_chunk_carries_sources(kind: Any) -> None:
         (("https://x.invalid",), "citations must be Citation, and one is a str"),
         ((Citation(7),), "url must be text"),  # type: ignore[arg-type]
         ((Citation("https://x.invalid", None),), "title must be text"),  # type: ignore[arg-type]
-        ((Citation("https://x.invalid", start=-1),), "start must be a number of characters"),
-        ((Citation("https://x.invalid", end="x"),), "end must be a number of characters"),  # type: ignore[arg-type]
+        *(
+            ((Citation("https://x.invalid", places=wrong),), "places must be a tuple of pairs")
+            for wrong in ([(1, 2)], (1, 2), ((1,),), ((-1, 2),), ((1, "x"),))
+        ),
     ],
 )
 def test_sources_of_wrong_types_are_refused(citations: Any, problem: str) -> None:
     assert problem in as_chunk(DoneChunk(citations=citations))[1]
+    assert problem in as_chunk(TextChunk("x", citations=citations))[1]
 
 
 @pytest.mark.parametrize("skipped", [-1, "x"])
 def test_a_count_of_skipped_events_is_a_number(skipped: Any) -> None:
-    assert "skipped must be a number of events" in as_chunk(DoneChunk(skipped=skipped))[1]
+    for chunk in (DoneChunk(skipped=skipped), FunctionCall((Call("a"),), skipped=skipped)):
+        assert "skipped must be a number of events" in as_chunk(chunk)[1]
 
 
-def test_a_trace_keeps_them() -> None:
-    done = DoneChunk("stop", citations=(TIDES, MOON), raw_finish_reason="STOP")
-    line = json.dumps({"chunk": chunk_record(done)})
-    assert read_trace([line]).moments[0].chunk == done
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        DoneChunk("stop", citations=(TIDES, MOON), raw_finish_reason="STOP", skipped=2),
+        TextChunk("Tides", citations=(TIDES,)),
+        FunctionCall((Call("a"),), citations=(MOON,), skipped=1),
+    ],
+)
+def test_a_trace_keeps_them(chunk: Any) -> None:
+    line = json.dumps({"chunk": chunk_record(chunk)})
+    assert read_trace([line]).moments[0].chunk == chunk
+    assert as_chunk(chunk) == (chunk, "")
 
 
-@pytest.mark.parametrize("citations", [5, [5], [{"link": "x"}], [{"url": 5}], [{"start": "x"}]])
+@pytest.mark.parametrize(
+    "citations",
+    [
+        5,
+        [5],
+        [{"link": "x"}],
+        [{"url": 5}],
+        *([{"places": wrong}] for wrong in (5, [5], [[-1, 2]])),
+    ],
+)
 def test_a_trace_with_wrong_ones_is_refused(citations: Any) -> None:
     with pytest.raises(BadTrace):
         read_trace([json.dumps({"chunk": {"type": "done", "citations": citations}})])
@@ -93,17 +122,23 @@ def test_a_source_is_named_once_and_by_its_title() -> None:
     url = "https://x.invalid"
     assert cited((url,), (url, " A\n title "), (url, "Other")) == (Citation(url, "A title"),)
     assert cited((url, 5, 3, 2)) == (Citation(url),)
-    assert cited((url, "x sk-canary", 3, 4)) == (Citation(url, "x [key]", 3, 4),)
+    assert cited((url, "x sk-canary", 3, 4)) == (Citation(url, "x [key]", ((3, 4),)),)
+    again = [(url, "A", 3, 4), (url, "A", 3, 4), (url, "", 7, 9)]
+    assert cited(*again) == (Citation(url, "A", ((3, 4), (7, 9))),)
 
 
 def test_there_is_an_end_to_them() -> None:
     many = [(f"https://x.invalid/{number}",) for number in range(CITATIONS_MAX + 9)]
     assert len(cited(*many)) == CITATIONS_MAX
+    first = (f"https://x.invalid/{0}", "Zero", 1, 2)
+    assert cited(*many, first)[0] == Citation(*first[:2], ((1, 2),))
+    (often,) = cited(*(("https://x.invalid", "", at, at) for at in range(PLACES_MAX + 9)))
+    assert len(often.places) == PLACES_MAX
 
 
-def shown(*said: Any, **settings: Any) -> tuple[list[str], str]:
+def shown(*said: Any, where: Any = True, **settings: Any) -> tuple[list[str], str]:
     heard = run_with_virtual_clock(
-        lambda: listen(ScriptedProvider(said), StreamConfig(show_citations=True, **settings))
+        lambda: listen(ScriptedProvider(said), StreamConfig(show_citations=where, **settings))
     )
     return heard.messages, heard.result.status
 
@@ -131,3 +166,69 @@ def test_a_long_list_is_cut_and_its_titles_are_plain() -> None:
     assert text.count("https://x.invalid/") == 10
     assert "1. 0x yyy" in text
     assert max(map(len, text.splitlines())) < 120
+
+
+PASSAGES = [
+    TextChunk("The moon pulls the sea", citations=(MOON,)),
+    ". Twice a day",
+    TextChunk(citations=(TIDES, MOON)),
+    ".",
+]
+
+
+def test_their_numbers_stand_in_place_if_wanted() -> None:
+    numbered = "1. <https://example.invalid/moon>\n2. Tides <https://example.invalid/tides>"
+    text = "The moon pulls the sea[1]. Twice a day[2][1]."
+    (whole,), _ = shown(*PASSAGES, SOURCES, where="in_place", degree=0)
+    assert whole == f"{text}\n\n{numbered}"
+    (end,), _ = shown(*PASSAGES, SOURCES, where="end", degree=0)
+    assert end == f"The moon pulls the sea. Twice a day.\n\n{LIST}"
+    assert shown(*PASSAGES, SOURCES, where="off")[0] == ["The moon pulls the sea. Twice a day."]
+
+
+def test_their_numbers_stay_with_their_passages_across_messages() -> None:
+    many = [
+        TextChunk(
+            f"Passage {number} {'x' * 150}.", citations=(Citation(f"https://x.invalid/{number}"),)
+        )
+        for number in range(1, 9)
+    ]
+    spaced = [part for passage in many for part in (passage, " ")]
+    messages, _ = shown(*spaced, DoneChunk("stop"), where="in_place", max_message_length=400)
+    assert len(messages) > 2
+    assert "".join(messages).replace(" ", "") == "".join(
+        f"Passage{number}{'x' * 150}.[{number}]" for number in range(1, 9)
+    )
+    assert not any(message.startswith("[") for message in messages)
+
+
+@pytest.mark.parametrize("text", ["<think>Hm", "```\ncode"])
+def test_no_numbers_inside_of_something(text: str) -> None:
+    cited_inside = TextChunk(text, citations=(MOON,))
+    assert "[1]" not in "".join(shown(cited_inside, DoneChunk("stop"), where="in_place")[0])
+
+
+def test_sources_with_a_call_are_shown_before_it() -> None:
+    call = FunctionCall((Call("a"),), citations=(MOON,))
+    (text,), status = shown("The moon.", call, degree=0)
+    assert (text, status) == ("The moon.\n\n1. <https://example.invalid/moon>", "function_call")
+
+
+def test_numbers_end_with_the_list() -> None:
+    many = tuple(Citation(f"https://x.invalid/{number}") for number in range(12))
+    (text,), _ = shown(TextChunk("Hi", citations=many), ".", where="in_place", degree=0)
+    assert text == f"Hi{''.join(f'[{number}]' for number in range(1, 11))}."
+
+
+@pytest.mark.parametrize("where", ["above", 5, None])
+def test_a_place_that_there_is_not(where: Any) -> None:
+    with pytest.raises(BadSetting, match="show_citations must be off, end or in_place; it is"):
+        StreamConfig(show_citations=where)
+
+
+@pytest.mark.parametrize(
+    "chunk", [DoneChunk("stop", skipped=3), FunctionCall((Call("a"),), skipped=3)]
+)
+def test_skipped_events_are_a_metric(chunk: Any) -> None:
+    result = run_with_virtual_clock(lambda: listen(ScriptedProvider(["Hi.", chunk]))).result
+    assert result.metrics["skipped_events"] == 3

@@ -27,6 +27,7 @@ Verdict = tuple[str, list[tuple[str, Any]], str]
 # Where an SDK is no judge, and why.
 NO_ORACLE = {
     "anthropic-12-spliced": "it gives a half call",
+    "anthropic-pause": "it does not go on after a pause",
     "google-16-vertex": "it does not put streamed arguments together",
     "google-16-vertex-unclosed": "it does not put streamed arguments together",
     "openai-02-done-object": "it takes the last object for more text",

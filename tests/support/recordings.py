@@ -23,6 +23,8 @@ from minamo.testing import check_adapter
 FOLDER = Path(__file__).parents[1] / "wire" / "recordings"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sse"))
 KEY = "sk-canary-0123456789abcdef"
+ORIGIN = {"origin": "127.0.0.1/m"}
+"""What the reasoning of a recording is stamped with."""
 
 
 def adapter(name: str, base_url: str = "http://127.0.0.1:9", **options: Any) -> Any:
@@ -64,9 +66,9 @@ def gathered(chunks: Iterable[Chunk]) -> Said:
     return Said(text, thoughts, pairs, last, calls)
 
 
-def replayed(name: str) -> Said:
+def replayed(name: str, llm: Any = None) -> Said:
     """A recording, read whole, byte by byte and in random cuts."""
-    return gathered(check_adapter(adapter(name), recording(name)))
+    return gathered(check_adapter(llm or adapter(name), recording(name)))
 
 
 def once(dialect: str, data: bytes) -> Said:

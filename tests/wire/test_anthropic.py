@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
+from minamo.core.chunks import CITATIONS_MAX, Chunk, Citation, DoneChunk, ErrorChunk, Usage
 from minamo.wire.conversation import assistant, tool_result, user
-from support.recordings import adapter, done, once, read, replayed
+from minamo.wire.limits import PAUSES_MAX, REPLAY_CHARS_MAX
+from support.recordings import ORIGIN, Said, adapter, done, gathered, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 USAGE = Usage(13, 12, 3, 4)
@@ -99,8 +101,9 @@ def test_thinking_is_kept_for_the_next_request() -> None:
     assert said.thoughts == "Let me think."
     assert said.text == "I roll. "
     assert said.calls == [ROLL, ("flip", {"coins": 2})]
-    assert said.raw_calls[0].replay == {"thinking": blocks}
-    assert said.last == done("tool_use", USAGE, "claude-x", replay={"thinking": blocks})
+    replay = {"thinking": blocks, **ORIGIN}
+    assert said.raw_calls[0].replay == replay
+    assert said.last == done("tool_use", USAGE, "claude-x", replay=replay)
 
 
 def test_thinking_keeps_its_place_among_text() -> None:
@@ -209,6 +212,10 @@ def test_a_block_that_nobody_opened_is_what_its_delta_says() -> None:
         (b"event: x\ndata: {broken\n\n", "a frame that is not what it should be"),
         (delta(0, type="text_delta", text=7), "a frame that is not what it should be"),
         (event(type="message_start"), "a message that is not what it should be"),
+        (
+            event(type="content_block_start", index=0, content_block=[7]),
+            "a block that is not what it should be",
+        ),
         (start(0, type="server_tool_use") * 5_000, ""),
         (b"".join(start(i, type="x") for i in range(5_000)), "too many blocks in one reply"),
     ],
@@ -280,3 +287,175 @@ def test_a_type_may_stand_in_the_name_of_the_event_alone() -> None:
         b'event: content_block_delta\ndata: {"index":0,"delta":{"type":"text_delta","text":"a"}}'
     )
     assert read("anthropic", BEGIN + start(0, type="text") + frame + b"\n\n" + END).text == "a"
+
+
+# A reply that the service pauses in the middle of its own tools.
+
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "caller": {"type": "direct"},
+         "content": [{"type": "web_search_result", "url": "https://a.invalid", "title": "A",
+                      "encrypted_content": "c2VjcmV0", "page_age": None}]}  # fmt: skip
+SOURCE = {"type": "web_search_result_location", "url": "https://a.invalid", "title": "A",
+          "encrypted_index": "aQ==", "cited_text": "Tides"}  # fmt: skip
+
+
+def part(*blocks: bytes, reason: str = "pause_turn", **told: object) -> bytes:
+    usage = {"input_tokens": 10, "output_tokens": 4, "cache_read_input_tokens": 2}
+    begin = event(type="message_start", message={"id": "m", "model": "c", "usage": usage})
+    end = event(type="message_delta", delta={"stop_reason": reason, **told})
+    return begin + b"".join(blocks) + end + event(type="message_stop")
+
+
+def paused(parts: list[bytes], cut: int, request: Any) -> tuple[Said, list[Any]]:
+    """What is read of the parts of a reply, and the bodies that asked for them."""
+    response = adapter("anthropic")._response(PAUSES_MAX)
+    chunks: list[Chunk] = []
+    asked, bodies = request, []
+    for data in parts:
+        assert asked is not None, "more parts than were asked for"
+        bodies.append(json.loads(asked.body))
+        for at in range(0, len(data), cut):
+            chunks += response.read(data[at : at + cut])
+        chunks += response.read(None)
+        asked = response.resume(request)
+    assert asked is None
+    return gathered(chunks), bodies
+
+
+FIRST = part(
+    start(0, type="thinking", thinking="", signature=""),
+    delta(0, type="thinking_delta", thinking="Tides?"),
+    delta(0, type="signature_delta", signature="c2ln"),
+    start(1, type="text", text=""),
+    delta(1, type="text_delta", text="I look. "),
+    start(2, **SEARCH),
+    delta(2, type="input_json_delta", partial_json=""),
+    delta(2, type="input_json_delta", partial_json='{"query":'),
+    delta(2, type="input_json_delta", partial_json='"tides"}'),
+    container={"id": "container_1", "expires_at": "later"},
+)
+SECOND = part(
+    start(0, **FOUND),
+    start(1, type="text", text="", citations=[]),
+    delta(1, type="citations_delta", citation=SOURCE),
+    delta(1, type="text_delta", text="Twice a day"),
+    event(type="content_block_stop", index=1),
+    start(2, type="text", text="."),
+    reason="end_turn",
+)
+
+
+@pytest.mark.parametrize("cut", [1, 7, 10**6])
+def test_a_paused_reply_goes_on_with_its_blocks(cut: int) -> None:
+    request = adapter("anthropic").ask("Tides?", web_search=True).request
+    said, (first, second) = paused([FIRST, SECOND], cut, request)
+
+    assert (said.text, said.thoughts, said.calls) == ("I look. Twice a day.", "Tides?", [])
+    assert isinstance(said.last, DoneChunk)
+    assert (said.last.finish_reason, said.last.usage) == ("stop", Usage(24, 8, None, 4))
+    assert said.last.citations == (Citation("https://a.invalid", "A", ((8, 19),)),)
+    blocks = [
+        {"type": "thinking", "thinking": "Tides?", "signature": "c2ln"},
+        {"type": "text", "text": "I look. "},
+        SEARCH | {"input": {"query": "tides"}},
+    ]
+    assert second.pop("container") == "container_1"
+    assert second.pop("messages") == [
+        *first.pop("messages"),
+        {"role": "assistant", "content": blocks},
+    ]
+    assert second == first
+    params = pytest.importorskip("anthropic.types.message_create_params")
+    pydantic = pytest.importorskip("pydantic")
+    message = pydantic.TypeAdapter(params.MessageParam)
+    message.validate_python({"role": "assistant", "content": blocks})
+
+
+def test_a_reply_that_pauses_twice_repeats_all_of_it() -> None:
+    again = part(start(0, **FOUND), start(1, type="text", text="More. "))
+    request = adapter("anthropic").ask("Tides?", web_search=True).request
+    said, bodies = paused([FIRST, again, SECOND], 9, request)
+
+    assert said.text == "I look. More. Twice a day."
+    assert [len(body["messages"]) for body in bodies] == [1, 2, 2]
+    assert [block["type"] for block in bodies[2]["messages"][1]["content"]] == [
+        "thinking", "text", "server_tool_use", "web_search_tool_result", "text",
+    ]  # fmt: skip
+    assert bodies[2]["messages"][1]["content"][-1]["text"] == "More."
+
+
+def test_pauses_come_to_an_end() -> None:
+    request = adapter("anthropic").ask("Tides?", web_search=True).request
+    looking = part(start(0, type="text", text="Hm. "), start(1, **SEARCH))
+    said, bodies = paused([looking] * (PAUSES_MAX + 1), 10**6, request)
+
+    assert said.text == "Hm. " * (PAUSES_MAX + 1)
+    assert isinstance(said.last, DoneChunk)
+    assert said.last.finish_reason == "pause"
+    assert len(bodies[-1]["messages"][1]["content"]) == 2 * PAUSES_MAX
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        b"",
+        start(0, type="thinking", thinking="Hm."),
+        start(0, **SEARCH) + delta(0, type="input_json_delta", partial_json="{"),
+        start(0, **SEARCH) + delta(0, type="brand_new_delta"),
+        start(0, **SEARCH) + start(1, type="tool_use", name="roll", id="t", input={}),
+        start(0, **(SEARCH | {"id": "x" * REPLAY_CHARS_MAX})),
+    ],
+)
+def test_a_reply_that_cannot_be_repeated_stays_paused(blocks: bytes) -> None:
+    said, bodies = paused([part(blocks)], 10**6, adapter("anthropic").ask("Hi").request)
+
+    assert isinstance(said.last, DoneChunk)
+    assert (said.last.raw_finish_reason, len(bodies)) == ("pause_turn", 1)
+
+
+def test_results_of_a_search_go_back_with_the_calls_after_it() -> None:
+    call_last = start(5, type="tool_use", id="t1", name="roll", input={"sides": 6})
+    data = part(start(0, **SEARCH), start(1, **FOUND), start(2, type="text", text="So."),
+                delta(2, type="citations_delta", citation=SOURCE), call_last, reason="tool_use")  # fmt: skip
+    call = read("anthropic", data).raw_calls[0]
+    history = [user("Go!"), assistant("So.", calls=[call]), tool_result(call, "4")]
+    llm = adapter("anthropic")
+
+    def repeated(messages: list[Any], **options: Any) -> list[Any]:
+        told = json.loads(llm.chat(messages, **options).request.body)["messages"]
+        return list(told[1]["content"])
+
+    roll = {"type": "tool_use", "id": "t1", "name": "roll", "input": {"sides": 6}}
+    plain = [{"type": "text", "text": "So."}, roll]
+    whole = [SEARCH, FOUND, {"type": "text", "text": "So.", "citations": [SOURCE]}, roll]
+    assert repeated(history, web_search=True) == whole
+    assert repeated(history, extra={"tools": []}) == whole
+    # Without the tool that made them they are refused, and so is a part of them.
+    assert repeated(history) == plain
+    other = [user("Go!"), assistant("So.", calls=[call, call]), *(tool_result(call, "4"),) * 2]
+    assert repeated(other, web_search=True)[0] == plain[0]
+
+
+def test_results_of_a_search_do_not_go_back_with_a_final_answer() -> None:
+    data = part(start(0, type="thinking", thinking="Hm.", signature="c2ln"), start(1, **SEARCH),
+                start(2, **FOUND), start(3, type="text", text="So."), reason="end_turn")  # fmt: skip
+    assert read("anthropic", data).last == done("end_turn", Usage(12, 4, None, 2), "c")
+
+
+@pytest.mark.parametrize("found", [7, {}, {"id": 7}, None])
+def test_a_container_of_another_form_is_none(found: object) -> None:
+    data = part(start(0, **SEARCH), container=found)
+    said, bodies = paused([data, SECOND], 10**6, adapter("anthropic").ask("Hi").request)
+    assert said.text == "Twice a day."
+    assert "container" not in bodies[1]
+
+
+def test_endless_sources_are_bounded() -> None:
+    long = SOURCE | {"cited_text": "x" * 60_000}
+    many = b"".join(
+        delta(0, type="citations_delta", citation=long | {"url": f"https://a.invalid/{number}"})
+        for number in range(CITATIONS_MAX + 9)
+    )
+    said = once("anthropic", part(start(0, type="text", text="Hi."), many, reason="end_turn"))
+    assert isinstance(said.last, DoneChunk)
+    assert (said.text, len(said.last.citations), said.last.replay) == ("Hi.", CITATIONS_MAX, {})

@@ -9,9 +9,10 @@ import pytest
 
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
-from minamo.shell.providers.adapters import Gemini
+from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
 from minamo.wire.conversation import (
     ChatMessage,
+    Origin,
     assistant,
     match_tool_results,
     system,
@@ -19,8 +20,8 @@ from minamo.wire.conversation import (
     user,
 )
 from minamo.wire.openai.request import build, ways_for
-from minamo.wire.options import RequestOptions, Tool
-from support.recordings import KEY, adapter, read
+from minamo.wire.options import RequestOptions, Tool, encoded
+from support.recordings import KEY, adapter, read, replayed
 
 DIALECTS = ("openai", "anthropic", "google")
 # As Kimi, OpenAI and Gemini's compatible server name their calls.
@@ -38,7 +39,8 @@ def body(dialect: str, messages: list[ChatMessage], **options: Any) -> Any:
 
 def sent_to(host: str, messages: list[ChatMessage], model: str = "m", **options: Any) -> Any:
     ways = ways_for(host, model)
-    return json.loads(build("", {}, model, messages, RequestOptions(**options), ways).body)
+    told = RequestOptions(**options)
+    return json.loads(encoded(build(Origin(host, model), messages, told, ways=ways), {}))
 
 
 def openai_ids(told: Any) -> tuple[list[str], list[str]]:
@@ -205,7 +207,7 @@ def test_sides_that_take_turns() -> None:
 def test_names_in_their_own_field_are_not_joined() -> None:
     ways = ways_for("api.perplexity.ai", "sonar", names=True)
     history = [user("Hi", name="Ann"), user("Hello", name="Bo")]
-    told = json.loads(build("", {}, "sonar", history, RequestOptions(), ways).body)["messages"]
+    told = build(Origin("", "sonar"), history, RequestOptions(), ways=ways)["messages"]
 
     assert [one["name"] for one in told] == ["Ann", "Bo"]
 
@@ -264,3 +266,59 @@ def test_arguments_with_half_a_character_go_round() -> None:
 def test_arguments_that_are_not_json(arguments: Any) -> None:
     with pytest.raises(BadRequest, match="not JSON"):
         body("openai", [user("Roll!"), *round_of(Call("roll", arguments))])
+
+
+# Reasoning goes back only to the model that made it.
+
+
+def made(llm: Any, name: str) -> list[ChatMessage]:
+    """A round of tools of this adapter, from a recording."""
+    said = replayed(name, llm)
+    answers = [tool_result(call, "4") for call in said.raw_calls]
+    return [user("Go!"), assistant(said.text, calls=said.raw_calls), *answers]
+
+
+@pytest.mark.parametrize(
+    ("name", "secret", "others"),
+    [
+        ("anthropic-thinking", b"c2ln", [Anthropic(model="claude-b", api_key=KEY),
+                                         Anthropic(model="m", api_key=KEY)]),
+        ("responses-interleaved", b"gAAAAABo", [
+            OpenAI(model="gpt-b", api_key=KEY),
+            OpenAI(model="m", api_key=KEY, base_url="https://x.openai.azure.com/v1")]),
+        ("google-14-signature-on-call", b"c2ln", [Gemini(model="gemini-b", api_key=KEY)]),
+        ("openai-05-index-zero", b"c2ln",
+         [OpenAICompatible("https://b.invalid/v1", model="m", api_key=KEY)]),
+    ],
+)  # fmt: skip
+def test_reasoning_goes_back_only_to_its_own_model(name: str, secret: bytes, others: Any) -> None:
+    llm = adapter(name)
+    history = made(llm, name)
+
+    assert secret in llm.chat(history).request.body
+    for other in others:
+        assert secret not in other.chat(history).request.body
+
+
+def test_reasoning_in_plain_text_goes_to_any_model() -> None:
+    """DeepSeek refuses a round of tools without it."""
+    history = made(adapter("openai"), "openai-06-all-in-one")
+    other = OpenAICompatible("https://api.deepseek.com/v1", model="deepseek-v4", api_key=KEY)
+    told = json.loads(other.chat(history).request.body)["messages"][1]
+    assert told["reasoning_content"] == "Dice."
+
+
+def test_a_call_of_another_gemini_gets_the_signature_for_foreign_ones() -> None:
+    history = made(adapter("google"), "google-14-signature-on-call")
+    other = Gemini(model="gemini-3-pro", api_key=KEY)
+    parts = json.loads(other.chat(history).request.body)["contents"][1]["parts"]
+    signed = [part["thoughtSignature"] for part in parts if "thoughtSignature" in part]
+    assert signed == ["skip_thought_signature_validator"]
+
+
+def test_details_with_signatures_stay_with_their_model() -> None:
+    details = {"reasoning_details": [{"type": "reasoning.encrypted", "data": "c2ln"}]}
+    for origin, sent in ((Origin("127.0.0.1", "m"), True), (Origin("127.0.0.1", "b"), False)):
+        call = Call("roll", {}, "1", origin.stamp(details))
+        told = body("openai", [user("Go!"), *round_of(call)])["messages"][1]
+        assert ("reasoning_details" in told) is sent

@@ -8,7 +8,7 @@ import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
 from minamo.wire.google.reader import PartialArg, place, settled, steps
-from support.recordings import done, once, read, replayed
+from support.recordings import ORIGIN, done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 USAGE = Usage(9, 6, 3, 2)
@@ -38,14 +38,14 @@ def test_fact_14_the_signature_comes_as_a_final_empty_part() -> None:
 
     assert (said.text, said.thoughts) == ("42", "Let me think.")
     assert isinstance(said.last, DoneChunk)
-    assert said.last.replay == {"thought_signature": "c2ln"}
+    assert said.last.replay == {"thought_signature": "c2ln", **ORIGIN}
 
 
 def test_fact_14_or_on_a_call() -> None:
     said = replayed("google-14-signature-on-call")
 
     assert (said.text, said.calls) == ("I roll. ", [ROLL, ("flip", {"coins": 2})])
-    assert [c.replay for c in said.raw_calls] == [{"thought_signature": "c2ln"}, {}]
+    assert [c.replay for c in said.raw_calls] == [{"thought_signature": "c2ln", **ORIGIN}, {}]
     assert [c.id for c in said.raw_calls] == ["", "f2"]
     assert isinstance(said.last, DoneChunk)
     assert said.last.raw_finish_reason == "STOP"
@@ -73,7 +73,7 @@ def test_fact_16_arguments_as_json_paths() -> None:
     stops = [{"name": "fort", "hours": 2}, {"name": "tomb"}]
     plan = {"city": "New Delhi", "stops": stops, "by bus": False, "note": None}
     assert said.calls == [("plan", plan)]
-    assert said.raw_calls[0].replay == {"thought_signature": "c2ln"}
+    assert said.raw_calls[0].replay == {"thought_signature": "c2ln", **ORIGIN}
 
 
 def test_fact_16_the_closing_frame_may_be_missing() -> None:

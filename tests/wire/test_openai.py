@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import Citation, DoneChunk, ErrorChunk, Usage
-from support.recordings import done, once, read, replayed
+from support.recordings import ORIGIN, done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
 
@@ -82,7 +82,7 @@ def test_fact_04_reasoning_is_kept_for_the_next_request() -> None:
     assert isinstance(plain, DoneChunk)
     assert isinstance(detailed, DoneChunk)
 
-    assert plain.replay == {"reasoning": "Let me think."}
+    assert plain.replay == {"reasoning": "Let me think.", **ORIGIN}
     kinds = [detail["type"] for detail in detailed.replay["reasoning_details"]]
     assert kinds == ["reasoning.text", "reasoning.summary", "reasoning.encrypted"]
 
@@ -118,7 +118,7 @@ def test_fact_05_ids_and_extra_content_are_kept() -> None:
     calls = replayed("openai-05-index-zero").raw_calls
 
     assert [call.id for call in calls] == ["a", "b"]
-    assert calls[0].replay == {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+    assert calls[0].replay == {"extra_content": {"google": {"thought_signature": "c2ln"}}, **ORIGIN}
 
 
 def test_fact_05_pieces_without_index_id_or_name_belong_to_the_last_call() -> None:
@@ -137,7 +137,7 @@ def test_fact_06_text_reasoning_and_a_call_share_a_reply() -> None:
     said = replayed("openai-06-all-in-one")
 
     assert (said.text, said.thoughts, said.calls) == ("I roll. Wait.", "Dice.", [ROLL])
-    assert said.raw_calls[0].replay == {"reasoning_content": "Dice."}
+    assert said.raw_calls[0].replay == {"reasoning_content": "Dice.", **ORIGIN}
 
 
 def test_fact_07_openrouter_comments_and_the_serving_provider() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Citation, DoneChunk
+from minamo.core.chunks import Citation, DoneChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
 from minamo.wire.options import EFFORTS, Tool
-from support.recordings import KEY, adapter, read, replayed
+from support.recordings import KEY, adapter, once, read, recording, replayed
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}}
 
@@ -130,7 +130,8 @@ def test_a_subclass_is_refused_by_its_own_name() -> None:
 
 # Sources.
 
-TIDES = Citation("https://example.invalid/tides", "example.invalid")
+TIDES = Citation("https://example.invalid/tides", "example.invalid", ((0, 9),))
+MOON = Citation("https://example.invalid/moon", "moon")
 
 
 @pytest.mark.parametrize(
@@ -138,8 +139,8 @@ TIDES = Citation("https://example.invalid/tides", "example.invalid")
     [
         ("openai-02-perplexity", [Citation("https://example.org", "T")]),
         ("openai-07-openrouter-search",
-         [Citation("https://example.invalid/moon", "The moon", 4, 8)]),
-        ("google-grounding", [TIDES, Citation("https://example.invalid/moon", "moon")]),
+         [Citation("https://example.invalid/moon", "The moon", ((4, 8),))]),
+        ("google-grounding", [TIDES, MOON]),
         ("openai-text", []), ("google-text", []), ("anthropic-text", []),
     ],
 )  # fmt: skip
@@ -167,7 +168,7 @@ def test_sources_of_claude() -> None:
     last = read("anthropic", b"".join(b"data: " + json.dumps(f).encode() + b"\n\n" for f in frames)).last  # fmt: skip
     assert isinstance(last, DoneChunk)
     assert last.citations == (
-        Citation("https://a.invalid", "A"), Citation("https://b.invalid"),
+        Citation("https://a.invalid", "A", ((0, 1),)), Citation("https://b.invalid"),
         Citation("https://c.invalid", "C"),
     )  # fmt: skip
 
@@ -192,3 +193,116 @@ def test_events_that_no_reader_knows_are_counted() -> None:
     reply = adapter("anthropic")._response()
     assert reply.read(data) == []
     assert reply._reply.skipped == 1
+
+
+# Where in a reply its sources are cited.
+
+
+def grounded(*frames: dict[str, Any], **options: Any) -> tuple[str, tuple[Citation, ...]]:
+    """The text and the sources of a Gemini reply of these candidates."""
+    told = [{"candidates": [frame]} for frame in frames]
+    data = b"".join(b"data: " + json.dumps(frame).encode() + b"\n\n" for frame in told)
+    said = read("google", data, **options)
+    assert isinstance(said.last, DoneChunk)
+    return said.text, said.last.citations
+
+
+def parts(*texts: str) -> dict[str, Any]:
+    return {"content": {"parts": [{"text": text} for text in texts]}}
+
+
+def segment(text: str, start: int, end: int, *sources: int) -> dict[str, Any]:
+    told = {"startIndex": start, "endIndex": end, **({"text": text} if text else {})}
+    return {"segment": told, "groundingChunkIndices": list(sources)}
+
+
+WEB = [{"web": {"uri": "https://a.invalid", "title": "A"}},
+       {"maps": {"uri": "https://b.invalid", "title": "B"}}]  # fmt: skip
+
+
+def test_gemini_counts_bytes() -> None:
+    text = "Ebbe — 🌊 zweimal täglich. Ja."
+    first, second = "Ebbe — 🌊", "zweimal täglich."
+    starts = [len(text[: text.index(passage)].encode()) for passage in (first, second)]
+    ends = [
+        start + len(passage.encode())
+        for start, passage in zip(starts, (first, second), strict=True)
+    ]
+    supports = [segment(first, starts[0], ends[0], 0), segment("", starts[1], ends[1], 1, 0)]
+    grounding = {"groundingChunks": WEB, "groundingSupports": supports}
+    last = {"finishReason": "STOP", "groundingMetadata": grounding}
+    said, sources = grounded(parts(text[:3]), parts(text[3:8], text[8:]), last)
+
+    assert said == text
+    assert [(text[start:end]) for source in sources for start, end in source.places] == [
+        first, second, second,
+    ]  # fmt: skip
+    assert [source.title for source in sources] == ["A", "B"]
+
+
+@pytest.mark.parametrize("start", [0, 40, 10**9])
+def test_a_passage_that_gemini_misplaces_is_found_by_its_text(start: int) -> None:
+    """Positions behind a thought are counted in a part that Gemini does not name."""
+    supports = [segment("The moon.", start, start + 9, 0), segment("No such.", 0, 8, 1)]
+    last = {"finishReason": "STOP",
+            "groundingMetadata": {"groundingChunks": WEB, "groundingSupports": supports}}  # fmt: skip
+    thought = {"content": {"parts": [{"text": "Hm.", "thought": True}]}}
+    said, (moon, other) = grounded(thought, parts("Well. The moon."), last)
+    assert said[slice(*moon.places[0])] == "The moon."
+    assert other.places == ()
+
+
+def test_a_passage_is_not_looked_for_in_a_book() -> None:
+    supports = [segment("The moon.", 3, 9, 0)]
+    last = {"finishReason": "STOP",
+            "groundingMetadata": {"groundingChunks": WEB, "groundingSupports": supports}}  # fmt: skip
+    frames = [{"candidates": [frame]} for frame in (parts("x" * 200_000 + "The moon."), last)]
+    said = once(
+        "google", b"".join(b"data: " + json.dumps(f).encode() + b"\n\n" for f in frames)
+    ).last
+    assert isinstance(said, DoneChunk)
+    assert said.citations[0].places == ()
+
+
+def test_no_position_in_a_text_that_was_changed() -> None:
+    twice = "What repeats itself."
+    last = {"finishReason": "STOP", "groundingMetadata": {
+        "groundingChunks": WEB, "groundingSupports": [segment("", 0, 4, 0)]}}  # fmt: skip
+    said, (first, _) = grounded(parts(twice), parts(twice), last, overlap_removal=True)
+    assert (said, first.places) == (twice, ())
+
+
+@pytest.mark.parametrize("field", ["citationSources", "citations"])
+def test_what_gemini_recites_has_a_source(field: str) -> None:
+    recited = {
+        field: [{"uri": "https://a.invalid", "startIndex": 3, "endIndex": 6}, {"license": "x"}]
+    }
+    last = {"finishReason": "STOP", "citationMetadata": recited}
+    assert grounded(parts("ä moon."), last) == (
+        "ä moon.",
+        (Citation("https://a.invalid", "", ((2, 5),)),),
+    )
+
+
+def test_sources_of_claude_belong_to_their_block() -> None:
+    data = recording("anthropic-web-search")
+    said = replayed("anthropic-web-search")
+    assert isinstance(said.last, DoneChunk)
+    first, second = said.last.citations
+    assert [said.text[slice(*place)] for place in first.places] == ["Ebbe 🌊 folgt dem Mond", "Ja"]
+    assert [said.text[slice(*place)] for place in second.places] == ["Ebbe 🌊 folgt dem Mond"]
+    chunks = adapter("anthropic")._response().read(data)
+    marked = [
+        chunk.content or [source.title for source in chunk.citations]
+        for chunk in chunks
+        if isinstance(chunk, TextChunk) and (chunk.content or chunk.citations)
+    ]
+    assert marked == [
+        "Ebbe 🌊",
+        " folgt dem Mond",
+        ["Gezeiten", "Mond"],
+        ". ",
+        "Ja",
+        ["Gezeiten"],
+        ".",
+    ]

@@ -35,7 +35,8 @@ A trace is JSON lines.  The first may be {"settings": {...}} with any of:
   guard_first_line              look for speaker_names on the first line, too (false)
   mentions                      {"name": "id"}: @name becomes a mention
   prefill                       shown in front of the reply
-  show_citations                append the sources that the model names (false)
+  show_citations                "end": append the sources that the model names; "in_place": put
+                                their numbers into the text, too ("off")
 
 Then one event per line, in order; "t" is seconds from the start:
 

@@ -5,10 +5,10 @@ Adapters produce chunks, the stream consumes them.  A `repr` shows lengths, neve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from attrs import field, frozen
+from attrs import astuple, field, frozen
 
 ErrorKind = Literal[
     "api_error", "rate_limit", "content_blocked", "timeout", "provider_overloaded", "model_error"
@@ -23,6 +23,8 @@ RETRY_AFTER_MAX_S = 3_600.0
 TOKENS_MAX = 10**12
 # More sources than a reply names; a router may send a whole page of results.
 CITATIONS_MAX = 256
+# More passages than one source backs; a long report repeats its main source on every line.
+PLACES_MAX = 64
 
 FinishReason = Literal[
     "", "stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other"
@@ -47,6 +49,10 @@ _FINISH_REASONS: dict[str, FinishReason] = {
         ("error", "failed", "insufficient_system_resource", "malformed_function_call",
          "malformed_response", "unexpected_tool_call", "too_many_tool_calls"), "error"),
 }  # fmt: skip
+
+
+CUT_SHORT: tuple[FinishReason, ...] = ("length", "pause")
+"""The finish reasons of a reply that is not whole; a pause lasts if it comes too often."""
 
 
 def normal_finish_reason(raw: str) -> FinishReason:
@@ -96,6 +102,12 @@ class Usage:
     cached_tokens: int | None = field(default=None, converter=_count)
     """The part of the input read from a cache."""
 
+    def __add__(self, other: Usage) -> Usage:
+        """Return the counts of both together; one that neither knows stays None."""
+        mine, theirs = astuple(self), astuple(other)
+        pairs = zip(mine, theirs, strict=True)
+        return Usage(*(a if b is None else b if a is None else a + b for a, b in pairs))
+
 
 @frozen(slots=True)
 class Citation:
@@ -103,20 +115,19 @@ class Citation:
 
     url: str
     title: str = ""
-    start: int | None = None
-    """Where in the reply's text the cited passage begins, if the provider says so."""
-    end: int | None = None
+    places: tuple[tuple[int, int], ...] = ()
+    """Start and end of each passage in the reply's text that it backs, if the provider says so."""
 
 
 # More than these are a bibliography; a title longer than this does not fit a line.
-_SOURCES_SHOWN, _TITLE_SHOWN = 10, 80
+SOURCES_SHOWN, _TITLE_SHOWN = 10, 80
 _MARKS = str.maketrans("", "", "[]()<>*_~|`#@\\")
 
 
-def sources_text(citations: tuple[Citation, ...]) -> str:
+def sources_text(citations: Sequence[Citation]) -> str:
     """Return the sources as a numbered list in Discord's Markdown, without previews."""
     lines = []
-    for number, source in enumerate(citations[:_SOURCES_SHOWN], 1):
+    for number, source in enumerate(citations[:SOURCES_SHOWN], 1):
         title = source.title.translate(_MARKS).strip()[:_TITLE_SHOWN]
         lines.append(f"{number}. {title} <{source.url}>" if title else f"{number}. <{source.url}>")
     return "\n\n" + "\n".join(lines)
@@ -130,6 +141,8 @@ class TextChunk:
     thoughts: tuple[str, ...] = field(default=(), repr=as_count)
     overlap: int | None = field(default=None, eq=False, repr=False, kw_only=True)
     """Characters removed in front as repeats of the previous chunk; None if not checked."""
+    citations: tuple[Citation, ...] = field(default=(), repr=as_count, kw_only=True)
+    """The sources of the passage that ends with this chunk; the done chunk has all of them."""
     type: ClassVar[Literal["text"]] = "text"
 
 
@@ -145,6 +158,8 @@ class FunctionCall:
     """Why the reply ended; the done chunk after it has it too."""
     raw_finish_reason: str = field(default="", kw_only=True)
     citations: tuple[Citation, ...] = field(default=(), repr=as_count, kw_only=True)
+    skipped: int = field(default=0, kw_only=True)
+    """Events of kinds that the reader does not know, and skipped."""
     type: ClassVar[Literal["function_call"]] = "function_call"
 
 

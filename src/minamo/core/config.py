@@ -47,6 +47,15 @@ def _tables(_: object, __: object, value: object) -> None:
         raise BadSetting(f"tables must be code, bullets or raw; it is {shown(value)}")
 
 
+def _citations(_: object, __: object, value: object) -> None:
+    if value not in ("off", "end", "in_place"):
+        raise BadSetting(f"show_citations must be off, end or in_place; it is {shown(value)}")
+
+
+def _place(value: object) -> Any:
+    return ("end" if value else "off") if isinstance(value, bool) else value
+
+
 def _on_one_line(rule: object) -> str:
     return str(rule) if str(rule).isprintable() else repr(rule)
 
@@ -135,8 +144,12 @@ class StreamConfig:
     """Whether a name of `speaker_names` also ends the reply on its very first line."""
     mentions: Mapping[str, str] = field(factory=dict, converter=_ids, validator=_mentions)
     prefill: str = field(default="", validator=_text)
-    show_citations: bool = field(default=False, validator=_flag)
-    """Append the sources that the model names, as numbered links, to the end of the reply."""
+    show_citations: str = field(default="off", converter=_place, validator=_citations)
+    """Show the sources that the model names as numbered links at the `end` of the reply.
+
+    `in_place` also puts their numbers after the passages, where the provider names the sources
+    while the text arrives.
+    """
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> StreamConfig:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, cast, get_args
+
+from attrs import evolve
 
 from minamo.core.checks import is_number, is_whole, shown
 from minamo.core.chunks import (
     CITATIONS_MAX,
     MESSAGE_CHARS_MAX,
+    PLACES_MAX,
     RETRY_AFTER_MAX_S,
     Call,
     Chunk,
@@ -43,13 +46,14 @@ def as_chunk(said: object) -> tuple[Chunk, str]:
     An error chunk is repaired, because the source has failed in any case.  Any other invalid
     value becomes an error chunk.
     """
-    kind = type(said)
+    kind, item = type(said), cast("Any", said)
     try:
         # Nearly all chunks have this form, and pass unchanged.
-        if kind is TextChunk and type(said.content) is str and said.overlap is None:  # type: ignore[attr-defined]
-            thoughts = said.thoughts  # type: ignore[attr-defined]
-            if thoughts is _NONE or (type(thoughts) is tuple and {*map(type, thoughts)} == _TEXTS):
-                return said, ""  # type: ignore[return-value]
+        if kind is TextChunk and type(item.content) is str and item.overlap is None:
+            thoughts = item.thoughts
+            known = type(thoughts) is tuple and {*map(type, thoughts)} <= _TEXTS
+            if known and item.citations is _NONE:
+                return item, ""
         if isinstance(said, str):
             return TextChunk(_exact(said)), ""
         problem = find_problem(said)
@@ -68,7 +72,9 @@ def split_text(chunk: Chunk) -> Sequence[Chunk]:
         return (chunk,)
     starts = range(TEXT_MAX, len(chunk.content), TEXT_MAX)
     first = TextChunk(chunk.content[:TEXT_MAX], chunk.thoughts, overlap=chunk.overlap)
-    return [first, *(TextChunk(chunk.content[at : at + TEXT_MAX]) for at in starts)]
+    parts = [first, *(TextChunk(chunk.content[at : at + TEXT_MAX]) for at in starts)]
+    parts[-1] = evolve(parts[-1], citations=chunk.citations)
+    return parts
 
 
 def find_problem(said: Any) -> str:
@@ -78,6 +84,7 @@ def find_problem(said: Any) -> str:
             what = _text("content", said)
             if said.overlap is not None and not is_whole(said.overlap, 0):
                 what = what or _wrong("overlap", "a number of characters", said.overlap)
+            what = what or _citations(said.citations)
         case FunctionCall():
             what = _calls(said.calls) or _usage(said.usage) or _ending(said)
         case ErrorChunk():
@@ -85,8 +92,6 @@ def find_problem(said: Any) -> str:
         case DoneChunk():
             what = _usage(said.usage) or _mapping("replay", said.replay)
             what = what or _text("model", said) or _text("provider", said) or _ending(said)
-            if not what and not is_whole(said.skipped, 0):
-                what = _wrong("skipped", "a number of events", said.skipped)
         case None:
             return "a source gives text, and this gave None; leave those out"
         case _:
@@ -128,6 +133,8 @@ def _usage(value: object) -> str:
 
 def _ending(said: DoneChunk | FunctionCall) -> str:
     what = _text("finish_reason", said) or _text("raw_finish_reason", said)
+    if not what and not is_whole(said.skipped, 0):
+        what = _wrong("skipped", "a number of events", said.skipped)
     return what or _citations(said.citations)
 
 
@@ -137,12 +144,18 @@ def _citations(value: object) -> str:
     for source in value:
         if not isinstance(source, Citation):
             return f"citations must be Citation, and one is a {_name(source)}"
-        for name in ("start", "end"):
-            if getattr(source, name) is not None and not is_whole(getattr(source, name), 0):
-                return _wrong(name, "a number of characters", getattr(source, name))
         if _text("url", source) or _text("title", source):
             return _text("url", source) or _text("title", source)
+        if not _are_places(source.places):
+            return _wrong("places", "a tuple of pairs of a start and an end", source.places)
     return ""
+
+
+def _are_places(value: object) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(place, tuple) and len(place) == 2 and all(is_whole(at, 0) for at in place)
+        for place in value
+    )
 
 
 def _calls(value: Any) -> str:
@@ -205,20 +218,28 @@ def _rebuilt(said: Any) -> Chunk:
     """Return a valid chunk, perhaps of a subclass or with fields of one, as our exact types."""
     thoughts = tuple(map(_exact, said.thoughts))
     if isinstance(said, TextChunk):
-        overlap = said.overlap
         return TextChunk(
-            _exact(said.content), thoughts, overlap=None if overlap is None else int(overlap)
+            _exact(said.content),
+            thoughts,
+            overlap=None if said.overlap is None else int(said.overlap),
+            citations=_sources(said.citations),
         )
     usage = said.usage
     if usage is not None:
         counts = (usage.input_tokens, usage.output_tokens)
         usage = Usage(*counts, usage.reasoning_tokens, usage.cached_tokens)
     reason = _word(said.finish_reason)
-    raw, sources = _word(said.raw_finish_reason), tuple(map(_source, said.citations))
+    raw, sources = _word(said.raw_finish_reason), _sources(said.citations)
     if isinstance(said, FunctionCall):
         calls = tuple(map(_call, said.calls))
         return FunctionCall(
-            calls, thoughts, usage, reason, raw_finish_reason=raw, citations=sources[:CITATIONS_MAX]
+            calls,
+            thoughts,
+            usage,
+            reason,
+            raw_finish_reason=raw,
+            citations=sources,
+            skipped=int(said.skipped),
         )
     return DoneChunk(
         reason,
@@ -228,13 +249,16 @@ def _rebuilt(said: Any) -> Chunk:
         thoughts,
         dict(said.replay),
         raw_finish_reason=raw,
-        citations=sources[:CITATIONS_MAX],
+        citations=sources,
         skipped=int(said.skipped),
     )
 
 
-def _source(source: Citation) -> Citation:
-    return Citation(_exact(source.url), _word(source.title), source.start, source.end)
+def _sources(citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
+    return tuple(
+        Citation(_exact(source.url), _word(source.title), source.places[:PLACES_MAX])
+        for source in citations[:CITATIONS_MAX]
+    )
 
 
 def _call(call: Call) -> Call:

@@ -12,6 +12,8 @@ from minamo.core.accounting.outbox import WITHDRAWN
 from minamo.core.accounting.pending import RenderedPrefix
 from minamo.core.actions import Effect, EndEvent, StreamActions
 from minamo.core.chunks import (
+    CUT_SHORT,
+    SOURCES_SHOWN,
     Chunk,
     Citation,
     DoneChunk,
@@ -57,7 +59,7 @@ def clock_lengths(config: StreamConfig) -> dict[str, float]:
 class Stream:
     """One reply in progress.  It raises for no event of the provider, a user or delivery."""
 
-    __slots__ = ("_intake", "actions", "characters", "chunks", "machine")
+    __slots__ = ("_intake", "_numbers", "actions", "characters", "chunks", "machine", "skipped")
 
     def __init__(self, config: StreamConfig | None = None) -> None:
         config = config or StreamConfig()
@@ -65,7 +67,9 @@ class Stream:
         self.machine: Machine = Machine(TABLE, self.actions, path=[], path_max=STATES_MAX)
         self.actions.machine = self.machine
         self._intake = Intake(self.actions.ledger, line_ends=RULE not in config.clean_off)
+        self._numbers: dict[str, int] = {}  # the sources whose numbers are in the text
         self.chunks: int = 0
+        self.skipped: int = 0
         self.characters: int = 0
 
     @property
@@ -100,7 +104,11 @@ class Stream:
                 # Counted, but without an offset: these characters never reached the stream.
                 self.actions.ledger.suppressed["overlap"] += chunk.overlap
             self._text(chunk.content)
+            if chunk.citations:
+                self._mark_sources(chunk.citations)
         elif isinstance(chunk, FunctionCall):
+            self._show_sources(chunk.citations)
+            self.skipped = chunk.skipped
             data = chunk.calls[0] if chunk.calls else None
             done = DoneChunk(
                 chunk.finish_reason,
@@ -113,8 +121,8 @@ class Stream:
         elif isinstance(chunk, ErrorChunk):
             self._end("provider_failed", EndEvent(data=chunk))
         else:
-            if chunk.citations and self.actions.config.show_citations:
-                self._show_sources(chunk.citations)
+            self._show_sources(chunk.citations)
+            self.skipped = chunk.skipped
             self.machine.send("provider_finished", chunk)
 
     def end(self) -> None:
@@ -197,12 +205,14 @@ class Stream:
         # The chart's outcomes are the statuses.
         status: Status = self.machine.state  # type: ignore[assignment]
         counts = {"total_chunks": self.chunks, "total_characters": self.characters}
+        if self.skipped:
+            counts["skipped_events"] = self.skipped
         text = actions.outbox.text
         done = actions.ending.done
         if done is None or not (done.finish_reason or done.citations):
             done = actions.done
         reason = normal_finish_reason(done.finish_reason)
-        cut_short = status in ("timeout", "error") or reason == "length"
+        cut_short = status in ("timeout", "error") or reason in CUT_SHORT
         return StreamResult(
             status=status,
             data=actions.ending.data,
@@ -222,11 +232,23 @@ class Stream:
             metrics={**counts, **(metrics or {})},
         )
 
+    def _mark_sources(self, citations: tuple[Citation, ...]) -> None:
+        """Put the numbers of the sources after the passage that they back, as its text."""
+        if self.actions.config.show_citations != "in_place" or self.machine.state != "streaming":
+            return
+        known = self._numbers
+        numbers = [known.setdefault(source.url, len(known) + 1) for source in citations]
+        self._text("".join(f"[{number}]" for number in numbers if number <= SOURCES_SHOWN))
+
     def _show_sources(self, citations: tuple[Citation, ...]) -> None:
         """Append the sources to a reply, as its text; not to one that ends inside of something."""
+        if not citations or self.actions.config.show_citations == "off":
+            return
         self._read_held()
         if self.machine.state == "streaming" and self.characters:
-            self._text(sources_text(citations))
+            last = len(self._numbers) + 1
+            numbered = sorted(citations, key=lambda source: self._numbers.get(source.url, last))
+            self._text(sources_text(numbered))
 
     def _text(self, content: str) -> None:
         self.characters += len(content)

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import asdict, fields, frozen
 
-from minamo.core.checks import shown
+from minamo.core.checks import is_whole, shown
 from minamo.core.chunks import (
     Call,
     Chunk,
@@ -50,12 +50,13 @@ def chunk_record(chunk: Chunk) -> dict[str, Any]:
     """Return the value of ``"chunk":`` in a trace; reading it back gives an equal chunk."""
     record: dict[str, Any] = {"type": chunk.type}
     if isinstance(chunk, TextChunk):
-        record["content"] = chunk.content
+        record |= {"content": chunk.content, **_sources(chunk.citations)}
     elif isinstance(chunk, FunctionCall):
         record["calls"] = [
             _filled({"name": call.name, "arguments": dict(call.arguments), "id": call.id})
             for call in chunk.calls
         ]
+        record |= _sources(chunk.citations) | _count(chunk.skipped)
     elif isinstance(chunk, ErrorChunk):
         record |= {"kind": chunk.kind, "message": chunk.message, "retryable": chunk.retryable}
         record |= _filled({"retry_after": chunk.retry_after, "status": chunk.status})
@@ -64,11 +65,25 @@ def chunk_record(chunk: Chunk) -> dict[str, Any]:
         record |= _filled({"raw_finish_reason": chunk.raw_finish_reason})
         record |= _filled({"model": chunk.model, "provider": chunk.provider})
         record |= _filled({"usage": usage_record(chunk.usage)})
-        if chunk.citations:
-            record["citations"] = [_filled(asdict(source)) for source in chunk.citations]
+        record |= _sources(chunk.citations) | _count(chunk.skipped)
     if chunk.thoughts:
         record["thoughts"] = list(chunk.thoughts)
     return record
+
+
+def _sources(citations: tuple[Citation, ...]) -> dict[str, Any]:
+    if not citations:
+        return {}
+    found = [
+        _filled({"url": source.url, "title": source.title})
+        | ({"places": [list(place) for place in source.places]} if source.places else {})
+        for source in citations
+    ]
+    return {"citations": found}
+
+
+def _count(skipped: int) -> dict[str, int]:
+    return {"skipped": skipped} if skipped else {}
 
 
 def usage_record(usage: Usage | None) -> dict[str, int] | None:
@@ -101,13 +116,21 @@ _ERROR_KINDS = (
 )  # fmt: skip
 # Message for JSON nested deeper than `DEPTH_MAX`.
 _TOO_DEEP = "not JSON that anyone would write: nested too deeply"
-_CITATION = ("url", "title", "start", "end")
+_CITATION = ("url", "title", "places")
 _EVENTS = ("chunk", "stop", "kill", "delivery_lost", "end")
 _CHUNKS = {
-    "text": ("content",),
-    "function_call": ("name", "arguments", "calls", "id"),
+    "text": ("content", "citations"),
+    "function_call": ("name", "arguments", "calls", "id", "citations", "skipped"),
     "error": ("kind", "message", "retryable", "retry_after", "status"),
-    "done": ("finish_reason", "raw_finish_reason", "usage", "model", "provider", "citations"),
+    "done": (
+        "finish_reason",
+        "raw_finish_reason",
+        "usage",
+        "model",
+        "provider",
+        "citations",
+        "skipped",
+    ),
 }
 
 
@@ -250,10 +273,12 @@ def _chunk(value: object) -> Chunk:
     if not isinstance(thoughts, list) or not all(isinstance(thought, str) for thought in thoughts):
         raise BadTrace("thoughts must be a list of texts")
     said = tuple(thoughts)
+    sources = _citations(record.get("citations", []))
     if kind == "text":
-        return TextChunk(_typed(record, "content", str, ""), said)
+        return TextChunk(_typed(record, "content", str, ""), said, citations=sources)
     if kind == "function_call":
-        return FunctionCall(_calls(record), said)
+        skipped = _typed(record, "skipped", int, 0)
+        return FunctionCall(_calls(record), said, citations=sources, skipped=skipped)
     if kind == "error":
         return _error(record, said)
     return DoneChunk(
@@ -263,7 +288,8 @@ def _chunk(value: object) -> Chunk:
         provider=_typed(record, "provider", str, ""),
         thoughts=said,
         raw_finish_reason=_typed(record, "raw_finish_reason", str, ""),
-        citations=_citations(record.get("citations", [])),
+        citations=sources,
+        skipped=_typed(record, "skipped", int, 0),
     )
 
 
@@ -273,10 +299,16 @@ def _citations(value: object) -> tuple[Citation, ...]:
     found = []
     for source in value:
         record = _only(_object(source, "a citation"), _CITATION, "a citation")
-        spots = [_typed(record, name, int, None) for name in ("start", "end")]
-        texts = [_typed(record, name, str, "") for name in ("url", "title")]
-        found.append(Citation(*texts, *spots))
+        url, title = (_typed(record, name, str, "") for name in ("url", "title"))
+        places = record.get("places", [])
+        if not isinstance(places, list) or not all(map(_is_place, places)):
+            raise BadTrace(f"places must be pairs of a start and an end; it is {shown(places)}")
+        found.append(Citation(url, title, tuple((start, end) for start, end in places)))
     return tuple(found)
+
+
+def _is_place(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(is_whole(at, 0) for at in value)
 
 
 def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> ErrorChunk:

@@ -6,7 +6,8 @@ follows an error, and a reply that ends without an end mark or a finish reason i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, repeat
 from typing import Any
 
 from attrs import evolve
@@ -15,6 +16,7 @@ from minamo.core.checks import is_whole
 from minamo.core.chunks import (
     CITATIONS_MAX,
     MESSAGE_CHARS_MAX,
+    PLACES_MAX,
     Call,
     Chunk,
     Citation,
@@ -28,6 +30,7 @@ from minamo.core.chunks import (
 )
 from minamo.core.contract import TEXT_MAX, split_text
 from minamo.core.redact import shorten
+from minamo.wire.conversation import Origin
 from minamo.wire.json import loads_strict, measure
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
 from minamo.wire.surrogates import Joiner, joined
@@ -82,7 +85,7 @@ class ChunkOverlap:
         if not isinstance(chunk, TextChunk) or chunk.overlap is not None:
             return chunk
         fresh = self._removal.add(chunk.content)
-        return TextChunk(fresh, chunk.thoughts, overlap=len(chunk.content) - len(fresh))
+        return evolve(chunk, content=fresh, overlap=len(chunk.content) - len(fresh))
 
 
 class PartialToolCall:
@@ -187,9 +190,9 @@ _ALIVE = TextChunk()
 class ReplyAssembler:
     """Collector of what a dialect's reader finds; decides which chunks the stream receives."""
 
-    __slots__ = ("_citations", "_joiner", "_keep_alive", "_overlap", "_secrets", "_thoughts",
-                 "calls", "complete", "ended", "finish_reason", "model", "provider", "replay",
-                 "skipped", "usage")  # fmt: skip
+    __slots__ = ("_citations", "_joiner", "_keep_alive", "_origin", "_overlap", "_pauses_left",
+                 "_secrets", "_thoughts", "calls", "chars", "complete", "continuation", "ended",
+                 "finish_reason", "model", "provider", "replay", "skipped", "usage")  # fmt: skip
 
     def __init__(
         self,
@@ -198,8 +201,16 @@ class ReplyAssembler:
         secrets: Iterable[str] = (),
         overlap_removal: bool = False,
         keep_alive: bool = False,
+        origin: Origin | None = None,
+        pauses_max: int = 0,
     ) -> None:
+        self._origin = origin
         self._secrets = tuple(secrets)
+        self._pauses_left = pauses_max
+        self.continuation: Callable[[bytes], bytes] | None = None
+        """Makes the body that continues a paused reply of the body it answers; None if none."""
+        self.chars: int = 0
+        """Characters of text so far."""
         self._keep_alive = keep_alive
         self._joiner = Joiner()
         self._thoughts = Joiner()
@@ -225,7 +236,9 @@ class ReplyAssembler:
         if text and self._overlap is not None:
             fresh = self._overlap.add(text)
             removed = len(text) - len(fresh)
+            self.chars += len(fresh)
             return list(split_text(TextChunk(fresh, self._thought(thought), overlap=removed)))
+        self.chars += len(text)
         chunk = TextChunk(text, self._thought(thought)) if thought else TextChunk(text)
         return [chunk] if len(text) <= TEXT_MAX else list(split_text(chunk))
 
@@ -253,7 +266,7 @@ class ReplyAssembler:
     def close(self) -> list[Chunk]:
         """Return the last chunks of a reply that ended normally."""
         reason = normal_finish_reason(self.finish_reason)
-        calls = self.calls.finish(cut_off=reason == "length")
+        calls = self._with_replay(self.calls.finish(cut_off=reason == "length"))
         if self.calls.problem:
             return self.fail("model_error", self.calls.problem, retryable=True)
         out = self._rest()
@@ -265,11 +278,12 @@ class ReplyAssembler:
             reason = "tool_calls" if reason == "stop" else reason
             out.append(
                 FunctionCall(
-                    self._with_replay(calls),
+                    calls,
                     usage=self.usage,
                     finish_reason=reason,
                     raw_finish_reason=raw,
                     citations=citations,
+                    skipped=self.skipped,
                 )
             )
         out.append(
@@ -278,7 +292,7 @@ class ReplyAssembler:
                 self.usage,
                 self._clean(self.model),
                 self._clean(self.provider),
-                replay=self.replay,
+                replay=self._stamped(self.replay),
                 raw_finish_reason=raw,
                 citations=citations,
                 skipped=self.skipped,
@@ -287,15 +301,41 @@ class ReplyAssembler:
         return out
 
     def cite(self, url: object, title: object = "", start: Any = None, end: Any = None) -> None:
-        """Record a source; a repeated one, or a value that is not one, is ignored."""
-        if not isinstance(url, str) or not is_link(url) or len(self._citations) == CITATIONS_MAX:
+        """Record a source, and where in the reply it is cited; what is no link is ignored."""
+        if not isinstance(url, str) or not is_link(url):
             return
-        known = self._citations.get(url)
-        if known is None or not known.title:
-            if not is_whole(start, 0) or not is_whole(end, start):
-                start = end = None
-            name = " ".join(title.split()) if isinstance(title, str) else ""
-            self._citations[url] = Citation(url, self._clean(name), start, end)
+        if len(self._citations) == CITATIONS_MAX and url not in self._citations:
+            return
+        known = self._citations.get(url, Citation(url))
+        name = " ".join(title.split()) if isinstance(title, str) else ""
+        places = known.places
+        if is_whole(start, 0) and is_whole(end, start) and (start, end) not in places:
+            places = (*places, (start, end))[:PLACES_MAX]
+        self._citations[url] = Citation(url, known.title or self._clean(name), places)
+
+    def cite_passage(self, start: int, sources: Iterable[tuple[object, object]]) -> list[Chunk]:
+        """Record the sources of the text since *start*, and return them as a chunk."""
+        links = {url: title for url, title in sources if isinstance(url, str)}
+        end = self.chars if self.chars > start else None
+        for url, title in links.items():
+            self.cite(url, title, start, end)
+        found = tuple(self._citations[url] for url in links if url in self._citations)
+        return [TextChunk(citations=found)] if found and end else []
+
+    def pause(self, continuation: Callable[[bytes], bytes]) -> bool:
+        """End a part of the reply if another may follow; *continuation* makes the next body."""
+        if not self._pauses_left:
+            return False
+        self._pauses_left -= 1
+        self.continuation = continuation
+        self.ended = True
+        return True
+
+    def resume(self) -> None:
+        """Expect the next part of a paused reply."""
+        self.continuation = None
+        self.ended = self.complete = False
+        self.finish_reason = ""
 
     def skip(self) -> list[Chunk]:
         """Count an event of a kind that the reader does not know; return no chunks."""
@@ -334,9 +374,14 @@ class ReplyAssembler:
 
     def _with_replay(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
         """Attach the reply's replay data to its first call, where the history expects it."""
-        if not self.replay:
-            return calls
-        return (evolve(calls[0], replay={**self.replay, **calls[0].replay}), *calls[1:])
+        extras = chain([self.replay], repeat({}))
+        return tuple(
+            evolve(call, replay=self._stamped({**extra, **call.replay}))
+            for call, extra in zip(calls, extras, strict=False)
+        )
+
+    def _stamped(self, replay: Mapping[str, Any]) -> Mapping[str, Any]:
+        return replay if self._origin is None else self._origin.stamp(replay)
 
     def _clean(self, words: str) -> str:
         return shorten(words, MESSAGE_CHARS_MAX, self._secrets)

@@ -248,6 +248,31 @@ def noting_files(
     return evolve(message, text=text, files=kept)
 
 
+@frozen(slots=True)
+class Origin:
+    """The model that a request is for, at its provider: reasoning goes back only to its origin.
+
+    Signatures and encrypted reasoning are refused by another model, and by the same model at
+    another provider.
+    """
+
+    host: str
+    model: str
+
+    def stamp(self, replay: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the data that a reply leaves for the history with its origin, if there is any."""
+        return {**replay, "origin": f"{self.host}/{self.model}"} if replay else {}
+
+    def own(self, replay: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return *replay*, or nothing if it was made by another model."""
+        made_by = replay.get("origin")
+        return replay if made_by in (None, f"{self.host}/{self.model}") else {}
+
+    def replay(self, message: ChatMessage) -> Mapping[str, Any]:
+        """Return what a reply left for the history: with its first call, or with its text."""
+        return self.own(message.calls[0].replay if message.calls else message.replay)
+
+
 def _fresh(known: set[str]) -> Iterator[str]:
     """Yield unused ids of nine letters and digits, the form the strictest provider accepts."""
     return (made for number in count(1) if (made := f"call{number:05d}") not in known)
@@ -280,6 +305,12 @@ def merge_roles(
         else:
             out.append({"role": role, field: parts})
     return out
+
+
+def system_text(turns: Iterable[MessageWithIds]) -> str:
+    """Return the system messages as one text, for the dialects that have a field for it."""
+    told = [turn.message.text for turn in turns if turn.message.role == "system"]
+    return "\n\n".join(told)
 
 
 def with_author_prefix(message: ChatMessage) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from minamo.core.chunks import Chunk, ErrorChunk
 from minamo.wire.assembler import ReplyAssembler
@@ -78,12 +78,13 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 class ResponseDecoder:
     """The sans-IO half of an adapter, for one response."""
 
-    __slots__ = ("_decoder", "_feed", "_head", "_reader", "_reply")
+    __slots__ = ("_decoder", "_feed", "_head", "_limits", "_reader", "_reply")
 
     def __init__(self, reader: Reader, limits: WireLimits) -> None:
         self._reader = reader
         self._feed = reader.feed
         self._reply = reader.reply
+        self._limits = limits
         self._decoder = Decoder(limits)
         self._head = bytearray()  # the first bytes, kept until the first event
 
@@ -91,6 +92,16 @@ class ResponseDecoder:
     def ended(self) -> bool:
         """Whether the last chunk was returned, so that reading can stop."""
         return self._reply.ended
+
+    def resume(self, request: HttpRequest) -> HttpRequest | None:
+        """Return the request that continues a paused reply, and expect its response; else None."""
+        continuation = self._reply.continuation
+        if continuation is None:
+            return None
+        self._reply.resume()
+        self._decoder = Decoder(self._limits)
+        self._head.clear()
+        return evolve(request, body=continuation(request.body))
 
     def feed(self, data: bytes) -> Sequence[Item]:
         """Take bytes and return the items they complete; pass each to `take`."""

@@ -24,6 +24,8 @@ ARGUMENT_DEPTH_MAX = 64
 # Data that the provider wants back (signatures, reasoning); more is dropped, not truncated.  It
 # fits a line, and a dozen of it fit a request.
 REPLAY_CHARS_MAX = 1_048_576
+# A provider's own tools pause a reply after about ten steps.  More pauses than this are a loop.
+PAUSES_MAX = 8
 # How much of an error response is read to find its message.
 ERROR_BYTES_MAX = 65_536
 

@@ -15,7 +15,7 @@ from typing import get_args
 import anyio
 from attrs import frozen
 
-from minamo.core.chunks import ErrorChunk, ErrorKind
+from minamo.core.chunks import CUT_SHORT, ErrorChunk, ErrorKind
 from minamo.core.cleaning.clean import clean
 from minamo.core.config import StreamConfig
 from minamo.core.messages import Embed, MessageSource, Receipt
@@ -213,7 +213,7 @@ def notice_for(
 
 
 def _ended_at_length(result: StreamResult, settings: NoticeSettings) -> bool:
-    return settings.tell_length and result.finish_reason == "length" and not result.stop_reason
+    return settings.tell_length and result.finish_reason in CUT_SHORT and not result.stop_reason
 
 
 def _about_error(result: StreamResult, wording: Wording, *, quote: bool) -> Embed:

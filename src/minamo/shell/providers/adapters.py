@@ -120,7 +120,7 @@ class OpenAI(HttpAdapter):
                 "stop": "the Responses API has no stop strings",
                 "seed": "the Responses API draws its own",
             },
-            media_types=responses.media_types(base, name),
+            media_types=responses.media_types(urlsplit(base).hostname or "", name),
             headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
             secrets=secrets_of(api_key or "", own),
             limits=limits,

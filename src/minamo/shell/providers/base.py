@@ -39,11 +39,11 @@ from minamo.shell.callbacks import Guarded, place_of, refuse_async
 from minamo.shell.providers.http import Http, Timeouts
 from minamo.shell.providers.pdf import PdfReader
 from minamo.wire.assembler import ReplyAssembler
-from minamo.wire.conversation import ChatMessage, noting_files, user
+from minamo.wire.conversation import ChatMessage, Origin, noting_files, user
 from minamo.wire.files import PDF
 from minamo.wire.frames import Frame, HttpRequest, Reader, ResponseDecoder
-from minamo.wire.limits import WireLimits
-from minamo.wire.options import ReplyOptions, RequestOptions, checked
+from minamo.wire.limits import PAUSES_MAX, WireLimits
+from minamo.wire.options import ReplyOptions, RequestOptions, checked, encoded
 
 if TYPE_CHECKING:
     from minamo.shell.options import StreamContext
@@ -279,8 +279,8 @@ async def closing(source: AsyncIterable[T]) -> AsyncIterator[AsyncIterator[T]]:
 _JSON = {"Content-Type": "application/json", "Accept": "text/event-stream",
          "User-Agent": "minamo"}  # fmt: skip
 
-Build = Callable[[str, Mapping[str, str], str, Sequence[ChatMessage], RequestOptions], HttpRequest]
-"""Request builder of a dialect: URL, headers, model, messages, options."""
+Build = Callable[[Origin, Sequence[ChatMessage], RequestOptions], dict[str, Any]]
+"""Builder of a dialect's request bodies: for whom, messages, options."""
 
 
 @frozen(slots=True)
@@ -317,6 +317,7 @@ class HttpAdapter(Adapter):
         self.provider: str = provider
         self.model: str = model
         self.host: str = urlsplit(url).hostname or ""
+        self._origin = Origin(self.host, model)
         self._url = url
         self._reader = reader
         self._build = build
@@ -335,12 +336,16 @@ class HttpAdapter(Adapter):
         for name, instead in self._lacks.items():
             if getattr(options, name) != getattr(_DEFAULTS, name):
                 raise BadRequest(f"{type(self).__name__} has no option {name!r}: {instead}")
-        request = self._build(self._url, self._headers, self.model, messages, options)
+        request = self._request(messages, options)
         for message in messages if PDF not in self._media_types else ():
             if message.files:
                 plain = (request.url, request.headers, request.body, request.model, request.method)
                 return RequestWithPdfs(*plain, messages, options)
         return request
+
+    def _request(self, messages: Sequence[ChatMessage], options: RequestOptions) -> HttpRequest:
+        body = encoded(self._build(self._origin, messages, options), options.extra)
+        return HttpRequest(self._url, self._headers, body, self.model)
 
     async def _with_pdfs(self, request: RequestWithPdfs) -> HttpRequest:
         """Return the request with the texts of PDFs, for a service that does not take them."""
@@ -348,7 +353,7 @@ class HttpAdapter(Adapter):
         texts = await self._pdfs.read(pdfs)
         messages = [noting_files(message, self._media_types, texts) for message in request.messages]
         try:
-            return self._build(self._url, self._headers, self.model, messages, request.options)
+            return self._request(messages, request.options)
         except BadRequest:
             return request  # with all the texts it is too long
 
@@ -366,18 +371,21 @@ class HttpAdapter(Adapter):
         return self._read(request)
 
     async def _read(self, request: HttpRequest) -> AsyncGenerator[Chunk, None]:
-        response = self._response()
+        response = self._response(PAUSES_MAX)
+        asked: HttpRequest | None = request
         try:
             if isinstance(request, RequestWithPdfs):
-                request = await self._with_pdfs(request)
-            async with aclosing(self._http.send(request)) as answer:
-                async for data in answer:
-                    for chunk in self._reported(response.read(data)):
-                        yield chunk
-                    if response.ended:
-                        return
-            for chunk in self._reported(response.read(None)):
-                yield chunk
+                asked = request = await self._with_pdfs(request)
+            while asked is not None:
+                async with aclosing(self._http.send(asked)) as answer:
+                    async for data in answer:
+                        for chunk in self._reported(response.read(data)):
+                            yield chunk
+                        if response.ended:
+                            break
+                for chunk in self._reported(response.read(None)):
+                    yield chunk
+                asked = response.resume(request)
         except Exception as error:  # noqa: BLE001 - a bug of ours fails the stream only
             failure = _broken(error)
             _report(self, self.on_provider_error, failure)
@@ -391,18 +399,22 @@ class HttpAdapter(Adapter):
 
     async def start_stream(self, request: HttpRequest) -> AsyncGenerator[Frame, None]:
         """Send the request and yield frames as they arrive; the last one marks the end."""
-        decoder = self.decoder()
+        decoder = FrameDecoder(self._response(PAUSES_MAX), self.provider, self.model)
         if isinstance(request, RequestWithPdfs):
             request = await self._with_pdfs(request)
-        async with aclosing(self._http.send(request)) as answer:
-            async for data in answer:
-                for frame in decoder.feed(data):
+        asked: HttpRequest | None = request
+        while asked is not None:
+            async with aclosing(self._http.send(asked)) as answer:
+                async for data in answer:
+                    for frame in decoder.feed(data):
+                        yield frame
+                    # The consumer found the end of the reply in the frames.
+                    if decoder.ended:
+                        break
+            if not decoder.ended:
+                for frame in decoder.end():
                     yield frame
-                # The consumer found the end of the reply in the frames.
-                if decoder.ended:
-                    return
-        for frame in decoder.end():
-            yield frame
+            asked = decoder.resume(request)
 
     def process_chunk(self, frame: Frame) -> list[Chunk]:
         """Return the chunks of one frame."""
@@ -413,12 +425,14 @@ class HttpAdapter(Adapter):
         """Return a decoder from bytes to frames, for `minamo.testing.check_adapter`."""
         return FrameDecoder(self._response(), self.provider, self.model)
 
-    def _response(self) -> ResponseDecoder:
+    def _response(self, pauses_max: int = 0) -> ResponseDecoder:
         reply = ReplyAssembler(
             self._limits,
             secrets=self._secrets,
             overlap_removal=self._overlap_removal,
             keep_alive=self._keep_alive,
+            origin=self._origin,
+            pauses_max=pauses_max,
         )
         return ResponseDecoder(self._reader(reply), self._limits)
 
@@ -452,6 +466,10 @@ class FrameDecoder:
     def end(self) -> list[Frame]:
         """Return the frame that marks the end of the bytes."""
         return self._stamped(self._stream.end())
+
+    def resume(self, request: HttpRequest) -> HttpRequest | None:
+        """Return the request that continues a reply which the provider paused; None if none."""
+        return self._stream.resume(request)
 
     def _stamped(self, items: Sequence[object]) -> list[Frame]:
         if not items:

@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk
+from minamo.core.chunks import CUT_SHORT, Call, Chunk, DoneChunk, ErrorChunk
 from minamo.core.lexing.silence import Silence
 from minamo.core.result import StopReason, StreamResult
 from minamo.machine import compile, load
@@ -142,7 +142,7 @@ class TurnActions:
 
     def may_ask_again(self, result: StreamResult) -> bool:
         # A reply that spent all its length on thoughts would do so again.
-        spent = result.finish_reason == "length"
+        spent = result.finish_reason in CUT_SHORT
         return self.empties < self.settings.empty_retries and not spent
 
     def may_fall_back(self, result: StreamResult) -> bool:

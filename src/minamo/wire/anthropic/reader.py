@@ -1,20 +1,23 @@
 """Reader for Anthropic's Messages API.
 
 Blocks are identified by their index.  Only text, thinking and `tool_use` are read; server tools,
-their results, compaction and unknown blocks are neither text nor calls.
+their results, compaction and unknown blocks are neither text nor calls.  They are kept, because
+a paused reply is continued by sending all of its blocks back.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from minamo.core.chunks import Chunk, Usage
+from minamo.core.chunks import CITATIONS_MAX, Chunk, Usage
+from minamo.wire.anthropic.blocks import KeptBlocks
+from minamo.wire.anthropic.request import continued
 from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
-from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
@@ -23,8 +26,6 @@ class _Block(msgspec.Struct):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
-    signature: str | None = None
-    data: Any = None
     id: str | None = None
     name: str | None = None
     input: Any = None
@@ -47,12 +48,20 @@ class _Delta(msgspec.Struct):
     citation: Any = None
     stop_reason: str | None = None
     stop_details: Any = None
+    container: Any = None
+
+
+class _Container(msgspec.Struct):
+    """The sandbox of a reply that ran code on the provider's side."""
+
+    id: str
 
 
 class _Message(msgspec.Struct):
     id: str | None = None
     model: Any = None
-    content: list[_Block] | None = None
+    content: list[Any] | None = None
+    container: Any = None
     stop_reason: str | None = None
     stop_details: Any = None
     usage: Any = None
@@ -62,7 +71,7 @@ class _Frame(msgspec.Struct):
     type: str = ""
     index: int | None = None
     message: Any = None
-    content_block: _Block | None = None
+    content_block: Any = None
     delta: _Delta | None = None
     usage: Any = None
     error: Any = None
@@ -85,12 +94,15 @@ _decode = _FRAME.decode
 _QUIET = ("ping", "content_block_stop")
 # Replies with citations and server tools have a few dozen.
 _BLOCKS_MAX = 4_096
+# Blocks without anything to show: compaction is a summary of the history, an upload is a file.
+_UNSHOWN = ("redacted_thinking", "compaction", "container_upload")
 
 
 class AnthropicReader:
     """The reader of one reply."""
 
-    __slots__ = ("_blocks", "_counts", "_drafts", "_id", "_kept", "_kinds", "_started", "reply")
+    __slots__ = ("_before", "_blocks", "_container", "_counts", "_drafts", "_id", "_kinds",
+                 "_passages", "_started", "reply")  # fmt: skip
 
     def __init__(self, reply: ReplyAssembler) -> None:
         self.reply: ReplyAssembler = reply
@@ -98,9 +110,11 @@ class AnthropicReader:
         self._id: str | None = None
         self._kinds: dict[int, str] = {}
         self._drafts: dict[int, PartialToolCall] = {}
-        self._blocks: dict[tuple[int, str], tuple[list[str], list[str]]] = {}
-        self._kept = 0
+        self._blocks = KeptBlocks()
+        self._passages: dict[int, tuple[int, list[Any]]] = {}  # start and sources of open blocks
         self._counts = _Usage()
+        self._before = Usage()  # what the parts of a reply before its last pause took
+        self._container = ""
 
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
@@ -126,21 +140,37 @@ class AnthropicReader:
         if kind == "message_delta":
             self._usage(frame.usage)
             delta = frame.delta or _Delta()
+            self._note_container(delta.container)
             return self._stopped(delta.stop_reason, delta.stop_details)
         if kind == "message_stop":
             return self.end(marked=True)
         if kind == "error" or frame.error is not None:
             return self.reply.refuse(from_object({"error": frame.error}))
         if kind in _QUIET:
-            return self.reply.alive() if kind == "ping" else []
+            return self.reply.alive() if kind == "ping" else self._close_passages()
         return self.reply.skip() if kind else self.reply.lacks("its type")
 
     def end(self, *, marked: bool = False) -> list[Chunk]:
         """Return the last chunks, at the end mark or at the end of the bytes."""
         if not marked and not self.reply.complete:
             return self.reply.cut()
-        self._replay()
-        return self.reply.close()
+        out = self._close_passages()
+        if self.reply.finish_reason == "pause_turn" and self._pause():
+            return out
+        self.reply.replay.update(self._blocks.replay())
+        return out + self.reply.close()
+
+    def _pause(self) -> bool:
+        """Prepare for the next part of the reply; return False if there cannot be one."""
+        blocks = self._blocks.whole()
+        again = partial(continued, blocks=blocks, container=self._container)
+        if not blocks or self._drafts or not self.reply.pause(again):
+            return False
+        self._started = False
+        self._kinds.clear()
+        self._blocks.pause()
+        self._before, self._counts = self.reply.usage or Usage(), _Usage()
+        return True
 
     def whole(self, found: Any) -> list[bytes]:
         """Return the events of a reply sent whole."""
@@ -161,6 +191,7 @@ class AnthropicReader:
         self._started = True
         self._id = message.id
         self.reply.note(message.model)
+        self._note_container(message.container)
         self._usage(message.usage)
         out: list[Chunk] = []
         for number, block in enumerate(message.content or ()):
@@ -168,6 +199,11 @@ class AnthropicReader:
             if self.reply.ended:
                 return out
         return out + self._stopped(message.stop_reason, message.stop_details)
+
+    def _note_container(self, found: Any) -> None:
+        container = convert_optional(_Container, found)
+        if container is not None:
+            self._container = container.id
 
     def _stopped(self, reason: str | None, details: Any) -> list[Chunk]:
         if not reason:
@@ -179,84 +215,70 @@ class AnthropicReader:
         said = details.get("explanation") if isinstance(details, dict) else None
         return self.reply.fail("content_blocked", said if isinstance(said, str) else "refused")
 
-    def _open(self, index: int, block: _Block) -> list[Chunk]:
+    def _open(self, index: int, found: Any) -> list[Chunk]:
         if len(self._kinds) == _BLOCKS_MAX:
             return self.reply.fail("model_error", "too many blocks in one reply")
+        block = convert_optional(_Block, found)
+        if block is None:
+            return self.reply.fail("model_error", "a block that is not what it should be")
         if not block.type:
             return self.reply.lacks("the type of its block")
+        out = self._close_passages()
         self._kinds[index] = block.type
+        self._blocks.open(index, found, len(self.reply.calls.drafts))
         if block.type == "tool_use":
             draft = self.reply.calls.open(block.name or "", block.id or "")
             self._drafts[index] = draft
             if block.input is not None:
                 self.reply.calls.give(draft, block.input)
         elif block.type == "thinking":
-            self._keep(index, "thinking", block.thinking or "", block.signature or "")
-            return self.reply.say("", block.thinking) if block.thinking else []
-        elif block.type == "redacted_thinking" and isinstance(block.data, str):
-            self._keep(index, "redacted_thinking", signature=block.data)
-        elif block.type == "text" and block.text:
-            for source in block.citations if isinstance(block.citations, list) else ():
-                self._cite(source)
-            self._keep(index, "text", block.text)
-            return self.reply.say(block.text)
-        return self.reply.work()
+            return out + (self.reply.say("", block.thinking) if block.thinking else [])
+        elif block.type == "text":
+            sources = block.citations if isinstance(block.citations, list) else []
+            self._passages[index] = self.reply.chars, sources[:CITATIONS_MAX]
+            return out + (self.reply.say(block.text) if block.text else self.reply.work())
+        elif block.type not in _UNSHOWN and not block.type.endswith(("_tool_use", "_result")):
+            self.reply.skip()
+        return out + self.reply.work()
 
     def _grow(self, index: int, delta: _Delta) -> list[Chunk]:
         # A block that was not opened gets the type of its delta.
         kind = self._kinds.get(index)
         if delta.type == "text_delta" and kind in ("text", None) and delta.text:
-            self._keep(index, "text", delta.text)
+            self._blocks.grow(index, "text", delta.text)
             return self.reply.say(delta.text)
         if delta.type == "thinking_delta" and kind in ("thinking", None) and delta.thinking:
-            self._keep(index, "thinking", delta.thinking)
+            self._blocks.grow(index, "thinking", delta.thinking)
             return self.reply.say("", delta.thinking)
-        if delta.type == "citations_delta":
-            self._cite(delta.citation)
         missing = _missing(delta, kind)
         if missing:
             return self.reply.lacks(missing)
-        if delta.type == "signature_delta" and kind == "thinking":
-            self._keep(index, "thinking", signature=delta.signature or "")
-        elif delta.type == "input_json_delta" and index in self._drafts:
-            self.reply.calls.grow(self._drafts[index], delta.partial_json or "")
+        if delta.type == "signature_delta":
+            self._blocks.grow(index, "signature", delta.signature or "")
+        elif delta.type == "citations_delta":
+            self._blocks.cite(index, delta.citation)
+            sources = self._passages.setdefault(index, (self.reply.chars, []))[1]
+            if len(sources) < CITATIONS_MAX:
+                sources.append(delta.citation)
+        elif delta.type == "input_json_delta":
+            if index in self._drafts:
+                self.reply.calls.grow(self._drafts[index], delta.partial_json or "")
+            else:
+                self._blocks.grow(index, "input", delta.partial_json or "")
+        elif delta.type not in _DELTAS:
+            self._blocks.spoil()
+            self.reply.skip()
         return self.reply.work()
 
-    def _cite(self, found: Any) -> None:
-        source = convert_optional(_Citation, found)
-        if source is not None:
-            self.reply.cite(source.url or source.source, source.title)
-
-    def _keep(self, index: int, kind: str, text: str = "", signature: str = "") -> None:
-        """Keep a block unchanged: the next request must return thinking as it was received."""
-        self._kept += len(text) + len(signature)
-        if self._kept <= REPLAY_CHARS_MAX:
-            texts, signatures = self._blocks.setdefault((index, kind), ([], []))
-            texts.append(text)
-            signatures.append(signature)
-
-    def _replay(self) -> None:
-        """Store all thinking blocks, or none: Anthropic refuses a part of them, or an unsigned one.
-
-        Thinking must also keep its position: text before or between thinking blocks is stored
-        with them, unchanged.
-        """
-        blocks: list[dict[str, str]] = []
-        for (_, kind), (texts, signatures) in self._blocks.items():
-            text, signature = "".join(texts), "".join(signatures)
-            if kind == "redacted_thinking":
-                blocks.append({"type": kind, "data": signature})
-            elif kind == "thinking":
-                blocks.append({"type": kind, "thinking": text, "signature": signature})
-            elif text.strip():
-                blocks.append({"type": kind, "text": text})
-        thinking = [block for block in blocks if block["type"] != "text"]
-        if self._kept > REPLAY_CHARS_MAX or not all(map(_signed, thinking)):
-            return
-        if thinking != blocks[: len(thinking)]:
-            self.reply.replay["blocks"] = blocks
-        elif thinking:
-            self.reply.replay["thinking"] = thinking
+    def _close_passages(self) -> list[Chunk]:
+        """Return the sources of the blocks that end here: each block's belong to its text."""
+        passages, self._passages = self._passages, {}
+        out: list[Chunk] = []
+        for start, found in passages.values():
+            sources = [convert_optional(_Citation, source) or _Citation() for source in found]
+            pairs = [(source.url or source.source, source.title) for source in sources]
+            out += self.reply.cite_passage(start, pairs)
+        return out
 
     def _usage(self, found: Any) -> None:
         """Update the token counts; they are cumulative, so the last value of each is used."""
@@ -270,7 +292,7 @@ class AnthropicReader:
                 setattr(known, name, new)
         cached = known.cache_read_input_tokens
         details = known.output_tokens_details or _Details()
-        self.reply.usage = Usage(
+        self.reply.usage = self._before + Usage(
             total(known.input_tokens, cached, known.cache_creation_input_tokens),
             known.output_tokens,
             details.thinking_tokens,
@@ -278,15 +300,13 @@ class AnthropicReader:
         )
 
 
-def _signed(block: dict[str, str]) -> bool:
-    return bool(block.get("signature") or block.get("data"))
-
-
-# Block type that each delta belongs to, and the field with its content.
+# Block type that each delta belongs to, and the field with its content; empty if it is not read.
 _DELTAS = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
     "input_json_delta": ("tool_use", "partial_json"),
+    "signature_delta": ("", ""),
+    "citations_delta": ("", ""),
 }
 
 

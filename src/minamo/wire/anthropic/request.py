@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import msgspec
 
 from minamo.wire.conversation import (
     ChatMessage,
     Image,
     MessageWithIds,
+    Origin,
+    Parts,
     match_tool_results,
     merge_roles,
+    system_text,
     with_author_prefix,
 )
 from minamo.wire.files import PDF, File, base64_of
-from minamo.wire.frames import HttpRequest
-from minamo.wire.options import RequestOptions, encoded, name_in_history
+from minamo.wire.options import RequestOptions, as_json, name_in_history
 
 # The API requires a number, in which thoughts count: the most that models of each age accept.
 # Other companies' models behind this API are named otherwise.
@@ -32,29 +37,29 @@ _IDS = re.compile("[A-Za-z0-9_-]+")
 # The oldest models read no PDFs, nor do other companies' models behind this API.
 _NO_PDF = re.compile(r"(?!.*claude)|claude-(2|instant|3-(opus|sonnet|haiku))")
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+THINKING = ("thinking", "redacted_thinking")
+# The other blocks of a reply are those of tools on the server's side.
+OWN_BLOCKS = ("text", "tool_use", *THINKING)
 
 
 def build(
-    url: str,
-    headers: Mapping[str, str],
-    model: str,
+    origin: Origin,
     messages: Sequence[ChatMessage],
     options: RequestOptions,
     *,
     thoughts: bool = False,
-) -> HttpRequest:
-    """Return the request for one streamed reply."""
-    turns = match_tool_results(messages, _IDS, media_types(model))
+) -> dict[str, Any]:
+    """Return the body of the request for one streamed reply."""
+    turns = match_tool_results(messages, _IDS, media_types(origin.model))
     body: dict[str, Any] = {
-        "model": model,
-        "max_tokens": options.max_tokens or max_tokens_of(model),
-        "messages": _messages(turns),
+        "model": origin.model,
+        "max_tokens": options.max_tokens or max_tokens_of(origin.model),
+        "messages": _messages(turns, partial(_blocks, origin=origin, search=_searches(options))),
         "stream": True,
     }
-    told = [turn.message.text for turn in turns if turn.message.role == "system"]
-    if told:
-        body["system"] = "\n\n".join(told)
-    body |= _thinking(model, options, thoughts=thoughts)
+    if told := system_text(turns):
+        body["system"] = told
+    body |= _thinking(origin.model, options, thoughts=thoughts)
     if options.cache:
         body["cache_control"] = {"type": "ephemeral"}
     if options.tools or options.web_search:
@@ -77,7 +82,17 @@ def build(
         body["temperature"] = options.temperature
     if options.top_p is not None:
         body["top_p"] = options.top_p
-    return HttpRequest(url, headers, encoded(body, options.extra), model)
+    return body
+
+
+def continued(body: bytes, blocks: Sequence[Mapping[str, Any]], container: str) -> bytes:
+    """Return the body of the request that continues a paused reply, whose *blocks* it repeats."""
+    told = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    said = as_json(_trimmed({"role": "assistant", "content": [dict(b) for b in blocks]}))
+    told["messages"] = msgspec.Raw(bytes(told["messages"])[:-1] + b"," + said + b"]")
+    if container:
+        told["container"] = msgspec.Raw(as_json(container))
+    return msgspec.json.encode(told)
 
 
 def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[str, Any]:
@@ -119,21 +134,35 @@ def _used(turns: list[MessageWithIds]) -> list[dict[str, Any]]:
     return [{"name": name, "input_schema": {"type": "object"}} for name in names]
 
 
-def _messages(turns: list[MessageWithIds]) -> list[dict[str, Any]]:
+def _messages(
+    turns: list[MessageWithIds], said: Callable[[MessageWithIds], Parts]
+) -> list[dict[str, Any]]:
     """Return the messages; tool results are the user's and must all be in one message."""
-    out = merge_roles(turns, "assistant", "content", _blocks)
-    if out[-1]["role"] == "assistant" and "text" in out[-1]["content"][-1]:
-        # A reply to be continued must not end in whitespace.
-        last = out[-1]["content"][-1]
-        last["text"] = last["text"].rstrip()
+    out = merge_roles(turns, "assistant", "content", said)
+    _trimmed(out[-1])
     return out
 
 
-def _blocks(turn: MessageWithIds) -> list[dict[str, Any]]:
-    return _assistant(turn) if turn.message.role == "assistant" else _user(turn)
+def _trimmed(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a last message without whitespace at its end, with which no reply may go on."""
+    last = message["content"][-1]
+    if message["role"] == "assistant" and "text" in last:
+        last["text"] = last["text"].rstrip()
+    return message
 
 
-def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
+def _searches(options: RequestOptions) -> bool:
+    """Return whether server tools are on offer: only then may the history have their blocks."""
+    return options.web_search or "tools" in options.extra
+
+
+def _blocks(turn: MessageWithIds, *, origin: Origin, search: bool) -> Parts:
+    if turn.message.role != "assistant":
+        return _user(turn)
+    return _assistant(turn, origin.replay(turn.message), search=search)
+
+
+def _user(turn: MessageWithIds) -> Parts:
     message = turn.message
     if message.role == "tool":
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": turn.ids[0]}
@@ -150,15 +179,9 @@ def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
     return blocks
 
 
-def _assistant(turn: MessageWithIds) -> list[dict[str, Any]]:
+def _assistant(turn: MessageWithIds, replay: Mapping[str, Any], *, search: bool) -> Parts:
     message = turn.message
-    first = message.calls[0].replay if message.calls else message.replay
-    # Thinking precedes the text and calls it led to, unchanged, with the text between its blocks.
-    kept = first.get("blocks") or first.get("thinking", ())
-    blocks: list[dict[str, Any]] = [dict(block) for block in kept]
-    if message.text.strip() and "blocks" not in first:
-        blocks.append({"type": "text", "text": message.text})
-    blocks.extend(
+    calls: Parts = [
         {
             "type": "tool_use",
             "id": call_id,
@@ -166,8 +189,17 @@ def _assistant(turn: MessageWithIds) -> list[dict[str, Any]]:
             "input": dict(call.arguments),
         }
         for call, call_id in zip(message.calls, turn.ids, strict=True)
-    )
-    return blocks
+    ]
+    kept = replay.get("blocks", ())
+    in_order = [block["call"] for block in kept if "call" in block]
+    served = any(block["type"] not in OWN_BLOCKS for block in kept)
+    if kept and in_order == list(range(len(calls))) and (search or not served):
+        return [calls[block["call"]] if "call" in block else dict(block) for block in kept]
+    # Thinking precedes the text and calls it led to, unchanged.
+    blocks = [dict(block) for block in replay.get("thinking", ())]
+    if message.text.strip():
+        blocks.append({"type": "text", "text": message.text})
+    return blocks + calls
 
 
 def _image(image: Image) -> dict[str, Any]:

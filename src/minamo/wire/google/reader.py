@@ -13,6 +13,7 @@ import msgspec
 from minamo.core.chunks import Chunk, Usage
 from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
+from minamo.wire.google.grounding import cite
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
 from minamo.wire.options import as_json
@@ -138,20 +139,8 @@ class _Candidate(msgspec.Struct, rename="camel"):
     finish_reason: str | None = None
     finish_message: Any = None
     grounding_metadata: Any = None
+    citation_metadata: Any = None
     index: int | None = None
-
-
-class _Web(msgspec.Struct):
-    uri: str | None = None
-    title: str | None = None
-
-
-class _Source(msgspec.Struct):
-    web: _Web | None = None
-
-
-class _Grounding(msgspec.Struct, rename="camel"):
-    grounding_chunks: list[_Source] | None = None
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -183,13 +172,15 @@ _decode = _FRAME.decode
 class GoogleReader:
     """The reader of one reply."""
 
-    __slots__ = ("_open", "_tree", "_usage", "_why", "reply")
+    __slots__ = ("_grounding", "_open", "_text", "_tree", "_usage", "_why", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:
         self.reply: ReplyAssembler = reply
         self._open: PartialToolCall | None = None  # a call whose arguments are still arriving
         self._tree: dict[str | int, Any] = {}
         self._why = ""
+        self._text: list[str] = []  # for the positions of sources, which come last
+        self._grounding: list[Any] = []
         self._usage: Any = None  # the last one counts, so only that one is converted
 
     def feed(self, event: SseEvent) -> list[Chunk]:
@@ -222,10 +213,9 @@ class GoogleReader:
                 if reply.ended:
                     return out
         if candidate.grounding_metadata is not None:
-            found = convert_optional(_Grounding, candidate.grounding_metadata) or _Grounding()
-            for source in found.grounding_chunks or ():
-                if source.web is not None:
-                    reply.cite(source.web.uri, source.web.title)
+            self._grounding.append(candidate.grounding_metadata)
+        if candidate.citation_metadata is not None:
+            self._grounding.append(candidate.citation_metadata)
         if candidate.finish_reason:
             reply.finish_reason = candidate.finish_reason
             reply.complete = True
@@ -246,6 +236,8 @@ class GoogleReader:
         if self._open is not None and reply.finish_reason != "STOP":
             reply.calls.problem = "cut off inside a tool call"
         self._settle()
+        if self._grounding:
+            cite(reply, self._text, self._grounding)
         reply.usage = _usage(self._usage)
         return reply.close()
 
@@ -264,7 +256,10 @@ class GoogleReader:
             self.reply.replay["thought_signature"] = signature
         if not part.text:
             return []
-        return self.reply.say("", part.text) if part.thought else self.reply.say(part.text)
+        if part.thought:
+            return self.reply.say("", part.text)
+        self._text.append(part.text)
+        return self.reply.say(part.text)
 
     def _call(self, told: _FunctionCall, signature: str | None) -> list[Chunk]:
         calls = self.reply.calls

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from minamo.wire.conversation import (
     ChatMessage,
     Image,
     MessageWithIds,
+    Origin,
     match_tool_results,
     merge_roles,
+    system_text,
     with_author_prefix,
 )
 from minamo.wire.files import PDF, SOUNDS, base64_of
-from minamo.wire.frames import HttpRequest
-from minamo.wire.options import RequestOptions, encoded, name_in_history
+from minamo.wire.options import RequestOptions, name_in_history
 
 # Models before Gemini 3 require no signatures.
 _UNSIGNED = re.compile(r"gemini-[12]\b|gemma")
@@ -31,23 +33,20 @@ _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
 
 def build(
-    url: str,
-    headers: Mapping[str, str],
-    model: str,
+    origin: Origin,
     messages: Sequence[ChatMessage],
     options: RequestOptions,
     *,
     thoughts: bool = False,
-) -> HttpRequest:
-    """Return the request for one streamed reply."""
-    turns = match_tool_results(messages, takes=media_types(model))
-    contents = merge_roles(turns, "model", "parts", _parts)
-    if not _UNSIGNED.match(model):
+) -> dict[str, Any]:
+    """Return the body of the request for one streamed reply."""
+    turns = match_tool_results(messages, takes=media_types(origin.model))
+    contents = merge_roles(turns, "model", "parts", partial(_parts, origin=origin))
+    if not _UNSIGNED.match(origin.model):
         _sign(contents)
     body: dict[str, Any] = {"contents": contents}
-    told = [turn.message.text for turn in turns if turn.message.role == "system"]
-    if told:
-        body["systemInstruction"] = {"parts": [{"text": "\n\n".join(told)}]}
+    if told := system_text(turns):
+        body["systemInstruction"] = {"parts": [{"text": told}]}
     tools: list[dict[str, Any]] = [{"googleSearch": {}}] if options.web_search else []
     if options.tools:
         declarations = [
@@ -73,7 +72,7 @@ def build(
         "maxOutputTokens": options.max_tokens,
         "stopSequences": list(options.stop) or None,
         "seed": options.seed,
-        "thinkingConfig": _thinking(model, options, thoughts=thoughts) or None,
+        "thinkingConfig": _thinking(origin.model, options, thoughts=thoughts) or None,
     }
     if options.response_format is not None:
         sampling["responseMimeType"] = "application/json"
@@ -81,7 +80,7 @@ def build(
     sampling = {name: value for name, value in sampling.items() if value is not None}
     if sampling:
         body["generationConfig"] = sampling
-    return HttpRequest(url, headers, encoded(body, options.extra), model)
+    return body
 
 
 def media_types(model: str) -> frozenset[str]:
@@ -98,8 +97,8 @@ def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[st
     return told
 
 
-def _parts(turn: MessageWithIds) -> list[dict[str, Any]]:
-    return _model(turn) if turn.message.role == "assistant" else _user(turn)
+def _parts(turn: MessageWithIds, *, origin: Origin) -> list[dict[str, Any]]:
+    return _model(turn, origin) if turn.message.role == "assistant" else _user(turn)
 
 
 def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
@@ -118,16 +117,16 @@ def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
     return [*parts, {"text": with_author_prefix(message)}] if message.text.strip() else parts
 
 
-def _model(turn: MessageWithIds) -> list[dict[str, Any]]:
+def _model(turn: MessageWithIds, origin: Origin) -> list[dict[str, Any]]:
     message = turn.message
     parts: list[dict[str, Any]] = []
     if message.text.strip():
-        parts.append(_signed({"text": message.text}, message.replay))
+        parts.append(_signed({"text": message.text}, origin.own(message.replay)))
     for call, call_id in zip(message.calls, turn.ids, strict=True):
         told: dict[str, Any] = {"name": name_in_history(call.name), "args": dict(call.arguments)}
         if call.id:
             told["id"] = call_id
-        parts.append(_signed({"functionCall": told}, call.replay))
+        parts.append(_signed({"functionCall": told}, origin.own(call.replay)))
     return parts
 
 

@@ -9,10 +9,16 @@ from typing import Any
 from attrs import frozen
 
 from minamo.core.chunks import Call
-from minamo.wire.conversation import FILLER, ChatMessage, Image, MessageWithIds, match_tool_results
+from minamo.wire.conversation import (
+    FILLER,
+    ChatMessage,
+    Image,
+    MessageWithIds,
+    Origin,
+    match_tool_results,
+)
 from minamo.wire.files import PDF, SOUNDS, WITHOUT_EYES, File, base64_of
-from minamo.wire.frames import HttpRequest
-from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
+from minamo.wire.options import RequestOptions, as_json, name_in_history
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 # Servers that refuse unknown fields, with the reasoning fields that they accept.
@@ -104,17 +110,16 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def build(
-    url: str,
-    headers: Mapping[str, str],
-    model: str,
+    origin: Origin,
     messages: Sequence[ChatMessage],
     options: RequestOptions,
+    *,
     ways: ServerQuirks,
-) -> HttpRequest:
-    """Return the request for one streamed reply."""
-    body: dict[str, Any] = {"model": model}
+) -> dict[str, Any]:
+    """Return the body of the request for one streamed reply."""
+    body: dict[str, Any] = {"model": origin.model}
     turns = match_tool_results(messages, ways.call_ids, ways.media_types)
-    body["messages"] = _messages(turns, ways)
+    body["messages"] = _messages(turns, origin, ways)
     body["stream"] = True
     if ways.include_usage:
         body["stream_options"] = {"include_usage": True}
@@ -147,10 +152,12 @@ def build(
         schema = {"name": "reply", "schema": options.response_format}
         sampling["response_format"] = {"type": "json_schema", "json_schema": schema}
     body |= {name: value for name, value in sampling.items() if value is not None}
-    return HttpRequest(url, headers, encoded(body, options.extra), model)
+    return body
 
 
-def _messages(turns: list[MessageWithIds], ways: ServerQuirks) -> list[dict[str, Any]]:
+def _messages(
+    turns: list[MessageWithIds], origin: Origin, ways: ServerQuirks
+) -> list[dict[str, Any]]:
     if ways.strict_order:
         turns = sorted(turns, key=lambda turn: turn.message.role != "system")
     out: list[dict[str, Any]] = []
@@ -158,7 +165,7 @@ def _messages(turns: list[MessageWithIds], ways: ServerQuirks) -> list[dict[str,
     for turn in turns:
         if ways.strict_order and turn.message.role == "user" and out and out[-1]["role"] == "tool":
             out.append({"role": "assistant", "content": FILLER})
-        message = _message(turn, ways, after_tools=after_tools)
+        message = _message(turn, origin, ways, after_tools=after_tools)
         if not ways.strict_order or not out or not _joined(out[-1], message):
             out.append(message)
         if turn.message.role in ("user", "tool"):
@@ -189,7 +196,9 @@ def _listed(content: Any) -> list[dict[str, Any]]:
     return content if isinstance(content, list) else _parts(content)
 
 
-def _message(turn: MessageWithIds, ways: ServerQuirks, *, after_tools: bool) -> dict[str, Any]:
+def _message(
+    turn: MessageWithIds, origin: Origin, ways: ServerQuirks, *, after_tools: bool
+) -> dict[str, Any]:
     message = turn.message
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": turn.ids[0], "content": message.text}
@@ -208,25 +217,27 @@ def _message(turn: MessageWithIds, ways: ServerQuirks, *, after_tools: bool) -> 
     out["content"] = text or None
     if message.calls:
         out["tool_calls"] = [
-            _call(call, call_id, ways)
+            _call(call, call_id, origin.own(call.replay) if ways.extra_content else {})
             for call, call_id in zip(message.calls, turn.ids, strict=True)
         ]
     # Reasoning is sent back under the name it arrived with, and only where tools were used: there
     # DeepSeek requires it, elsewhere servers ignore it at best.
+    # Details hold signatures, for their own model only; plain text may come from any.
     replay = message.calls[0].replay if message.calls else message.replay if after_tools else {}
-    out.update((key, replay[key]) for key in ways.reasoning if key in replay)
+    signed = () if origin.own(replay) else ("reasoning_details",)
+    out.update((key, replay[key]) for key in ways.reasoning if key in replay and key not in signed)
     return out
 
 
-def _call(call: Call, call_id: str, ways: ServerQuirks) -> dict[str, Any]:
+def _call(call: Call, call_id: str, replay: Mapping[str, Any]) -> dict[str, Any]:
     arguments = as_json(call.arguments).decode()
     out: dict[str, Any] = {
         "id": call_id,
         "type": "function",
         "function": {"name": name_in_history(call.name), "arguments": arguments},
     }
-    if "extra_content" in call.replay and ways.extra_content:
-        out["extra_content"] = call.replay["extra_content"]
+    if "extra_content" in replay:
+        out["extra_content"] = replay["extra_content"]
     return out
 
 

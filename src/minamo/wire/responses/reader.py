@@ -115,7 +115,7 @@ _QUIET = frozenset((
 class ResponsesReader:
     """The reader of one reply."""
 
-    __slots__ = ("_chars", "_drafts", "_kept", "_order", "_parts", "_refusal", "_replayable",
+    __slots__ = ("_drafts", "_kept", "_order", "_parts", "_refusal", "_replayable",
                  "_spoken", "reply")  # fmt: skip
 
     def __init__(self, reply: ReplyAssembler) -> None:
@@ -123,7 +123,6 @@ class ResponsesReader:
         self._drafts: dict[int, PartialToolCall] = {}
         self._spoken: set[int] = set()  # output items whose text arrived in pieces
         self._parts: dict[tuple[int, int], int] = {}  # where in the reply a part of text begins
-        self._chars = 0
         self._refusal = BoundedText()
         self._order: dict[int, dict[str, Any]] = {}  # what the next request repeats, by its index
         self._kept = 0
@@ -198,8 +197,7 @@ class ResponsesReader:
         if not isinstance(frame.delta, str) or index is None:
             return self.reply.lacks("its delta" if index is not None else "its index")
         self._spoken.add(index)
-        self._parts.setdefault((index, frame.content_index or 0), self._chars)
-        self._chars += len(frame.delta)
+        self._parts.setdefault((index, frame.content_index or 0), self.reply.chars)
         return self.reply.say(frame.delta)
 
     def _thought(self, delta: Any) -> list[Chunk]:
@@ -272,9 +270,8 @@ class ResponsesReader:
         if unheard and (item.content is None or any(map(_lacks_text, parts))):
             return self.reply.lacks("the content of its message")
         for number, part in enumerate(parts):
-            start = self._parts.get((index, number), self._chars)
+            start = self._parts.get((index, number), self.reply.chars)
             if part.text and unheard:
-                self._chars += len(part.text)
                 out += self.reply.say(part.text)
             for annotation in part.annotations if isinstance(part.annotations, list) else ():
                 self._cite(annotation, start)

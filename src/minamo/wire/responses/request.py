@@ -8,18 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from minamo.core.chunks import Call
 from minamo.wire.conversation import (
     ChatMessage,
     MessageWithIds,
+    Origin,
     match_tool_results,
+    system_text,
     with_author_prefix,
 )
 from minamo.wire.files import PDF, WITHOUT_EYES, base64_of
-from minamo.wire.frames import HttpRequest
-from minamo.wire.options import RequestOptions, as_json, encoded, name_in_history
+from minamo.wire.options import RequestOptions, as_json, name_in_history
 
 _IDS = re.compile(".{1,64}", re.DOTALL)
 # Models that do not reason refuse to be asked about it.
@@ -31,34 +31,31 @@ _BY_ID = ("azure.com", "githubcopilot.com")
 _READ_PDF = ("openai.com", "azure.com", "openrouter.ai")
 
 
-def media_types(url: str, model: str) -> frozenset[str]:
-    """Return the media types of files that *model* takes on the server of *url*."""
-    reads = (urlsplit(url).hostname or "").endswith(_READ_PDF) and not WITHOUT_EYES.match(model)
+def media_types(host: str, model: str) -> frozenset[str]:
+    """Return the media types of files that *model* takes on the server at *host*."""
+    reads = host.endswith(_READ_PDF) and not WITHOUT_EYES.match(model)
     return frozenset((PDF,)) if reads else frozenset()
 
 
 def build(
-    url: str,
-    headers: Mapping[str, str],
-    model: str,
+    origin: Origin,
     messages: Sequence[ChatMessage],
     options: RequestOptions,
     *,
     thoughts: bool = False,
-) -> HttpRequest:
-    """Return the request for one streamed reply."""
-    turns = match_tool_results(messages, _IDS, media_types(url, model))
-    with_ids = (urlsplit(url).hostname or "").endswith(_BY_ID)
+) -> dict[str, Any]:
+    """Return the body of the request for one streamed reply."""
+    turns = match_tool_results(messages, _IDS, media_types(origin.host, origin.model))
+    with_ids = origin.host.endswith(_BY_ID)
     body: dict[str, Any] = {
-        "model": model,
-        "input": [item for turn in turns for item in _items(turn, with_ids=with_ids)],
+        "model": origin.model,
+        "input": [item for turn in turns for item in _items(turn, origin, with_ids=with_ids)],
         "stream": True,
         "store": False,
     }
-    told = [turn.message.text for turn in turns if turn.message.role == "system"]
-    if told:
-        body["instructions"] = "\n\n".join(told)
-    if not _PLAIN.match(model):
+    if told := system_text(turns):
+        body["instructions"] = told
+    if not _PLAIN.match(origin.model):
         body["include"] = ["reasoning.encrypted_content"]
         if thoughts:
             body["reasoning"] = {"summary": "auto"}
@@ -90,10 +87,10 @@ def build(
         "max_output_tokens": options.max_tokens,
     }
     body |= {name: value for name, value in sampling.items() if value is not None}
-    return HttpRequest(url, headers, encoded(body, options.extra), model)
+    return body
 
 
-def _items(turn: MessageWithIds, *, with_ids: bool) -> Iterable[dict[str, Any]]:
+def _items(turn: MessageWithIds, origin: Origin, *, with_ids: bool) -> Iterable[dict[str, Any]]:
     message = turn.message
     if message.call is not None:
         kind = "custom_tool_call" if "custom" in message.call.replay else "function_call"
@@ -101,7 +98,7 @@ def _items(turn: MessageWithIds, *, with_ids: bool) -> Iterable[dict[str, Any]]:
     elif message.role == "user":
         yield {"role": "user", "content": _content(message)}
     elif message.role == "assistant":
-        yield from _assistant(turn, with_ids=with_ids)
+        yield from _assistant(turn, origin.replay(message), with_ids=with_ids)
 
 
 def _content(message: ChatMessage) -> str | list[dict[str, Any]]:
@@ -123,9 +120,10 @@ def _content(message: ChatMessage) -> str | list[dict[str, Any]]:
     return parts
 
 
-def _assistant(turn: MessageWithIds, *, with_ids: bool) -> Iterable[dict[str, Any]]:
+def _assistant(
+    turn: MessageWithIds, replay: Mapping[str, Any], *, with_ids: bool
+) -> Iterable[dict[str, Any]]:
     message = turn.message
-    replay = message.calls[0].replay if message.calls else message.replay
     calls = [_call(call, turn.ids[number]) for number, call in enumerate(message.calls)]
     kept = replay.get("output", ())
     in_order = [item["call"] for item in kept if "call" in item]
