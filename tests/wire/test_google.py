@@ -160,7 +160,7 @@ def test_frames_that_say_nothing() -> None:
     said = read("google", odd + frame() + frame(call(name="a")) + frame(call()) + END)
 
     assert said.calls == [("a", {})]
-    assert said.last == DoneChunk("tool_calls", raw_finish_reason="STOP")
+    assert said.last == DoneChunk("tool_calls", raw_finish_reason="STOP", skipped=1)
 
 
 @pytest.mark.parametrize(

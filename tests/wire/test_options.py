@@ -188,11 +188,32 @@ def test_a_paused_reply_says_so() -> None:
     assert said.last.finish_reason == "pause"
 
 
-def test_events_that_no_reader_knows_are_counted() -> None:
-    data = b'data: {"type": "brand_new"}\n\n'
-    reply = adapter("anthropic")._response()
-    assert reply.read(data) == []
-    assert reply._reply.skipped == 1
+@pytest.mark.parametrize(
+    ("dialect", "frames", "count"),
+    [
+        ("anthropic", [{"type": "brand_new"}], 1),
+        ("anthropic", [{"type": "content_block_start", "index": 8, "content_block": {"type": "x"}},
+                       {"type": "content_block_delta", "index": 8, "delta": {"type": "y"}}], 2),
+        ("responses", [{"type": "brand.new"}, {"type": "response.brand_new"}], 2),
+        ("responses", [{"type": "response.output_item.done", "output_index": 9,
+                        "item": {"type": "brand_new"}}], 1),
+        ("openai", [{"type": "ping"}, {"object": "brand.new"}], 2),
+        ("openai", [{"choices": [{"delta": {"content": [{"type": "reference", "ids": [1]}]}}]}], 1),
+        ("google", [{"brandNew": {}}], 1),
+        ("google", [{"candidates": [{"content": {"parts": [{"brandNew": {}}, {"text": ""}]}}]}], 1),
+    ],
+)  # fmt: skip
+def test_what_a_reader_does_not_know_is_skipped_and_counted(
+    dialect: str, frames: list[Any], count: int
+) -> None:
+    text = recording(f"{dialect}-text")
+    new = b"".join(b"data: " + json.dumps(frame).encode() + b"\n\n" for frame in frames)
+    said = read(dialect, new + text)
+
+    assert said.text == "Hello there."
+    assert isinstance(said.last, DoneChunk)
+    assert said.last.skipped == count
+    assert replayed(f"{dialect}-text").last.skipped == 0  # type: ignore[union-attr]
 
 
 # Where in a reply its sources are cited.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from minamo.errors import BadRequest
 from minamo.testing import check_adapter
 from minamo.wire.limits import WireLimits
-from minamo.wire.sse import Comment, Decoder, Item, SseEvent, TooLong
+from minamo.wire.sse import Comment, Decoder, Item, Oversize, SseEvent, TooLong
 from support.recordings import NAMES, adapter, read, recording, replayed
 
 SMALL = WireLimits(line_bytes_max=8, frame_bytes_max=100, stream_bytes_max=96, frames_max=3)
@@ -64,8 +64,6 @@ def test_the_rules(data: bytes, events: list[Item]) -> None:
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (b"data: 123", "line"),
-        (b"data: 123\n\n", "line"),
         (b":2345678\n" * 2, ""),
         (b":2345678\n" * 3, "frame"),
         (b":2345678\n" * 2 + b"\n", "frame"),
@@ -86,6 +84,38 @@ def test_p23_every_length_is_bounded(data: bytes, what: str) -> None:
     assert [f.what for f in found if isinstance(f, TooLong)] == ([what] if what else [])
 
 
+LONG = Oversize(b" 12", b"")
+
+
+@pytest.mark.parametrize(
+    ("data", "items"),
+    [
+        (b"data: 123", [LONG]),
+        (b"data: 1234567890", [LONG]),
+        (b"data: 123\n\ndata:a\n\n", [LONG, SseEvent(b"a")]),
+        (b"event:x\ndata: 123\r\n\r\ndata:a\n\n", [Oversize(b" 12", b"x"), SseEvent(b"a")]),
+        (b"data: 12345\ndata:b\n\ndata:a\n\n", [LONG, SseEvent(b"a")]),
+        (b"data:b\ndata: 12345\n\ndata:a\n\n", [LONG, SseEvent(b"a")]),
+        (b": 12345678\ndata:a\n\n", [Comment(), SseEvent(b"a")]),
+        (b"id: 12345678\ndata:a\n\n", [SseEvent(b"a")]),
+        (b"event: 12345678\ndata:a\n\n", [SseEvent(b"a")]),
+        (b"data: 123\n\n" * 4, [LONG, LONG, LONG, LONG, TooLong("frames")]),
+    ],
+)
+def test_an_oversize_line_is_discarded_with_its_event(data: bytes, items: list[Item]) -> None:
+    assert whole(data, SMALL) == items
+    assert bytewise(data, SMALL) == items
+
+
+def test_an_oversize_line_takes_no_memory() -> None:
+    decoder = Decoder(WireLimits(line_bytes_max=1_000, stream_bytes_max=10**9))
+    decoder.feed(b"data: " + b"x" * 1_000)
+    for _ in range(1_000):
+        assert decoder.feed(b"x" * 10_000) == []
+        assert len(decoder._partial) == 0
+    assert decoder.feed(b"\n\ndata: a\n\n") == [SseEvent(b"a")]
+
+
 @pytest.mark.parametrize("frame_bytes_max", range(1, 120, 7))
 def test_plain_events_and_others_are_bounded_alike(frame_bytes_max: int) -> None:
     limits = WireLimits(frame_bytes_max=frame_bytes_max, line_bytes_max=64)
@@ -104,7 +134,7 @@ def test_the_whole_stream_is_bounded_at_the_byte() -> None:
 
 def test_nothing_follows_a_broken_limit() -> None:
     decoder = Decoder(SMALL)
-    decoder.feed(b"x" * 9)
+    decoder.feed(b":2345678\n" * 3)
 
     assert decoder.over
     assert decoder.feed(b"data:a\n\n") == []

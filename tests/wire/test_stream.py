@@ -165,3 +165,58 @@ def test_a_long_text_is_split(length: int) -> None:
         chunks = llm._response().read(b"data: " + msgspec.json.encode(data) + b"\n\n")
         assert "".join(chunk.content for chunk in chunks) == text
         assert max(len(chunk.content) for chunk in chunks) == 2_000
+
+
+def sized(kind: str, *, named: bool = True, **told: Any) -> bytes:
+    """An event of five thousand bytes."""
+    name = b"event: %b\n" % kind.encode() if named else b""
+    data = msgspec.json.encode({"type": kind, **told, "padding": "x" * 5_000})
+    return name + b"data: " + data + b"\n\n"
+
+
+FETCHED = {"content_block": {"type": "web_fetch_tool_result", "tool_use_id": "t"}, "index": 0}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "event"),
+    [
+        ("anthropic", sized("content_block_start", **FETCHED)),
+        ("anthropic", sized("content_block_start", named=False, **FETCHED)),
+        ("anthropic", sized("ping")),
+        ("anthropic", sized("brand_new", named=False)),
+        ("responses", sized("response.image_generation_call.partial_image")),
+        ("responses", sized("response.output_text.done", named=False)),
+        ("responses", sized("response.brand_new")),
+        ("responses", sized("keepalive")),
+    ],
+)
+def test_an_oversize_event_that_is_not_read_is_skipped(dialect: str, event: bytes) -> None:
+    text = recording(f"{dialect}-text")
+    first = text.index(b"\n\n") + 2
+    limits = WireLimits(line_bytes_max=4_000)
+    said = read(dialect, text[:first] + event + text[first:], limits=limits)
+
+    assert said.text == "Hello there."
+    assert isinstance(said.last, DoneChunk)
+    assert said.last.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "event"),
+    [
+        ("anthropic", sized("content_block_delta")),
+        ("anthropic", sized("content_block_start", content_block={"type": "text"})),
+        ("anthropic", sized("", named=False)),
+        ("anthropic", sized("message_stop", named=False)),
+        ("responses", sized("response.output_text.delta")),
+        ("responses", sized("response.completed", named=False)),
+        ("responses", sized("", named=False)),
+        ("openai", sized("brand_new")),
+        ("google", sized("brand_new")),
+    ],
+)
+def test_an_oversize_event_that_may_be_missed_is_an_error(dialect: str, event: bytes) -> None:
+    text = recording(f"{dialect}-text")
+    said = read(dialect, event + text, limits=WireLimits(line_bytes_max=4_000))
+
+    assert said.last == ErrorChunk("api_error", "the stream broke a limit: line too long")

@@ -6,6 +6,7 @@ the state of a stream is kept here and passed along with its frames.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import decode
 from minamo.wire.limits import REPLY_BYTES_MAX, WireLimits
-from minamo.wire.sse import Comment, Decoder, SseEvent, TooLong
+from minamo.wire.sse import Comment, Decoder, Oversize, SseEvent, TooLong
 
 
 def _names(headers: Mapping[str, str]) -> str:
@@ -52,12 +53,16 @@ class Reader(Protocol):
     def whole(self, found: Any) -> list[bytes]:
         """Return the events that say the same as a reply sent whole; none if it is no reply."""
 
+    def skips(self, kind: str, head: bytes) -> bool:  # noqa: ARG002 - the form of the method
+        """Return whether an event that begins with *head* and is too long is not missed."""
+        return False
+
 
 class Ended(msgspec.Struct, frozen=True):
     """The end of the bytes."""
 
 
-Item = SseEvent | Comment | TooLong | ErrorChunk | Ended
+Item = SseEvent | Comment | Oversize | TooLong | ErrorChunk | Ended
 """The `data` of a frame in our own adapters."""
 
 
@@ -73,6 +78,15 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
     def __repr__(self) -> str:
         return f"Frame({type(self.data).__name__}, provider={self.provider!r})"
+
+
+_TYPE = re.compile(rb'\s*\{\s*"type"\s*:\s*"([^"\\]+)"')
+
+
+def _kind(line: Oversize) -> str:
+    """Return the kind of an event: its name, or the type with which its JSON begins."""
+    found = _TYPE.match(line.head)
+    return (line.name or (found[1] if found else b"")).decode("utf-8", "replace")
 
 
 class ResponseDecoder:
@@ -130,6 +144,10 @@ class ResponseDecoder:
             return self._feed(item)
         if isinstance(item, Comment):
             return self._reply.alive()
+        if isinstance(item, Oversize):
+            if self._reader.skips(_kind(item), item.head):
+                return self._reply.skip()
+            item = TooLong("line")
         if isinstance(item, TooLong):
             return self._reply.fail("api_error", f"the stream broke a limit: {item.what} too long")
         if isinstance(item, ErrorChunk):

@@ -32,21 +32,30 @@ class Comment(msgspec.Struct, frozen=True, gc=False):
 _COMMENT = Comment()
 
 
+class Oversize(msgspec.Struct, frozen=True, gc=False):
+    """The beginning of a data line above the limit.  The rest of its event is discarded."""
+
+    head: bytes
+    name: bytes = b""
+
+
 class TooLong(msgspec.Struct, frozen=True, gc=False):
     """A broken limit; always the last item of a stream."""
 
     what: str
-    """`line`, `frame`, `stream` or `frames`."""
+    """`frame`, `stream` or `frames`."""
 
 
-Item = SseEvent | Comment | TooLong
+Item = SseEvent | Comment | Oversize | TooLong
+# How much is kept of an oversize line: enough to tell of what kind it is.
+_HEAD_BYTES = 1_024
 
 
 class Decoder:
     """Decoder from bytes to events.  Its state after ``ab`` equals that after ``a`` and ``b``."""
 
-    __slots__ = ("_after_cr", "_data", "_held", "_limits", "_name", "_opening", "_partial",
-                 "_roomy", "_total", "frames", "over")  # fmt: skip
+    __slots__ = ("_after_cr", "_data", "_discarding", "_held", "_limits", "_name", "_opening",
+                 "_partial", "_roomy", "_spoiled", "_total", "frames", "over")  # fmt: skip
 
     def __init__(self, limits: WireLimits | None = None) -> None:
         self._limits = limits or WireLimits()
@@ -54,6 +63,8 @@ class Decoder:
         self._opening: bytes | None = b""  # the first bytes, while they may be a BOM
         self._partial = bytearray()  # an incomplete line
         self._after_cr = False  # a LF now belongs to the previous CR
+        self._discarding = False  # the rest of a line is discarded, up to its end
+        self._spoiled = False  # an event whose data was discarded is not dispatched
         self._data: list[bytes] = []
         self._name = b""
         self._held = 0  # the cost of the complete lines since the last event
@@ -94,6 +105,10 @@ class Decoder:
         if 13 in data:  # a CR; `b"\r" in data` means the same and costs five times as much
             self._after_cr = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if self._discarding:
+            _, end, data = data.partition(b"\n")
+            self._discarding = not end
+            self._held += _LINE_COST if end else 0
         if 10 in data:
             if self._partial:
                 data = bytes(self._partial) + data
@@ -104,7 +119,11 @@ class Decoder:
         else:
             self._partial += data
         what = self._too_long(len(self._partial), self._held)
-        if what:
+        if what == "line":
+            self._spoiled |= self._spoils(self._partial, self._name, out)
+            self._discarding = True
+            self._partial = bytearray()
+        elif what:
             self._give_up(what, out)
 
     def _plain(self, lines: list[bytes], out: list[Item]) -> bool:
@@ -114,7 +133,7 @@ class Decoder:
         within every limit.  `_fold` gives the same result in three times the time.
         """
         cost = 2 * (max(map(len, lines)) + _LINE_COST)
-        if cost > self._roomy or self._held or self._data or self._name:
+        if cost > self._roomy or self._held or self._data or self._name or self._spoiled:
             return False
         if len(lines) % 2 == 0 and not any(lines[1::2]):
             count = len(lines) // 2
@@ -148,16 +167,22 @@ class Decoder:
         for line in lines:
             size = len(line)
             if size > line_max or held + size > frame_max:
-                return self._give_up(self._too_long(size, held), out)
+                if self._too_long(size, held) != "line":
+                    return self._give_up("frame", out)
+                self._spoiled |= self._spoils(line, name, out)
+                held += _LINE_COST
+                continue
             held += size + _LINE_COST
             if line.startswith(b"data:"):
                 data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
             elif not line:
-                if data:
+                if data or self._spoiled:
                     if self.frames == self._limits.frames_max:
                         return self._give_up("frames", out)
                     self.frames += 1
-                    out.append(SseEvent(data[0] if len(data) == 1 else b"\n".join(data), name))
+                    if not self._spoiled:
+                        out.append(SseEvent(data[0] if len(data) == 1 else b"\n".join(data), name))
+                    self._spoiled = False
                     data = []
                     held = 0
                 name = b""  # an event without data is not dispatched
@@ -170,6 +195,17 @@ class Decoder:
             elif line == b"event":
                 name = b""
         self._held, self._data, self._name = held, data, name
+        return True
+
+    def _spoils(self, line: bytes | bytearray, name: bytes, out: list[Item]) -> bool:
+        """Report an oversize line; return whether it is data, without which its event is lost."""
+        if line.startswith(b":"):
+            out.append(_COMMENT)
+        if not line.startswith(b"data:"):
+            return False
+        # No more than is there in any case, however the bytes were split.
+        head = line[: min(_HEAD_BYTES, self._limits.line_bytes_max)]
+        out.append(Oversize(bytes(head).removeprefix(b"data:"), name))
         return True
 
     def _give_up(self, what: str, out: list[Item]) -> bool:

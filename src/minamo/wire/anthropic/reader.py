@@ -7,6 +7,7 @@ a paused reply is continued by sending all of its blocks back.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -14,9 +15,10 @@ import msgspec
 
 from minamo.core.chunks import CITATIONS_MAX, Chunk, Usage
 from minamo.wire.anthropic.blocks import KeptBlocks
-from minamo.wire.anthropic.request import continued
+from minamo.wire.anthropic.request import OWN_BLOCKS, continued
 from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
+from minamo.wire.frames import Reader
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
@@ -91,6 +93,9 @@ class _Usage(msgspec.Struct):
 
 _FRAME = msgspec.json.Decoder(_Frame)
 _decode = _FRAME.decode
+_READ = ("content_block_start", "content_block_delta", "message_start", "message_delta",
+         "message_stop", "error")  # fmt: skip
+_BLOCK_TYPE = re.compile(rb'"content_block"\s*:\s*\{\s*"type"\s*:\s*"([^"\\]+)"')
 _QUIET = ("ping", "content_block_stop")
 # Replies with citations and server tools have a few dozen.
 _BLOCKS_MAX = 4_096
@@ -98,7 +103,7 @@ _BLOCKS_MAX = 4_096
 _UNSHOWN = ("redacted_thinking", "compaction", "container_upload")
 
 
-class AnthropicReader:
+class AnthropicReader(Reader):
     """The reader of one reply."""
 
     __slots__ = ("_before", "_blocks", "_container", "_counts", "_drafts", "_id", "_kinds",
@@ -178,6 +183,14 @@ class AnthropicReader:
             return []
         told = {"type": "message_start", "message": found}
         return [as_json(told), b'{"type":"message_stop"}']
+
+    def skips(self, kind: str, head: bytes) -> bool:
+        """Return whether an event that begins with *head* and is too long is not missed."""
+        block = _BLOCK_TYPE.search(head)
+        if kind == "content_block_start" and block is not None:
+            self._blocks.spoil()
+            return block[1].decode("utf-8", "replace") not in OWN_BLOCKS
+        return kind != "" and kind not in _READ
 
     def _start(self, found: Any) -> list[Chunk]:
         message = convert_optional(_Message, found)

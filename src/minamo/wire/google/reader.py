@@ -13,6 +13,7 @@ import msgspec
 from minamo.core.chunks import Chunk, Usage
 from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
+from minamo.wire.frames import Reader
 from minamo.wire.google.grounding import cite
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
@@ -164,12 +165,12 @@ class _Usage(msgspec.Struct, rename="camel"):
     cached_content_token_count: int | None = None
 
 
-_BLANK = _FunctionCall()
+_BLANK, _NO_PART, _NOTHING = _FunctionCall(), _Part(), _Frame()
 _FRAME = msgspec.json.Decoder(_Frame)
 _decode = _FRAME.decode
 
 
-class GoogleReader:
+class GoogleReader(Reader):
     """The reader of one reply."""
 
     __slots__ = ("_grounding", "_open", "_text", "_tree", "_usage", "_why", "reply")
@@ -204,7 +205,7 @@ class GoogleReader:
             blocked = said if isinstance(said, str) else frame.prompt_feedback.block_reason
             return reply.fail("content_blocked", blocked)
         if not frame.candidates or frame.candidates[0].index:
-            return []
+            return reply.skip() if frame == _NOTHING else []
         candidate = frame.candidates[0]
         out: list[Chunk] = []
         if candidate.content is not None:
@@ -255,7 +256,7 @@ class GoogleReader:
         if signature and len(signature) <= REPLAY_CHARS_MAX and not part.thought:
             self.reply.replay["thought_signature"] = signature
         if not part.text:
-            return []
+            return self.reply.skip() if part == _NO_PART else []
         if part.thought:
             return self.reply.say("", part.text)
         self._text.append(part.text)

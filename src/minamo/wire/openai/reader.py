@@ -12,6 +12,7 @@ import msgspec
 from minamo.core.chunks import Chunk, Usage
 from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
+from minamo.wire.frames import Reader
 from minamo.wire.json import (
     BROKEN,
     convert_optional,
@@ -178,7 +179,7 @@ _decode = _FRAME.decode
 _ANY = msgspec.json.Decoder(Any)
 
 
-class OpenAIReader:
+class OpenAIReader(Reader):
     """The reader of one reply."""
 
     __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
@@ -218,8 +219,7 @@ class OpenAIReader:
         if frame.object == "chat.completion.done":
             return self._done(frame.choices[0] if frame.choices else _Choice())
         if not frame.choices:
-            lost = frame.choices is _UNSET and frame.usage is None and frame.object == _CHUNK
-            return reply.lacks("its choices") if lost else []
+            return self._without_choices(frame)
         choice = frame.choices[0]
         if choice.index:
             return []
@@ -280,6 +280,13 @@ class OpenAIReader:
             out = self._delta(choice.delta or _Delta()) or self._delta(_Delta(content=content))
         return out if reply.ended else out + self.end(marked=True)
 
+    def _without_choices(self, frame: _Frame) -> list[Chunk]:
+        if frame.choices is not _UNSET or frame.usage is not None:
+            return []
+        if frame.object == _CHUNK:
+            return self.reply.lacks("its choices")
+        return [] if frame.citations or frame.search_results else self.reply.skip()
+
     def _cite(self, frame: _Frame) -> None:
         """Record Perplexity's sources: with titles where it gives them, else as bare links."""
         for source in convert_optional(list[_Source], frame.search_results) or ():
@@ -304,8 +311,9 @@ class OpenAIReader:
                 f"{step.thought}\n" for step in delta.reasoning_steps if step.thought
             )
         if isinstance(content, list):
-            text, more = _parted(content)
+            text, more, unknown = _parted(content)
             thought += more
+            self.reply.skipped += unknown
         else:
             text = content or ""
         if delta.tool_calls:
@@ -366,17 +374,19 @@ def _is_whole(arguments: str) -> bool:
         return False
 
 
-def _parted(parts: list[_Part]) -> tuple[str, str]:
-    """Return the text and the thought of content in list form."""
-    text, thought = "", ""
+def _parted(parts: list[_Part]) -> tuple[str, str, int]:
+    """Return the text and the thought of content in list form, and how many parts are neither."""
+    text, thought, unknown = "", "", 0
     for part in parts:
         if isinstance(part.thinking, str):
             thought += part.thinking
         elif part.thinking is not None:
             thought += "".join(inner.text or "" for inner in part.thinking)
-        elif part.text and part.type in ("", "text"):
+        elif part.text is not None and part.type in ("", "text"):
             text += part.text
-    return text, thought
+        else:
+            unknown += 1
+    return text, thought, unknown
 
 
 def _usage(found: Any) -> Usage | None:

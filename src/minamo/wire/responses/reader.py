@@ -13,6 +13,7 @@ import msgspec
 from minamo.core.chunks import Chunk, Usage
 from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
+from minamo.wire.frames import Reader
 from minamo.wire.json import BROKEN, convert_optional, decode, decode_lenient, size_of
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.options import as_json
@@ -103,6 +104,12 @@ _THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.d
 _ARGUMENTS = ("response.function_call_arguments", "response.custom_tool_call_input")
 _CALLS = ("function_call", "custom_tool_call")
 _LAST = ("response.completed", "response.incomplete", "response.failed")
+_READ = frozenset((
+    _TEXT, *_THOUGHTS, *_LAST, *(f"{kind}.delta" for kind in _ARGUMENTS),
+    *(f"{kind}.done" for kind in _ARGUMENTS),
+    "response.output_item.added", "response.output_item.done", "response.refusal.delta",
+    "response.reasoning_summary_part.added", "response.output_text.annotation.added", "error",
+))  # fmt: skip
 # Events without content of their own: each is a sign of life at most.
 _QUIET = frozenset((
     "response.created", "response.in_progress", "response.queued", "response.content_part.added",
@@ -112,7 +119,7 @@ _QUIET = frozenset((
 ))  # fmt: skip
 
 
-class ResponsesReader:
+class ResponsesReader(Reader):
     """The reader of one reply."""
 
     __slots__ = ("_drafts", "_kept", "_order", "_parts", "_refusal", "_replayable",
@@ -165,6 +172,10 @@ class ResponsesReader:
         status = found.get("status")
         kind = status if status in ("incomplete", "failed") else "completed"
         return [as_json({"type": f"response.{kind}", "response": found})]
+
+    def skips(self, kind: str, head: bytes) -> bool:  # noqa: ARG002 - the form of the method
+        """Return whether an event that is too long is not missed: pictures, and repeated text."""
+        return kind != "" and kind not in _READ
 
     def _item_event(self, kind: str, frame: _Frame) -> list[Chunk]:
         if kind in ("response.output_item.added", "response.output_item.done"):
@@ -261,6 +272,8 @@ class ResponsesReader:
         else:
             # The service wants reasoning back together with what it led to, which is not kept.
             self._replayable = False
+            if not item.type.endswith(("_call", "_output")):
+                self.reply.skip()
         return self.reply.work()
 
     def _message(self, index: int, item: _Item) -> list[Chunk]:
