@@ -99,6 +99,8 @@ LONG = Oversize(b" 12", b"")
         (b": 12345678\ndata:a\n\n", [Comment(), SseEvent(b"a")]),
         (b"id: 12345678\ndata:a\n\n", [SseEvent(b"a")]),
         (b"event: 12345678\ndata:a\n\n", [SseEvent(b"a")]),
+        (b"retry: 12345678\ndata:a\n\n", [SseEvent(b"a")]),
+        (b"12345678\n" + b"123456789\ndata:a\n\n", [TooLong("line")]),
         (b"data: 123\n\n" * 4, [LONG, LONG, LONG, LONG, TooLong("frames")]),
     ],
 )

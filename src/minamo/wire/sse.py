@@ -43,12 +43,14 @@ class TooLong(msgspec.Struct, frozen=True, gc=False):
     """A broken limit; always the last item of a stream."""
 
     what: str
-    """`frame`, `stream` or `frames`."""
+    """`line`, `frame`, `stream` or `frames`."""
 
 
 Item = SseEvent | Comment | Oversize | TooLong
 # How much is kept of an oversize line: enough to tell of what kind it is.
 _HEAD_BYTES = 1_024
+# A line that begins otherwise is none of an event stream.
+_FIELDS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
 
 class Decoder:
@@ -119,12 +121,9 @@ class Decoder:
         else:
             self._partial += data
         what = self._too_long(len(self._partial), self._held)
-        if what == "line":
-            self._spoiled |= self._spoils(self._partial, self._name, out)
+        if what and self._skips(what, self._partial, self._name, out):
             self._discarding = True
             self._partial = bytearray()
-        elif what:
-            self._give_up(what, out)
 
     def _plain(self, lines: list[bytes], out: list[Item]) -> bool:
         """Decode the lines of a typical read; return False, changing nothing, if it is not.
@@ -167,9 +166,8 @@ class Decoder:
         for line in lines:
             size = len(line)
             if size > line_max or held + size > frame_max:
-                if self._too_long(size, held) != "line":
-                    return self._give_up("frame", out)
-                self._spoiled |= self._spoils(line, name, out)
+                if not self._skips(self._too_long(size, held), line, name, out):
+                    return False
                 held += _LINE_COST
                 continue
             held += size + _LINE_COST
@@ -197,15 +195,17 @@ class Decoder:
         self._held, self._data, self._name = held, data, name
         return True
 
-    def _spoils(self, line: bytes | bytearray, name: bytes, out: list[Item]) -> bool:
-        """Report an oversize line; return whether it is data, without which its event is lost."""
+    def _skips(self, what: str, line: bytes | bytearray, name: bytes, out: list[Item]) -> bool:
+        """Report a line above a limit; return whether the stream can go on without it."""
+        if what != "line" or not line.startswith(_FIELDS):
+            return self._give_up(what, out)
         if line.startswith(b":"):
             out.append(_COMMENT)
-        if not line.startswith(b"data:"):
-            return False
-        # No more than is there in any case, however the bytes were split.
-        head = line[: min(_HEAD_BYTES, self._limits.line_bytes_max)]
-        out.append(Oversize(bytes(head).removeprefix(b"data:"), name))
+        elif line.startswith(b"data:"):
+            self._spoiled = True
+            # No more than is there in any case, however the bytes were split.
+            head = line[: min(_HEAD_BYTES, self._limits.line_bytes_max)]
+            out.append(Oversize(bytes(head).removeprefix(b"data:"), name))
         return True
 
     def _give_up(self, what: str, out: list[Item]) -> bool:

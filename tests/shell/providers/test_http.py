@@ -303,6 +303,7 @@ _ARGUMENTS = json.dumps(
 ).encode()
 BOMBS = {
     "line": (_flood(b"x" * 100_000), "a limit: line"),
+    "oversize line": (_flood(b": " + b"x" * 100_000, 700), "a limit: stream"),
     "frame": (_flood(b"data: " + b"x" * 60_000 + b"\n"), "a limit: frame"),
     "blank lines": (_flood(b"\n" * 60_000), "a limit: frame"),
     "comments": (_flood(b": x\n" * 15_000), "a limit: frame"),
