@@ -6,21 +6,25 @@ import asyncio
 import logging
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from minamo.errors import BadSetting
 from minamo.shell.stops import redis_link
 from minamo.shell.stops import redis_registry as announcing
-from minamo.shell.stops.redis_registry import RedisStops
-from minamo.shell.stops.registry import RequestOutcome, StopSignal
+from minamo.shell.stops.redis_registry import EXPIRE_S, Heartbeat, RedisStops
+from minamo.shell.stops.registry import MemoryStops, RequestOutcome, StopSignal
+from minamo.testing import run_with_virtual_clock
 from support.redis_server import RedisServer
 from support.waiting import until
 
 pytestmark = pytest.mark.anyio
+
 
 SECRET = "hunter2-and-more"
 PATIENT_MS = 10_000
@@ -347,3 +351,56 @@ async def test_a_request_can_be_cancelled(own_redis: RedisServer) -> None:
         assert scope.cancelled_caught
         assert stops._broadcast._asked == {}
         assert await stops.request_stop(stream_id="s1") is RequestOutcome.NO
+
+
+class Pipeline:
+    """A Redis that only remembers when each key was last set."""
+
+    def __init__(self) -> None:
+        self.set_at: dict[str, float] = {}
+
+    def pipeline(self, *, transaction: bool) -> Self:
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    def set(self, key: str, value: str, px: int) -> None:
+        self.set_at[key] = anyio.current_time()
+
+    def delete(self, key: str) -> None:
+        self.set_at.pop(key, None)
+
+    def eval(self, *_: Any) -> None:
+        pass
+
+    async def execute(self) -> None:
+        pass
+
+
+def test_a_long_stream_stays_announced_while_others_come_and_go() -> None:
+    oldest = 0.0
+
+    async def main() -> None:
+        nonlocal oldest
+        registry, redis = MemoryStops(), Pipeline()
+        heartbeat = Heartbeat(registry, "p", "me")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(heartbeat.run, lambda: redis)
+            with ExitStack() as stack:
+                stack.enter_context(registry.register("long", 1, StopSignal()))
+                heartbeat.begun("long")
+                for number in range(60):  # each change comes before everything is renewed
+                    await anyio.sleep(1.0)
+                    with registry.register(f"short{number}", 2, StopSignal()):
+                        heartbeat.begun(f"short{number}")
+                        await anyio.lowlevel.checkpoint()
+                    heartbeat.ended(f"short{number}", 2)
+                    oldest = max(oldest, anyio.current_time() - redis.set_at["p:stream:long"])
+            tasks.cancel_scope.cancel()
+
+    run_with_virtual_clock(main)
+    assert oldest < EXPIRE_S / 2
