@@ -32,7 +32,7 @@ from minamo.bot.settings import (
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 
-_TABLE = re.compile(r"\s*(\[{1,2})\s*([A-Za-z0-9_\-.\"' ]+?)\s*\]{1,2}\s*(#.*)?$")
+_TABLE = re.compile(r"\s*+(\[{1,2})([A-Za-z0-9_\-.\"' \t]++)\]{1,2}\s*+(#.*)?$")
 _KEY = re.compile(r"\s*([A-Za-z0-9_\-]+|\"[^\"]*\"|'[^']*')\s*=")
 _LONG = ('"""', "'''")
 
@@ -56,7 +56,7 @@ class TomlPositions:
                 closer = "" if closer in line else closer
                 continue
             if found := _TABLE.match(line):
-                name = found[2].strip("\"' ")
+                name = found[2].strip("\"' \t")
                 table = (name, count[name]) if found[1] == "[[" else (name,)
                 count[name] += 1
                 self._places.setdefault((name,), number)

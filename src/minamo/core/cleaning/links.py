@@ -27,7 +27,7 @@ _HEAD_BEGUN = re.compile(r"\(\s*<?(?:h(?:t(?:t(?:p(?:s?|s?:/{0,2}))?)?)?)?\Z", r
 _OPENING = re.compile(r"\[")
 #: Every character that begins or ends part of a link, or code.
 LINK_MARKS = re.compile(r"[\[\]`]")
-_TITLE = re.compile(r"\s+(?:[\"'][\s\S]{0," + str(LINK_TITLE_MAX) + r"}?[\"']\s*)?\)")
+_TITLE = re.compile(r"\s++(?:[\"'][\s\S]{0," + str(LINK_TITLE_MAX) + r"}?[\"']\s*+)?\)")
 # An address followed by a blank and by no title.
 _NO_TARGET = re.compile(r"[^\s()\\]*\s+[^\s\"')]")
 _TITLE_END = re.compile(r"[\"']\s*\)")

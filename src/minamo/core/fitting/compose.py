@@ -133,7 +133,9 @@ def _closed_by(text: str, at: int, formatting: tuple[str, ...]) -> int:
     return 0
 
 
-_BARE_QUOTE = re.compile(r" *(?:(>>>|>)[ \t])?\s*")  # a quoted line with nothing on it, or a blank
+_BARE_QUOTE = re.compile(
+    r" *+(?:(>>>|>)[ \t])?\s*+"
+)  # a quoted line with nothing on it, or a blank
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _MARKER = re.compile(r"[*_~|]")
 _HIDING = (SPOILER, *QUOTES)

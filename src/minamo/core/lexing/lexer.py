@@ -28,7 +28,7 @@ MARKERS = (
 # A fence may directly follow the mark of a list item.
 _MARK = r"(?:[-*+]|\d{1,9}[.)])"
 _ITEM = r"(?P<item>" + _MARK + r"[ \t]{1,4})?"
-_INDENT = r"(?P<indent>[ \t]{0," + str(FENCE_INDENT_MAX) + r"})"
+_INDENT = r"(?P<indent>[ \t]{0," + str(FENCE_INDENT_MAX) + r"}+)"
 # The unfinished mark of an item.
 _MARK_BEGUN = r"(?:[-*+]|\d{1,9}[.)]?)"
 # A newline matters only if the next line may open a fence.
@@ -48,7 +48,7 @@ _MAY_OPEN = re.compile(
     + r"(?:`{0,2}|~{0,2}|`{3," + _RUN_MAX + r"}[^`\n]*|~{3," + _RUN_MAX + r"}(?!~)[^\n]*))\Z"
 )  # fmt: skip
 _CLOSES = re.compile(_INDENT + r"(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
-_MAY_CLOSE = re.compile(_INDENT + r"(?:`*|~*)[ \t\r]*\Z")
+_MAY_CLOSE = re.compile(_INDENT + r"(?:`*+|~*+)[ \t\r]*+\Z")
 
 
 @define
