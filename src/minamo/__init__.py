@@ -83,14 +83,14 @@ if TYPE_CHECKING:
     from minamo.shell.turns.channels import Policy as Policy
     from minamo.shell.turns.mcp import McpServer as McpServer
     from minamo.shell.turns.redis_lease import RedisLease as RedisLease
-    from minamo.shell.turns.tool_context import ToolContext as ToolContext
-    from minamo.shell.turns.tool_context import ToolError as ToolError
+    from minamo.shell.turns.tool_job import ToolContext as ToolContext
+    from minamo.shell.turns.tool_job import ToolError as ToolError
     from minamo.shell.turns.tools import Tools as Tools
     from minamo.shell.turns.tools import tool as tool
     from minamo.shell.turns.turn import Ask as Ask
     from minamo.shell.turns.turn import ChatProvider as ChatProvider
     from minamo.shell.turns.turn_result import TurnResult as TurnResult
-    from minamo.shell.turns.turn_settings import TurnSettings as TurnSettings
+    from minamo.shell.turns.turn_result import TurnSettings as TurnSettings
     from minamo.wire.conversation import ChatMessage as ChatMessage
     from minamo.wire.conversation import Image as Image
     from minamo.wire.conversation import assistant as assistant
@@ -142,11 +142,10 @@ _EXPORTS = {
     "minamo.shell.turns.channels": "Lease LeaseStatus Policy",
     "minamo.shell.turns.mcp": "McpServer",
     "minamo.shell.turns.redis_lease": "RedisLease",
-    "minamo.shell.turns.tool_context": "ToolContext ToolError",
+    "minamo.shell.turns.tool_job": "ToolContext ToolError",
     "minamo.shell.turns.tools": "Tools tool",
     "minamo.shell.turns.turn": "Ask ChatProvider",
-    "minamo.shell.turns.turn_result": "TurnResult",
-    "minamo.shell.turns.turn_settings": "TurnSettings",
+    "minamo.shell.turns.turn_result": "TurnResult TurnSettings",
     "minamo.wire.conversation": "ChatMessage Image assistant system tool_result user",
     "minamo.wire.files": "File",
     "minamo.wire.frames": "Frame",

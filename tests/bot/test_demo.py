@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from minamo.bot.demo.demo import Demo, demo_world
-from minamo.bot.demo.provider import DemoProvider
-from minamo.bot.demo.script import PIECES
+from minamo.bot.demo.provider import PIECES, DemoProvider
 from minamo.cli.main import main
 from minamo.errors import BadRequest
 from minamo.inspect.hub import Hub

@@ -16,7 +16,7 @@ from minamo.bot import doctor
 from minamo.bot.doctor import examine
 from minamo.bot.doctor_discord import Diagnosis
 from minamo.bot.factory import make_provider, with_options
-from minamo.bot.probe import probe
+from minamo.bot.provider_check import probe
 from minamo.bot.settings import OPTIONS, ProviderSettings
 from minamo.bot.settings_file import example, read_settings
 from minamo.cli.main import parser

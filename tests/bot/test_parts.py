@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from minamo.bot.demo.provider import DemoProvider
-from minamo.bot.demo.script import PIECES
+from minamo.bot.demo.provider import PIECES, DemoProvider
 from minamo.bot.factory import make_providers
 from minamo.bot.listener import too_much
 from minamo.bot.rate_limit import PEOPLE_MAX, Allowed, Limited, RateLimiter
@@ -24,7 +23,7 @@ from minamo.bot.tools import now, roll, toolbox
 from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.errors import BadSetting
 from minamo.shell.notices.localization import Languages
-from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tool_job import ToolError
 from minamo.twin import Twin
 from minamo.wire.conversation import assistant, tool_result, user
 from support.provider_server import serving, streamed

@@ -15,7 +15,7 @@ from minamo.core.limits import MS_MAX
 from minamo.errors import BadSetting
 from minamo.shell.delivery.pacing import RateLimit
 from minamo.shell.providers.http import Timeouts
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnSettings
 
 NONSENSE = {
     "huge": 10**400, "small": -(10**400), "unprintable": 10**5_000, "nan": math.nan,

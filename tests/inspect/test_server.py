@@ -15,7 +15,7 @@ import pytest
 from minamo.core.chunks import TextChunk
 from minamo.core.stream import Stream
 from minamo.errors import BadSetting
-from minamo.inspect import routes as site
+from minamo.inspect import server as site
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import Prompt, serve
 from minamo.shell.telemetry.observer import inspector

@@ -20,7 +20,7 @@ from minamo.machine import (
     verify,
 )
 from minamo.shell.discord import interaction
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnSettings
 
 CHART = """
 name: tea

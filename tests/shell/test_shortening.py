@@ -16,7 +16,7 @@ from minamo.errors import BadSetting
 from minamo.shell.notices.localization import Languages
 from minamo.shell.notices.notices import quotable
 from minamo.shell.telemetry.telemetry import _outcome
-from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_job import ToolContext
 from minamo.shell.turns.tool_runner import failure
 
 KEY = "sk-live-" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0"

@@ -16,7 +16,6 @@ import pytest
 from minamo.twin import Twin
 from minamo.twin.shapes import message as shapes_message
 from minamo.twin.shapes import objects as shapes
-from minamo.twin.shapes import session as shapes_session
 from minamo.twin.users import click, say, slash
 from minamo.twin.world import Webhook
 
@@ -48,8 +47,8 @@ class Story:
             "message": lambda: shapes_message.message(world, self.message),
             "user": lambda: shapes.user(self.ann),
             "me": lambda: shapes.me(self.twin.bot),
-            "gateway_bot": lambda: shapes_session.gateway_bot("ws://127.0.0.1/gw"),
-            "application": lambda: shapes_session.application(world, 0, "0" * 64),
+            "gateway_bot": lambda: shapes.gateway_bot("ws://127.0.0.1/gw"),
+            "application": lambda: shapes.application(world, 0, "0" * 64),
             "guild_event": lambda: shapes.guild_event(world, self.twin.guild),
             "guild": lambda: shapes.guild(self.twin.guild),
             "channel": lambda: shapes.channel(world, self.home),
@@ -58,13 +57,11 @@ class Story:
             "role": lambda: shapes.role(self.twin.guild.roles[self.twin.guild.id]),
             "member": lambda: shapes.member(self.twin.guild.members[self.ann.id]),
             "webhook": lambda: shapes_message.webhook(world, self.webhook, secret=True),
-            "command": lambda: shapes_session.command(
-                world, 1, 0, {"name": "ask", "description": "Ask"}
-            ),
+            "command": lambda: shapes.command(world, 1, 0, {"name": "ask", "description": "Ask"}),
             "interaction": lambda: shapes_message.interaction(world, self.slash),
             "component": lambda: shapes_message.interaction(world, self.click),
             "callback": lambda: {"interaction": {"id": "1", "type": 2}, "resource": {"type": 5}},
-            "ready": lambda: shapes_session.ready(world, "s", "ws://127.0.0.1/gw", (0, 1), 0),
+            "ready": lambda: shapes.ready(world, "s", "ws://127.0.0.1/gw", (0, 1), 0),
         }
         return makers[shape]()
 

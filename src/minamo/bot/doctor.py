@@ -14,11 +14,10 @@ from pathlib import Path
 from minamo import __version__
 from minamo.bot.doctor_discord import Check, Diagnosis, DiscordChecks, ok, problem, warning
 from minamo.bot.factory import make_provider, make_providers
-from minamo.bot.probe import probe
+from minamo.bot.provider_check import TRY_S, probe, try_provider
 from minamo.bot.settings import ProviderSettings, Settings
 from minamo.bot.settings_file import read_settings
 from minamo.bot.tools import toolbox
-from minamo.bot.trial import TRY_S, try_provider
 from minamo.errors import BadSetting, MinamoError
 from minamo.shell.stops.redis_link import client_for, close_client
 

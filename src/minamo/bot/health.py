@@ -17,8 +17,8 @@ import hikari
 from aiohttp import web
 from attrs import define, field
 
-from minamo.bot.probe import probe
 from minamo.bot.prometheus import CONTENT_TYPE, PrometheusMetrics
+from minamo.bot.provider_check import probe
 from minamo.bot.settings import HealthSettings, ProviderSettings
 from minamo.errors import BadSetting
 from minamo.shell.stops.redis_link import client_for, close_client

@@ -17,7 +17,7 @@ from minamo.bot.settings import McpSettings
 from minamo.core.redact import shorten
 from minamo.errors import BadRequest, BadSetting, MinamoError
 from minamo.shell.turns.mcp import McpServer
-from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tool_job import ToolError
 from minamo.shell.turns.tools import FunctionTool, ToolFunction, Tools
 
 # More dice than any game needs.

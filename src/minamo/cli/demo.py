@@ -54,7 +54,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from minamo.bot.demo.script import PIECES
+    from minamo.bot.demo.provider import PIECES
 
     if options.list:
         for one in PIECES:
@@ -70,8 +70,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 async def _show(text: str, out: _Printer) -> TurnResult | None:
-    from minamo.bot.demo.console import ConsoleView, summary
-    from minamo.bot.demo.demo import demo_world
+    from minamo.bot.demo.demo import ConsoleView, demo_world, summary
     from minamo.inspect.hub import Hub
 
     ended: asyncio.Queue[TurnResult] = asyncio.Queue()

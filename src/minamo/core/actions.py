@@ -13,10 +13,9 @@ from minamo.core.accounting.spans import ADDED, Ledger
 from minamo.core.captures import Captures
 from minamo.core.chunks import Call, DoneChunk, Usage
 from minamo.core.config import StreamConfig
-from minamo.core.lexing.filters import InputFilters
+from minamo.core.lexing.filters import InputFilters, Silence
 from minamo.core.lexing.lexer import Lexer, Token
 from minamo.core.lexing.segmenter import Buffer
-from minamo.core.lexing.silence import Silence
 from minamo.core.result import StopReason
 
 if TYPE_CHECKING:

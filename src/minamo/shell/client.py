@@ -54,8 +54,7 @@ from minamo.shell.telemetry.telemetry import (
 from minamo.shell.turns.channels import QUEUE_MAX, Channels, Lease, Policy
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import Ask, ChatProvider
-from minamo.shell.turns.turn_result import TurnResult
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnResult, TurnSettings
 from minamo.shell.validation import check_command, check_kinds, check_seconds
 from minamo.wire.conversation import ChatMessage
 

@@ -19,7 +19,7 @@ from anyio.lowlevel import checkpoint
 
 from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall
-from minamo.core.lexing.silence import Silence
+from minamo.core.lexing.filters import Silence
 from minamo.core.messages import Receipt
 from minamo.core.stream import CHART, OPEN, RESTARTED, Stream, clock_lengths
 from minamo.machine import RunningClocks

@@ -24,11 +24,10 @@ from minamo.shell.telemetry.observer import StreamInspector
 from minamo.shell.telemetry.telemetry import Telemetry
 from minamo.shell.turns.channel import UNSETTLED
 from minamo.shell.turns.channels import Channels, Job, Policy, QueuedTurn, TurnRefused
-from minamo.shell.turns.tool_context import Progress
+from minamo.shell.turns.tool_job import Progress
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn import Ask, ChatProvider, run_turn
-from minamo.shell.turns.turn_result import TurnResult
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnResult, TurnSettings
 from minamo.wire.conversation import ChatMessage
 
 # Phrase for a user who waits for an interaction response, by the reason a turn was refused.

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from minamo.shell.providers.scripted import as_chunks as as_chunks
     from minamo.shell.turns.turn import TextPass as TextPass
     from minamo.shell.turns.turn import run_turn as run_turn
-    from minamo.testing.adapters import check_adapter as check_adapter
+    from minamo.testing.checks import Heard as Heard
+    from minamo.testing.checks import check_adapter as check_adapter
     from minamo.testing.checks import check_stream as check_stream
+    from minamo.testing.checks import listen as listen
+    from minamo.testing.checks import run_with_virtual_clock as run_with_virtual_clock
     from minamo.testing.checks import stand_in as stand_in
-    from minamo.testing.runner import Heard as Heard
-    from minamo.testing.runner import listen as listen
-    from minamo.testing.runner import run_with_virtual_clock as run_with_virtual_clock
     from minamo.testing.strategies import events as events
     from minamo.testing.strategies import markdown_texts as markdown_texts
     from minamo.testing.strategies import results as results
@@ -36,9 +36,9 @@ _EXPORTS = {
     "minamo.core.trace": "Moment Trace",
     "minamo.shell.providers.scripted": "ScriptedProvider as_chunks",
     "minamo.shell.turns.turn": "TextPass run_turn",
-    "minamo.testing.adapters": "check_adapter",
-    "minamo.testing.checks": "check_stream stand_in",
-    "minamo.testing.runner": "Heard listen run_with_virtual_clock",
+    "minamo.testing.checks": (
+        "Heard check_adapter check_stream listen run_with_virtual_clock stand_in"
+    ),
     "minamo.testing.strategies": "events markdown_texts results texts traces",
 }
 _EXTRA = frozenset({"hypothesis", "trio"})

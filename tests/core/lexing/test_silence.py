@@ -6,7 +6,7 @@ import pytest
 
 from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
-from minamo.core.lexing.silence import Silence
+from minamo.core.lexing.filters import Silence
 from minamo.core.stream import Stream
 from minamo.shell.driver import NullSink
 

@@ -14,7 +14,7 @@ from minamo.errors import BadSetting
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import Persona
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnSettings
 from minamo.twin import Twin
 from minamo.wire.conversation import user
 from support.bot import on_command, rigged

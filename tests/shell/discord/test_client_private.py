@@ -18,7 +18,7 @@ from minamo.shell.delivery.overflow import Overflow
 from minamo.shell.discord import interaction as interactions
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_job import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CALLBACK, CREATE, Message, Twin
 from minamo.wire.conversation import user

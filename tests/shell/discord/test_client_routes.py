@@ -22,7 +22,7 @@ from minamo.shell.notices.notices import NoticeSettings
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import Persona, StreamContext
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_job import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CALLBACK, CREATE, EDIT, EXECUTE, Permission, Rules, Twin
 from minamo.wire.conversation import user

@@ -15,11 +15,9 @@ from anyio.lowlevel import checkpoint
 from minamo.core.chunks import Call, FunctionCall
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.telemetry.telemetry import NoTelemetry
-from minamo.shell.turns.progress_lines import LINES_MAX, LatestLines
-from minamo.shell.turns.tool_context import ToolContext
-from minamo.shell.turns.tool_job import CLEAN_UP_S
+from minamo.shell.turns.tool_job import CLEAN_UP_S, LINES_MAX, LatestLines, ToolContext
 from minamo.shell.turns.tools import Tools, tool
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnSettings
 from minamo.twin import Twin
 from minamo.wire.conversation import ChatMessage, user
 from support.bot import Rig, rigged

@@ -19,7 +19,7 @@ from minamo.shell.discord.history import HistoryLimits, ReplyChain
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import Persona
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_job import ToolContext
 from minamo.shell.turns.tools import Tools
 from minamo.twin import CREATE, Twin
 from minamo.wire.conversation import ChatMessage, user

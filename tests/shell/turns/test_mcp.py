@@ -16,9 +16,9 @@ import pytest
 import minamo
 from minamo.core.chunks import Call
 from minamo.shell.stops.registry import StopSignal
-from minamo.shell.turns.tool_context import Progress
+from minamo.shell.turns.tool_job import Progress
 from minamo.shell.turns.tool_runner import ToolRunner
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnSettings
 
 pytestmark = pytest.mark.anyio
 

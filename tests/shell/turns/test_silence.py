@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, TextChunk
 from minamo.core.config import StreamConfig
-from minamo.core.lexing.silence import Silence
+from minamo.core.lexing.filters import Silence
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.shell.driver import NullSink
@@ -20,8 +20,7 @@ from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_actions import Hearing
-from minamo.shell.turns.turn_result import TurnResult
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnResult, TurnSettings
 from minamo.wire.conversation import assistant
 from support.turns import Dialogue, Stage, asks, at, calls, play, turn
 

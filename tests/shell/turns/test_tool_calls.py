@@ -13,10 +13,10 @@ import pytest
 
 from minamo.core.chunks import Call
 from minamo.shell.stops.registry import StopRequest, StopSignal
-from minamo.shell.turns.tool_context import PROGRESS_CHARS_MAX, Progress, ToolContext, ToolError
-from minamo.shell.turns.tool_runner import ToolResult, ToolRunner
+from minamo.shell.turns.tool_job import PROGRESS_CHARS_MAX, Progress, ToolContext, ToolError
+from minamo.shell.turns.tool_runner import ToolRunner
 from minamo.shell.turns.tools import Tools, tool
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import ToolResult, TurnSettings
 from minamo.wire.limits import CALLS_MAX
 from support.fake_discord import run_with_virtual_clock
 

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from minamo.core.chunks import Call
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.shell.stops.registry import StopSignal
-from minamo.shell.turns.tool_context import ToolContext
-from minamo.shell.turns.tool_runner import ToolResult, ToolRunner
+from minamo.shell.turns.tool_job import ToolContext
+from minamo.shell.turns.tool_runner import ToolRunner
 from minamo.shell.turns.tool_schema import documented
 from minamo.shell.turns.tools import Tools, tool
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import ToolResult, TurnSettings
 from minamo.wire.conversation import user
 from minamo.wire.options import Tool
 

@@ -17,12 +17,10 @@ import pytest
 
 from minamo.core.chunks import DoneChunk
 from minamo.shell.stops.registry import StopRequest
-from minamo.shell.turns.tool_context import Progress, ToolContext
-from minamo.shell.turns.tool_job import CLEAN_UP_S
+from minamo.shell.turns.tool_job import CLEAN_UP_S, Progress, ToolContext
 from minamo.shell.turns.tool_runner import LEFT_BEHIND_MAX
 from minamo.shell.turns.tools import Tools, tool
-from minamo.shell.turns.turn_result import TurnResult
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnResult, TurnSettings
 from support.turns import Dialogue, Stage, asks
 from support.waiting import until
 

@@ -9,10 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from minamo.shell.turns.progress_lines import LINES_MAX
-from minamo.shell.turns.tool_job import CLEAN_UP_S
+from minamo.shell.turns.tool_job import CLEAN_UP_S, LINES_MAX
 from minamo.shell.turns.tool_runner import LEFT_BEHIND_MAX
-from minamo.shell.turns.turn_settings import STOP_GRACE_MS, TurnSettings
+from minamo.shell.turns.turn_result import STOP_GRACE_MS, TurnSettings
 
 pytestmark = pytest.mark.anyio
 PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")

@@ -15,11 +15,10 @@ from minamo.errors import BadRequest, BadSetting
 from minamo.shell.providers.adapters import OpenAICompatible
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.stops.registry import StopRequest
-from minamo.shell.turns.tool_context import Progress, ToolContext, ToolError
+from minamo.shell.turns.tool_job import Progress, ToolContext, ToolError
 from minamo.shell.turns.tool_runner import ToolRunner
 from minamo.shell.turns.tools import Tools, tool
-from minamo.shell.turns.turn_result import TurnResult
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnResult, TurnSettings
 from minamo.wire.conversation import (
     ChatMessage,
     assistant,

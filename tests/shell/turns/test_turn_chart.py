@@ -12,10 +12,10 @@ from minamo.core.result import StreamResult
 from minamo.machine import Coverage, verify
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.stops.registry import StopRequest
-from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tool_job import ToolError
 from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_actions import CHART
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnSettings
 from support.turns import Dialogue, Stage, asks, at, play
 
 SEEN = Coverage(CHART)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tool_job import ToolError
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.wire.conversation import system, user

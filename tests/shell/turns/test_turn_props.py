@@ -16,11 +16,10 @@ from minamo.core.result import Status, StreamResult
 from minamo.machine import Coverage
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.shell.stops.registry import StopRequest
-from minamo.shell.turns.tool_context import ToolError
+from minamo.shell.turns.tool_job import ToolError
 from minamo.shell.turns.tools import Tools, tool
 from minamo.shell.turns.turn_actions import CHART
-from minamo.shell.turns.turn_result import TurnResult
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnResult, TurnSettings
 from minamo.wire.conversation import match_tool_results, user
 from support.turns import Dialogue, Stage, at, play
 

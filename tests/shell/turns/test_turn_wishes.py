@@ -10,10 +10,9 @@ import pytest
 from minamo.core.chunks import DoneChunk
 from minamo.core.result import StreamResult
 from minamo.shell.stops.registry import StopRequest
-from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_job import ToolContext
 from minamo.shell.turns.tools import Tools
-from minamo.shell.turns.turn_result import TurnResult
-from minamo.shell.turns.turn_settings import STOP_GRACE_MS, TurnSettings
+from minamo.shell.turns.turn_result import STOP_GRACE_MS, TurnResult, TurnSettings
 from minamo.wire.conversation import match_tool_results
 from support.fake_discord import run_with_virtual_clock
 from support.turns import Dialogue, Stage, asks, at, calls, play

@@ -33,8 +33,7 @@ from minamo.shell.notices.thoughts import ThoughtDisplay, tell_thoughts
 from minamo.shell.options import ResolvedOptions, StreamContext, new_stream_id
 from minamo.shell.orchestrator import StreamOrchestrator
 from minamo.shell.turns.channels import QueuedTurn
-from minamo.shell.turns.progress_lines import LatestLines, ProgressLines
-from minamo.shell.turns.tool_context import Progress
+from minamo.shell.turns.tool_job import LatestLines, Progress, ProgressLines
 
 # Deadline for the apology to a user whose reply will not come.
 _APOLOGY_S = 10.0

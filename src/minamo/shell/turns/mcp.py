@@ -18,7 +18,7 @@ import msgspec
 
 from minamo.core.redact import shorten
 from minamo.errors import BadRequest, BadSetting, MinamoError
-from minamo.shell.turns.tool_context import ToolContext, ToolError
+from minamo.shell.turns.tool_job import ToolContext, ToolError
 from minamo.shell.turns.tool_schema import DESCRIPTION_CHARS_MAX, Described
 from minamo.shell.turns.tools import FunctionTool, Tools
 from minamo.shell.validation import checked_headers, checked_url

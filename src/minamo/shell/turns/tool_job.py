@@ -1,11 +1,4 @@
-"""One call of a tool, in a task of its own that a turn can leave behind.
-
-A task group always waits for its tasks.  A tool that runs code in a thread cannot be cancelled
-while the thread works, and a tool may shield itself or swallow the cancellation; the turn, and
-with it the channel, would wait.  So a tool runs outside of every task group.  It is cancelled like
-any other task and has `CLEAN_UP_S` to clean up; if it still runs then, the turn continues without
-it.  Its thread occupies a slot in anyio's thread limiter until it has ended.
-"""
+"""A running call of a tool: its context, its task, and the lines that show its progress."""
 
 from __future__ import annotations
 
@@ -16,9 +9,116 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
-from attrs import define, field
+from attrs import define, field, frozen
 
+from minamo.core.chunks import Call, as_length
+from minamo.core.messages import MessageSource
+from minamo.core.redact import shorten
 from minamo.shell.callbacks import place_of
+from minamo.shell.delivery.interfaces import PlainMessage
+from minamo.shell.delivery.queue import StreamQueue
+from minamo.shell.stops.registry import StopSignal
+
+# Progress is one line, such as "Looking it up…"; Discord's own status lines have 128.
+PROGRESS_CHARS_MAX = 200
+
+
+class ToolError(Exception):
+    """An error that a tool raises on purpose: its text is sent to the model.
+
+    The text of any other exception is not sent, because it may hold private data.
+    """
+
+
+@frozen(slots=True)
+class Progress:
+    """A progress report of a running tool, for the users in the channel."""
+
+    call: Call
+    text: str = field(repr=as_length)
+
+
+Show = Callable[[Progress], object]
+
+
+@frozen(slots=True, kw_only=True)
+class ToolContext:
+    """Context passed to every parameter annotated with this type; hidden from the model."""
+
+    call: Call
+    user_id: int | None = None
+    channel_id: int | None = None
+    stop_signal: StopSignal = field(factory=StopSignal, repr=False)
+    """Stop requests for this turn; a tool may read them and may put one."""
+    show: Show | None = field(default=None, repr=False)
+
+    def progress(self, text: str) -> None:
+        """Report progress to the users in the channel, in a few words."""
+        line = shorten(str(text), PROGRESS_CHARS_MAX, printable=False)
+        if self.show is not None and line:
+            self.show(Progress(self.call, line))
+
+
+# More progress lines do not help a reader, and push the conversation off the screen.
+LINES_MAX = 20
+
+
+@define
+class LatestLines(MessageSource):
+    """A source for a lane: the newest unsent line of each call."""
+
+    left: int = LINES_MAX
+    _lines: dict[int, str] = field(factory=dict, init=False, repr=False)
+
+    @property
+    def waiting(self) -> int:
+        """Number of queued characters."""
+        return sum(map(len, self._lines.values()))
+
+    def put(self, call: int, text: str) -> None:
+        """Queue a line, replacing an older one of the same call."""
+        if self.left > len(self._lines) or call in self._lines:
+            self._lines.pop(call, None)  # ordered by the newest line
+            self._lines[call] = text
+
+    def take(self, most: int | None = None, room: int | None = None) -> list[PlainMessage]:
+        """Remove and return the queued lines, at most *most* and *room* of them."""
+        most = room if most is None else most if room is None else min(most, room)
+        taken = list(self._lines)[:most]
+        self.left -= len(taken)
+        return [PlainMessage(self._lines.pop(call)) for call in taken]
+
+    def withdraw(self, reason: str) -> None:
+        """Discard the queued lines."""
+        del reason
+        self._lines.clear()
+
+
+@define(eq=False)
+class ProgressLines:
+    """The sender of the progress lines of one turn, at most one message at a time."""
+
+    _open: Callable[[LatestLines], StreamQueue] = field(repr=False)
+    """Opens a queue in the channel's lane."""
+    _source: LatestLines = field(factory=LatestLines, init=False)
+    _dispatch: StreamQueue | None = field(default=None, init=False, repr=False)
+
+    def show(self, progress: Progress, text: str) -> None:
+        """Queue *text*, the rendered *progress*, and send it when the lane is free."""
+        # Keyed by id: a call is not hashable, and lives as long as the turn.
+        self._source.put(id(progress.call), text)
+        if not self._source.waiting:
+            return
+        if self._dispatch is None or not self._dispatch.busy:
+            self._dispatch = self._open(self._source)
+        self._dispatch.deliver()
+        self._dispatch.close()
+
+    def withdraw(self) -> None:
+        """Withdraw the lines whose sending has not begun."""
+        if self._dispatch is not None:
+            self._dispatch.withdraw("stopped")
+
 
 _LOG = logging.getLogger("minamo.tools")
 

@@ -26,10 +26,9 @@ from minamo.shell.callbacks import call as call_guarded
 from minamo.shell.callbacks import place_of
 from minamo.shell.stops.registry import StopSignal
 from minamo.shell.telemetry.telemetry import TelemetryFanOut
-from minamo.shell.turns.tool_context import Progress, Show, ToolContext, ToolError
-from minamo.shell.turns.tool_job import ToolJob
+from minamo.shell.turns.tool_job import Progress, Show, ToolContext, ToolError, ToolJob
 from minamo.shell.turns.tools import FunctionTool, Tools
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnSettings
 from minamo.wire.limits import CALLS_MAX
 
 _LOG = logging.getLogger("minamo.tools")

@@ -18,7 +18,7 @@ import msgspec
 from attrs import frozen
 
 from minamo.errors import BadRequest
-from minamo.shell.turns.tool_context import ToolContext
+from minamo.shell.turns.tool_job import ToolContext
 from minamo.wire.options import Tool
 
 

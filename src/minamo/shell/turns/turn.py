@@ -26,12 +26,11 @@ from minamo.shell.callbacks import Guarded, first_of, refuse_async
 from minamo.shell.driver import ChunkSource, Driver, NullSink
 from minamo.shell.stops.registry import StopRequest, StopSignal
 from minamo.shell.telemetry.telemetry import Telemetry, TelemetryFanOut, safely
-from minamo.shell.turns.tool_context import Show
+from minamo.shell.turns.tool_job import Show
 from minamo.shell.turns.tool_runner import ToolRunner
 from minamo.shell.turns.tools import Tools
 from minamo.shell.turns.turn_actions import CHART, TABLE, Hearing, TurnActions
-from minamo.shell.turns.turn_result import TurnResult, calls_of, joined, summed
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnResult, TurnSettings, calls_of, joined, summed
 from minamo.wire.conversation import ChatMessage
 from minamo.wire.options import Tool
 

@@ -18,15 +18,14 @@ import anyio
 from attrs import define, field
 
 from minamo.core.chunks import CUT_SHORT, Call, Chunk, DoneChunk, ErrorChunk
-from minamo.core.lexing.silence import Silence
+from minamo.core.lexing.filters import Silence
 from minamo.core.result import StopReason, StreamResult
 from minamo.machine import compile, load
 from minamo.shell.providers.base import CheckedSource, closing
 from minamo.shell.providers.scripted import as_chunks
 from minamo.shell.stops.registry import StopRequest
 from minamo.shell.turns.tool_runner import Problem, ToolResult, failure
-from minamo.shell.turns.turn_result import calls_of
-from minamo.shell.turns.turn_settings import TurnSettings
+from minamo.shell.turns.turn_result import TurnSettings, calls_of
 from minamo.wire.conversation import ChatMessage, assistant, tool_result
 
 

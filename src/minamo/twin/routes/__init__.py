@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from minamo.twin.routes import (
-    channels,
-    commands,
     guilds,
     interactions,
     messages,
-    pins,
     reactions,
     threads,
     webhooks,
@@ -18,13 +15,13 @@ from minamo.twin.server.calls import Route
 # Literal paths before patterns that would also match them: the first match answers.
 ROUTES: tuple[Route, ...] = (
     *guilds.SESSION_ROUTES,
-    *commands.ROUTES,
+    *interactions.COMMAND_ROUTES,
     *reactions.ROUTES,
-    *pins.ROUTES,
+    *messages.PIN_ROUTES,
     *messages.ROUTES,
     *threads.ROUTES,
     *threads.ARCHIVE_ROUTES,
-    *channels.ROUTES,
+    *guilds.CHANNEL_ROUTES,
     *guilds.ROUTES,
     *interactions.ROUTES,
     *webhooks.ROUTES,

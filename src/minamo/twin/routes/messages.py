@@ -1,6 +1,11 @@
-"""Routes of messages: create, read, list, edit, delete, bulk delete."""
+"""Routes of messages: create, read, list, edit, delete, bulk delete; and pins.
+
+Paths of pins without `messages/` are the deprecated form.
+"""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from minamo.twin.bodies.components import shown_text
 from minamo.twin.bodies.tables import BULK_DELETE, CREATE_MESSAGE, EDIT_MESSAGE
@@ -8,7 +13,9 @@ from minamo.twin.messages import change, draft, post, remove, remove_many
 from minamo.twin.permissions import Permission, may_send, moderate, permissions
 from minamo.twin.server.calls import Answer, RestCall, Route
 from minamo.twin.server.refusals import Refused, SlowedDown
-from minamo.twin.world import SUPPRESS_EMBEDS, sent_at
+from minamo.twin.shapes import message as shapes_message
+from minamo.twin.shapes import objects as shapes
+from minamo.twin.world import PINNED, SUPPRESS_EMBEDS, Channel, Message, sent_at
 
 _PAGE_MAX = 100
 _BULK_DELETE_AGE_MAX_S = 14 * 86_400.0
@@ -108,4 +115,112 @@ ROUTES = (
     Route("GET", _ONE, _get),
     Route("PATCH", _ONE, _edit, "message.edit", EDIT_MESSAGE),
     Route("DELETE", _ONE, _delete, "message.delete"),
+)
+
+
+_PINS_MAX = 50
+
+
+def _pinned(call: RestCall) -> list[Message]:
+    """Return the pinned messages, latest pin first; none if the bot may not read the history."""
+    channel, world = call.channel(), call.discord.world
+    if not permissions(world, world.bot.id, channel) & Permission.READ_MESSAGE_HISTORY:
+        return []
+    found = [x for x in world.messages.get(channel.id, {}).values() if x.pinned_at is not None]
+    return sorted(found, key=lambda one: one.pinned_at or 0.0, reverse=True)
+
+
+def _list_pins(call: RestCall) -> Answer:
+    limit = call.number("limit", _PINS_MAX, 1, _PINS_MAX)
+    found = _pinned(call)
+    if "before" in call.query:
+        before = datetime.fromisoformat(call.query["before"])
+        # Compared as formatted: the stored time is finer than a microsecond.
+        found = [one for one in found if datetime.fromisoformat(_told(one)) < before]
+    items = [
+        {
+            "pinned_at": _told(one),
+            "message": shapes_message.message(call.discord.world, one),
+        }
+        for one in found[:limit]
+    ]
+    return 200, {"items": items, "has_more": len(found) > limit}
+
+
+def _told(message: Message) -> str:
+    return shapes.stamp(message.pinned_at or 0.0)
+
+
+def _old_pins(call: RestCall) -> Answer:
+    found = _pinned(call)[:_PINS_MAX]
+    return 200, [shapes_message.message(call.discord.world, one) for one in found]
+
+
+def _pin(call: RestCall) -> Answer:
+    channel, message, discord = *_target(call), call.discord
+    if message.type == PINNED:
+        raise Refused(50021)
+    if message.pinned_at is None:
+        if len(_pinned(call)) >= discord.rules.pins_max:
+            raise Refused(30003)
+        message.pinned_at = discord.now()
+        _tell(call, channel, message)
+        _say_so(call, channel, message)
+    return 204, None
+
+
+def _unpin(call: RestCall) -> Answer:
+    channel, message = _target(call)
+    if message.pinned_at is not None:
+        message.pinned_at = None
+        _tell(call, channel, message)
+    return 204, None
+
+
+def _target(call: RestCall) -> tuple[Channel, Message]:
+    channel = call.channel()
+    if channel.guild_id is not None:
+        call.channel(Permission.PIN_MESSAGES)
+    if channel.archived:
+        raise Refused(50083)
+    return channel, call.message()
+
+
+def _tell(call: RestCall, channel: Channel, message: Message) -> None:
+    discord = call.discord
+    discord.announce("MESSAGE_UPDATE", message)
+    latest = max((one.pinned_at or 0.0 for one in _pinned(call)), default=None)
+    body = {
+        "channel_id": str(channel.id),
+        "last_pin_timestamp": None if latest is None else shapes.stamp(latest),
+    }
+    if channel.guild_id is not None:
+        body["guild_id"] = str(channel.guild_id)
+    discord.gateway.dispatch("CHANNEL_PINS_UPDATE", body, guild_id=channel.guild_id)
+
+
+def _say_so(call: RestCall, channel: Channel, message: Message) -> None:
+    """Write the system message that announces a pin."""
+    discord = call.discord
+    line = Message(
+        discord.world.new_id(),
+        channel.id,
+        discord.world.bot,
+        "",
+        discord.now(),
+        type=PINNED,
+        reply_to=message.id,
+    )
+    discord.world.messages[channel.id][line.id] = line
+    discord.announce("MESSAGE_CREATE", line)
+
+
+_NEW, _OLD = "/channels/{channel}/messages/pins", "/channels/{channel}/pins"
+PIN_ROUTES = (
+    Route("GET", _NEW, _list_pins),
+    Route("PUT", f"{_NEW}/{{message}}", _pin),
+    Route("DELETE", f"{_NEW}/{{message}}", _unpin),
+    Route("GET", _OLD, _old_pins),
+    Route("PUT", f"{_OLD}/{{message}}", _pin),
+    Route("DELETE", f"{_OLD}/{{message}}", _unpin),
 )

@@ -26,7 +26,6 @@ from minamo.twin.rules import Rules
 from minamo.twin.server.buckets import Bucket
 from minamo.twin.server.intents import KNOWN, PRIVILEGED, for_intents, member_chunks, wants
 from minamo.twin.shapes import objects as shapes
-from minamo.twin.shapes import session as shapes_session
 from minamo.twin.world import World
 
 Squeeze = Callable[[bytes], bytes]
@@ -258,7 +257,7 @@ class Gateway:
         session.connection = connection
         self.sessions[session.id] = session
         granted = self.rules.privileged_intents
-        shape = shapes_session.ready(self.world, session.id, self.url, shard, granted)
+        shape = shapes.ready(self.world, session.id, self.url, shard, granted)
         session.dispatch("READY", shape)
         self.journal.event("READY", shape)
         for guild in self.world.guilds.values():
