@@ -115,8 +115,9 @@ TABLE_ADDED_MIN = 4_000
 # 50 ms on a slow computer.
 FIT_MAX = 4_100
 FIT_STEP = 195
-# How far past a portion closers of its formatting are searched: the length of one message.
-AHEAD_MAX = 2_000
+# How far past a portion closers of its formatting are searched: half a message, as the portion
+# itself reaches nearly one message past the text that is sent.
+AHEAD_MAX = 1_000
 
 # Closing quotes and markers after a full stop, at most.
 SENTENCE_TAIL_MAX = 12

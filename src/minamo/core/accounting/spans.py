@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import itemgetter
+from typing import NamedTuple
 
 from attrs import define, field, frozen
 
@@ -38,8 +39,7 @@ class Ledger:
             self.additions[reason] += times * size
 
 
-@frozen(slots=True)
-class TextSpan:
+class TextSpan(NamedTuple):
     """A run of output characters: copied from the input, or added."""
 
     text: str
@@ -47,8 +47,7 @@ class TextSpan:
     reason: str = ""
 
 
-@frozen(slots=True)
-class DroppedSpan:
+class DroppedSpan(NamedTuple):
     """Input characters `start` up to `end` (exclusive) that no piece contains."""
 
     start: int

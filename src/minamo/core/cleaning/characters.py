@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from wcwidth import iter_graphemes, wcswidth
 
@@ -42,6 +43,7 @@ def columns(text: str) -> int:
     return sum(_columns(text[at : at + _PART]) for at in range(0, len(text), _PART))
 
 
+@lru_cache(maxsize=1_024)  # measured for the widths, and again when written
 def _columns(text: str) -> int:
     width: int = wcswidth(text)
     # -1: the text has control characters, which have no width; count characters then.

@@ -145,6 +145,9 @@ class MessageDraft:
 
     def copy_code(self, start: int, end: int) -> None:
         """Copy source inside a code block; long runs of backticks are broken up."""
+        if self.source.find("```", start, end) < 0:
+            self.copy(start, end)
+            return
         for ticks in _TICKS.finditer(self.source, start, end):
             self.copy(start, ticks.start())
             start = ticks.start()

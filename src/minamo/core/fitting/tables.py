@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import chain, repeat, zip_longest
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from attrs import frozen
 
@@ -31,16 +31,14 @@ _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _CELL = re.compile(r"(?:\\.|[^\\|])*\\?", re.DOTALL)
 
 
-@frozen(slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A cell's text: `start:end` in the source, blanks trimmed."""
 
     start: int
     end: int
 
 
-@frozen(slots=True)
-class TableRow:
+class TableRow(NamedTuple):
     """A row: its cells, the span of its line, and the span of the line end."""
 
     cells: tuple[Cell, ...]
@@ -113,9 +111,9 @@ def _row(text: str, start: int, end: int, line_end: int) -> TableRow:
     if high - low > 1 and text[high - 1] == "|" and text[high - 2] != "\\":
         high -= 1
     cells: list[Cell] = []
+    escapes = text.find("\\", low, high) >= 0
     while True:
-        body = _CELL.match(text, low, high)
-        stop = body.end() if body else high
+        stop = _cell_end(text, low, high, escapes=escapes)
         first = stop - len(text[low:stop].lstrip())
         cells.append(Cell(first, first + len(text[first:stop].rstrip())))
         if stop >= high:
@@ -123,12 +121,20 @@ def _row(text: str, start: int, end: int, line_end: int) -> TableRow:
         low = stop + 1
 
 
+def _cell_end(text: str, low: int, high: int, *, escapes: bool) -> int:
+    if escapes:
+        body = _CELL.match(text, low, high)
+        return body.end() if body else high
+    stop = text.find("|", low, high)
+    return stop if stop >= 0 else high
+
+
 def head_of(text: str, table: MarkdownTable) -> str:
     """Return the source of the header and separator rows, to continue in a later text."""
     return text[table.start : table.rows[0].end] + "\n" + text[slice(*table.gap)].strip()
 
 
-_PIPE_ESCAPE = re.compile(r"\\\|")
+_PIPE_ESCAPE = "\\|"
 _MARKUP = re.compile(r"[*_~|`\\<>\[\]]")
 _BULLET = "\n  - "
 
@@ -182,7 +188,7 @@ def _wider(one: list[int], two: list[int]) -> list[int]:
 
 
 def _shown(text: str) -> str:
-    return _PIPE_ESCAPE.sub("|", text)
+    return text.replace(_PIPE_ESCAPE, "|")
 
 
 def _widths(text: str, rows: Sequence[TableRow]) -> list[int]:
@@ -252,10 +258,10 @@ def _before(side: Side, free: int) -> int:
 def _write_cell(draft: MessageDraft, cell: Cell, *, code: bool) -> None:
     copy = draft.copy_code if code else draft.copy
     at = cell.start
-    for escape in _PIPE_ESCAPE.finditer(draft.source, cell.start, cell.end):
-        copy(at, escape.start())
-        draft.drop(escape.start(), escape.start() + 1, "clean.table")
-        at = escape.start() + 1
+    while (escape := draft.source.find(_PIPE_ESCAPE, at, cell.end)) >= 0:
+        copy(at, escape)
+        draft.drop(escape, escape + 1, "clean.table")
+        at = escape + 1
     copy(at, cell.end)
 
 
