@@ -13,14 +13,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import anyio.from_thread
 import msgspec
 from attrs import define, field, frozen
 
-from minamo.core.chunks import Call, as_length
+from minamo.core.chunks import Call
 from minamo.core.redact import redact
 from minamo.shell.callbacks import call as call_guarded
 from minamo.shell.callbacks import place_of
@@ -28,15 +28,11 @@ from minamo.shell.stops.registry import StopSignal
 from minamo.shell.telemetry.telemetry import TelemetryFanOut
 from minamo.shell.turns.tool_job import Progress, Show, ToolContext, ToolError, ToolJob
 from minamo.shell.turns.tools import FunctionTool, Tools
-from minamo.shell.turns.turn_result import TurnSettings
+from minamo.shell.turns.turn_result import Problem, ToolResult, TurnSettings
 from minamo.wire.limits import CALLS_MAX
 
 _LOG = logging.getLogger("minamo.tools")
 
-Problem = Literal[
-    "", "unknown_tool", "bad_arguments", "refused", "raised", "timeout", "not_json", "stopped",
-    "too_many",
-]  # fmt: skip
 
 _STOPPED = "stopped before it was done"
 _STILL_RUNS = "it could not be ended and still runs"
@@ -48,25 +44,6 @@ _PROBLEM_CHARS_MAX = 1_000
 LEFT_BEHIND_MAX = 4
 # Below this limit a float represents every integer exactly.
 _EXACT = 2**53
-
-
-@frozen(slots=True, kw_only=True)
-class ToolResult:
-    """The outcome of one tool call."""
-
-    call: Call
-    text: str = field(repr=as_length)
-    """The text sent to the model: the result, or `{"error": …}`."""
-    problem: Problem = ""
-    seconds: float = 0.0
-    ends_turn: bool = False
-    exception: Exception | None = field(default=None, repr=False)
-    """The exception that was raised, for the caller's log; the model gets only `text`."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether the call has no result."""
-        return self.problem != ""
 
 
 @frozen(slots=True, kw_only=True)

@@ -24,8 +24,8 @@ from minamo.machine import compile, load
 from minamo.shell.providers.base import CheckedSource, closing
 from minamo.shell.providers.scripted import as_chunks
 from minamo.shell.stops.registry import StopRequest
-from minamo.shell.turns.tool_runner import Problem, ToolResult, failure
-from minamo.shell.turns.turn_result import TurnSettings, calls_of
+from minamo.shell.turns.tool_runner import failure
+from minamo.shell.turns.turn_result import Problem, ToolResult, TurnSettings, calls_of
 from minamo.wire.conversation import ChatMessage, assistant, tool_result
 
 

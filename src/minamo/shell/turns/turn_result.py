@@ -1,10 +1,10 @@
-"""The settings of a turn, and its result."""
+"""The settings of a turn, the result of one tool call, and the result of the turn."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from attrs import Attribute, asdict, field, frozen
 
@@ -15,9 +15,6 @@ from minamo.core.result import Status, StopReason, StreamResult
 from minamo.errors import BadSetting
 from minamo.shell.telemetry.metrics import together
 from minamo.wire.conversation import ChatMessage
-
-if TYPE_CHECKING:
-    from minamo.shell.turns.tool_runner import ToolResult
 
 # No real task needs more; this ends a model that loops.
 ITERATIONS_MAX = 100
@@ -69,6 +66,31 @@ class TurnSettings:
     )
     silence_marker: str = field(default="", validator=_marker)
     """A reply that consists of exactly this text is not shown; empty: no marker."""
+
+
+Problem = Literal[
+    "", "unknown_tool", "bad_arguments", "refused", "raised", "timeout", "not_json", "stopped",
+    "too_many",
+]  # fmt: skip
+
+
+@frozen(slots=True, kw_only=True)
+class ToolResult:
+    """The outcome of one tool call."""
+
+    call: Call
+    text: str = field(repr=as_length)
+    """The text sent to the model: the result, or `{"error": …}`."""
+    problem: Problem = ""
+    seconds: float = 0.0
+    ends_turn: bool = False
+    exception: Exception | None = field(default=None, repr=False)
+    """The exception that was raised, for the caller's log; the model gets only `text`."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call has no result."""
+        return self.problem != ""
 
 
 @frozen(kw_only=True)
