@@ -17,19 +17,18 @@ _OF_THE_FIRST = ("time_to_first_chunk_ms", "time_to_first_visible_ms")
 _STOP_KINDS = ("user", "follow_up", "kill")
 
 
-# Plain and slotted: `chunk` is called for every chunk of every stream.
+# Plain and slotted: `watch` is called for every chunk of every stream.
 class StreamMetrics:
     """The metrics of one stream.  All times are seconds on the event loop's clock."""
 
     __slots__ = (
-        "_asked_at", "_bytes", "_calls", "_characters", "_chunks", "_decided_at", "_edits",
-        "_first_at", "_full_at", "_messages", "_settled_at", "_started_at", "_visible_at",
-        "_waited_s",
+        "_asked_at", "_calls", "_characters", "_chunks", "_decided_at", "_edits", "_first_at",
+        "_full_at", "_messages", "_settled_at", "_started_at", "_visible_at", "_waited_s",
     )  # fmt: skip
 
     def __init__(self, started_at: float) -> None:
         self._started_at = started_at
-        self._chunks = self._characters = self._bytes = 0
+        self._chunks = self._characters = 0
         self._messages = self._edits = self._calls = 0
         self._waited_s = 0.0  # time the provider was blocked by Discord
         self._first_at: float | None = None
@@ -42,23 +41,33 @@ class StreamMetrics:
     def __repr__(self) -> str:
         return f"<StreamMetrics: {self._chunks} chunks, {self._messages} messages>"
 
-    def chunk(self, at: float, characters: int = 0, size: int = 0) -> None:
-        """Count a chunk with its number of text characters and of bytes."""
-        if self._first_at is None:
-            self._first_at = at
-        self._chunks += 1
-        self._characters += characters
-        self._bytes += size
+    def watch(self, at: float, event: str, payload: object) -> None:
+        """Record an event of the driver: ``Driver(…, watch=[metrics.watch])``."""
+        if event == "chunk":
+            if self._first_at is None:
+                self._first_at = at
+            self._chunks += 1
+            if isinstance(payload, TextChunk):
+                self._characters += len(payload.content)
+        elif event == "receipt":
+            assert isinstance(payload, Receipt)
+            self._count(payload)
+        elif event == "full":
+            self._full_at = at
+        elif event in ("room", "decided"):  # the provider no longer waits
+            if self._full_at is not None:
+                self._waited_s += at - self._full_at
+                self._full_at = None
+            if event == "decided" and self._decided_at is None:
+                self._decided_at = at
+        elif event == "settled":
+            self._settled_at = at
+        elif event in _STOP_KINDS and self._asked_at is None:
+            self._asked_at = at
 
-    def visible(self, at: float) -> None:
-        """Record when text became visible to users; only the first call counts."""
-        if self._visible_at is None:
-            self._visible_at = at
-
-    def receipt(self, receipt: Receipt) -> None:
-        """Count the receipt of a message."""
+    def _count(self, receipt: Receipt) -> None:
         self._calls += receipt.attempts
-        if not receipt.delivered:
+        if receipt.outcome != "delivered":
             return
         if receipt.kind == "create":
             self._messages += 1
@@ -67,63 +76,14 @@ class StreamMetrics:
         elif receipt.kind == "edit":
             self._edits += 1
 
-    def call(self) -> None:
-        """Count a call to Discord that has no receipt, such as typing or an embed."""
-        self._calls += 1
-
-    def wait(self, seconds: float) -> None:
-        """Add time for which the provider had to wait for Discord."""
-        self._waited_s += seconds
-
-    def asked_to_stop(self, at: float) -> None:
-        """Record when a stop was requested; only the first call counts."""
-        if self._asked_at is None:
-            self._asked_at = at
-
-    def decided(self, at: float) -> None:
-        """Record when the outcome was fixed and the provider released; the first call counts."""
-        if self._decided_at is None:
-            self._decided_at = at
-
-    def settled(self, at: float) -> None:
-        """Record when every message had a receipt."""
-        self._settled_at = at
-
-    def watch(self, at: float, event: str, payload: object) -> None:
-        """Record an event of the driver: ``Driver(…, watch=[metrics.watch])``."""
-        if event == "chunk":
-            self.chunk(at, len(payload.content) if isinstance(payload, TextChunk) else 0)
-        elif event == "receipt":
-            assert isinstance(payload, Receipt)
-            self.receipt(payload)
-        elif event == "full":
-            self._full_at = at
-        elif event == "room" and self._full_at is not None:
-            self.wait(at - self._full_at)
-            self._full_at = None
-        elif event == "decided":
-            if self._full_at is not None:  # the provider no longer waits
-                self.wait(at - self._full_at)
-                self._full_at = None
-            self.decided(at)
-        elif event == "settled":
-            self._settled_at = at
-        elif event in _STOP_KINDS:
-            self.asked_to_stop(at)
-
     def figures(self) -> dict[str, float]:
         """Return the metrics known so far."""
         found: dict[str, float] = {
             "total_chunks": self._chunks,
             "total_characters": self._characters,
         }
-        counts = {
-            "bytes": self._bytes,
-            "messages": self._messages,
-            "edits": self._edits,
-            "calls": self._calls,
-        }
-        found.update({name: count for name, count in counts.items() if count})
+        counts = {"messages": self._messages, "edits": self._edits, "calls": self._calls}
+        found |= {name: count for name, count in counts.items() if count}
         since = self._started_at
         decided, settled, asked = self._decided_at, self._settled_at, self._asked_at
         _put(found, "time_to_first_chunk_ms", since, self._first_at)

@@ -236,7 +236,9 @@ class _Line:
             lost += receipt.outcome in ("refused", "unknown")
         if lost:
             fields["lost"] = lost
-        reason = f"{fields.get('error') or result.stop_reason or ''}{_cause(result)}"
+        reason = fields.get("error") or result.stop_reason or ""
+        if result.status in _ALARMING:
+            reason = f"{reason}{_cause(result)}"
         messages = int(result.metrics.get("messages", 0))
         _STREAMS.log(
             logging.WARNING if lost or result.status in _ALARMING else logging.INFO,
