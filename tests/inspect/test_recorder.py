@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from minamo.inspect import recorder as trace_writer
 from minamo.inspect.explain import AuditSnapshot, fates
 from minamo.inspect.recorder import Recorder
 from minamo.inspect.replay import replay
+from minamo.shell.stops.registry import StopRequest
 from minamo.testing.strategies import texts
 
 
@@ -34,11 +34,6 @@ def receipt(index: int = 0, kind: Kind = "create") -> Receipt:
         accepted_at=1.0,
         settled_at=1.25,
     )
-
-
-@frozen
-class Wish:
-    requester: str | None = None
 
 
 class Told:
@@ -83,7 +78,7 @@ def test_the_trace_replays_to_the_same(text, size, ending):
     if ending == "end":
         told.end()
     else:
-        told.happen(ending, Wish("9"), after=0.0)
+        told.happen(ending, StopRequest(requester="9"), after=0.0)
         {
             "user": lambda: told.stream.stop("9"),
             "follow_up": told.stream.follow_up,

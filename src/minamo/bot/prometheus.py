@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from attrs import define, field, frozen
 
+from minamo.core.chunks import ErrorChunk
 from minamo.core.result import StreamResult
 from minamo.shell.telemetry.telemetry import StreamInfo
 
@@ -149,8 +150,8 @@ class _ToolSpan:
 
 
 def _reason(result: StreamResult) -> str:
-    kind = getattr(result.data, "kind", "") if result.status == "error" else ""
-    return result.stop_reason or (kind if isinstance(kind, str) else "")
+    failed = result.status == "error" and isinstance(result.data, ErrorChunk)
+    return result.stop_reason or (result.data.kind if failed else "")
 
 
 def _family(lines: list[str], name: str, kind: str, help_: str) -> None:

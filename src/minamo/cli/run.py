@@ -157,7 +157,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": redact(record.getMessage()),
         }
-        if isinstance(fields := getattr(record, "minamo", None), dict):
+        if isinstance(fields := vars(record).get("minamo"), dict):
             said["minamo"] = fields
         if record.exc_info:
             said["exception"] = redact(self.formatException(record.exc_info))

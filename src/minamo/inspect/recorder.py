@@ -21,6 +21,7 @@ from minamo.core.trace import SETTINGS, chunk_record
 from minamo.inspect.replay import MOVES_MAX
 from minamo.inspect.tracks import Tracks, receipt_record
 from minamo.inspect.views import excerpt
+from minamo.shell.stops.registry import StopRequest
 
 
 def settings_of(config: StreamConfig) -> dict[str, Any]:
@@ -92,9 +93,8 @@ class TraceWriter:
     def event(self, event: str, payload: object, now: float) -> None:
         """Record one of `EVENTS`."""
         record = _RECORDS[event]
-        requester = getattr(payload, "requester", None) if event == "user" else None
-        if requester is not None:
-            record = {"stop": {"kind": "user", "requester": requester}}
+        if isinstance(payload, StopRequest) and event == "user" and payload.requester is not None:
+            record = {"stop": {"kind": "user", "requester": payload.requester}}
         self._line(record, now, is_stop=event in _STOP_KINDS)
 
     def text(self) -> str:

@@ -300,7 +300,8 @@ async def serve(
         try:
             await web.TCPSite(runner, host, port).start()
         except (OSError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or str(error)
+            said = error.strerror if isinstance(error, OSError) else ""
+            why = said or str(error)
             raise BadSetting(
                 f"the page cannot be served on port {port} of {host}: {why}; "
                 "choose another port, or 0 for any that is free"

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from minamo.core.accounting.pending import FittedBatch
 from minamo.core.captures import Capture
-from minamo.core.chunks import Chunk
+from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.stream import clock_lengths
 from minamo.core.trace import Trace, read_trace
 from minamo.inspect import explain as why
@@ -105,13 +105,16 @@ def words() -> Json:
 
 def excerpt(chunk: Chunk) -> str:
     """Return the content of a chunk, shortened to one line of the log."""
-    text = getattr(chunk, "content", None)
-    if text is None:
-        calls = ", ".join(call.name for call in getattr(chunk, "calls", ()))
-        text = calls or getattr(chunk, "message", "") or getattr(chunk, "finish_reason", "")
-    elif not text and chunk.thoughts:
-        text = "".join(chunk.thoughts)
-    return str(text)[:EXCERPT_MAX]
+    match chunk:
+        case TextChunk():
+            text = chunk.content or "".join(chunk.thoughts)
+        case FunctionCall():
+            text = ", ".join(call.name for call in chunk.calls) or chunk.finish_reason
+        case ErrorChunk():
+            text = chunk.message
+        case _:
+            text = chunk.finish_reason
+    return text[:EXCERPT_MAX]
 
 
 def said(trace: Trace) -> list[str]:

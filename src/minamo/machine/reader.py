@@ -139,8 +139,8 @@ def read(text: str, file: str) -> Chart:
     try:
         root = yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "unreadable"
+        marked = error if isinstance(error, yaml.MarkedYAMLError) else yaml.MarkedYAMLError()
+        mark, problem = marked.problem_mark, marked.problem or "unreadable"
         raise ChartError(
             f"not YAML: {problem}; check quotes, colons and indentation there",
             file=file,

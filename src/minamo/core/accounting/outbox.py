@@ -40,7 +40,7 @@ from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.fitting.fit import NOTHING, Fitted, FittedMessage, OpenFormatting, fit_front
 from minamo.core.lexing.segmenter import Segment
 from minamo.core.limits import FIT_MAX
-from minamo.core.messages import MessageSource
+from minamo.core.messages import Kind, MessageSource
 
 
 @define
@@ -91,7 +91,7 @@ def clean_segment(
         uncensor_unicode_space=config.uncensor_unicode_space,
     )
     stood = segment.trail
-    added = inserted_spans(stood)
+    added = inserted_spans(stood) if config.prefill else []
     if made.untouched:
         return PendingSegment(segment, made, segment.text, stood, added)
     trail, added = map_spans(stood, made.pieces), map_insertions(added, made.pieces)
@@ -117,6 +117,8 @@ class Outbox(MessageSource):
     """Whether the message limit was reached with text left over."""
     spoke: bool = False
     """Whether any segment had visible text."""
+    kind: Kind = field(default="create", init=False)
+    """The kind of the next call: a message is only ever created."""
     waiting: int = field(default=0, init=False)
     """Number of pending characters."""
     grows: bool = field(default=False, init=False)

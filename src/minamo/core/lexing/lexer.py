@@ -110,17 +110,20 @@ class Lexer:
     def plain(self, live: frozenset[str], text: str) -> Token | None:
         """Return *text* as the token that `add` and `next` would make of it, if it is plain.
 
-        That is prose in the middle of a line, with nothing held before it and nothing in it that
-        could begin a marker.
+        That is prose with nothing held before it and nothing in it that could begin a marker, in
+        the middle of a line or at the beginning of one that is neither indented nor an item.
         """
         held = self._held
-        if self._line_start or self._pos < len(held) or "fence_opened" not in live:
+        if self._pos < len(held) or "fence_opened" not in live:
+            return None
+        if self._line_start and not text[:1].isalpha():
             return None
         if "<" in text or "`" in text or "\n" in text or len(text) > TOKEN_MAX:
             return None
         start = self._start + len(held)
         self._start = start + len(text)
         self._held, self._pos, self._looked = "", 0, 0
+        self._line_start = False
         self._lists.add(text)
         return Token("text", text, start)
 
