@@ -26,10 +26,10 @@ from minamo.twin import Twin
 
 pytestmark = pytest.mark.anyio
 
-REPLY_FUNCTIONS_MAX = 354
-REPLY_MODULES_MAX = 48
-CHUNK_FUNCTIONS_MAX = 127
-CHUNK_MODULES_MAX = 26
+REPLY_FUNCTIONS_MAX = 350
+REPLY_MODULES_MAX = 45
+CHUNK_FUNCTIONS_MAX = 114
+CHUNK_MODULES_MAX = 25
 
 HOME = Path(minamo.__file__).parent
 TWIN = HOME / "twin"

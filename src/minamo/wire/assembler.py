@@ -33,7 +33,7 @@ from minamo.core.redact import shorten
 from minamo.wire.conversation import Origin
 from minamo.wire.json import loads_strict, measure
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
-from minamo.wire.surrogates import Joiner, joined
+from minamo.wire.surrogates import joined, split_half
 
 # Characters remembered, and the shortest match treated as an overlap; both as specified.
 WINDOW = 4_096
@@ -190,8 +190,8 @@ _ALIVE = TextChunk()
 class ReplyAssembler:
     """Collector of what a dialect's reader finds; decides which chunks the stream receives."""
 
-    __slots__ = ("_citations", "_joiner", "_keep_alive", "_origin", "_overlap", "_pauses_left",
-                 "_secrets", "_thoughts", "calls", "chars", "complete", "continuation", "ended",
+    __slots__ = ("_citations", "_half", "_keep_alive", "_origin", "_overlap", "_pauses_left",
+                 "_secrets", "_thought_half", "calls", "chars", "complete", "continuation", "ended",
                  "finish_reason", "model", "provider", "replay", "skipped", "usage")  # fmt: skip
 
     def __init__(
@@ -212,8 +212,7 @@ class ReplyAssembler:
         self.chars: int = 0
         """Characters of text so far."""
         self._keep_alive = keep_alive
-        self._joiner = Joiner()
-        self._thoughts = Joiner()
+        self._half = self._thought_half = ""  # of a surrogate pair, until the other half comes
         self._overlap = OverlapRemoval() if overlap_removal else None
         self.calls: ToolCallAssembler = ToolCallAssembler(limits)
         self.ended: bool = False
@@ -231,8 +230,8 @@ class ReplyAssembler:
 
     def say(self, text: str, thought: str = "") -> list[Chunk]:
         """Return the chunk for some text, a piece of a thought, or both."""
-        if text and (self._joiner.half or not text.isascii()):
-            text = self._joiner.add(text)
+        if text and (self._half or not text.isascii()):
+            text, self._half = split_half(self._half + text)
         if text and self._overlap is not None:
             fresh = self._overlap.add(text)
             removed = len(text) - len(fresh)
@@ -243,7 +242,9 @@ class ReplyAssembler:
         return [chunk] if len(text) <= TEXT_MAX else list(split_text(chunk))
 
     def _thought(self, piece: str) -> tuple[str, ...]:
-        thought = self._thoughts.add(piece) if piece else ""
+        thought = ""
+        if piece:
+            thought, self._thought_half = split_half(self._thought_half + piece)
         return (thought,) if thought else ()
 
     def work(self) -> list[Chunk]:
@@ -271,7 +272,8 @@ class ReplyAssembler:
             return self.fail("model_error", self.calls.problem, retryable=True)
         out = self._rest()
         self.ended = True
-        raw = self._clean(self.finish_reason)
+        # A word that is known holds nothing to remove.
+        raw = self._clean(self.finish_reason) if reason == "other" else self.finish_reason
         citations = tuple(self._citations.values())
         if calls:
             # Some dialects finish a reply with calls as they finish any other.
@@ -369,7 +371,8 @@ class ReplyAssembler:
         return out
 
     def _rest(self) -> list[Chunk]:
-        text, thought = self._joiner.take(), self._thoughts.take()
+        text, thought = self._half, self._thought_half
+        self._half = self._thought_half = ""
         return [TextChunk(text, (thought,) if thought else ())] if text or thought else []
 
     def _with_replay(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
@@ -384,7 +387,7 @@ class ReplyAssembler:
         return replay if self._origin is None else self._origin.stamp(replay)
 
     def _clean(self, words: str) -> str:
-        return shorten(words, MESSAGE_CHARS_MAX, self._secrets)
+        return shorten(words, MESSAGE_CHARS_MAX, self._secrets) if words else ""
 
 
 class BoundedText:

@@ -83,16 +83,16 @@ class Decoder:
         room = self._limits.stream_bytes_max - self._total
         self._total += len(data)
         # Cut exactly at the limit, so that the events do not depend on how the bytes were split.
-        self._lines(self._opened(data[:room] if len(data) > room else data), out)
+        taken = data[:room] if len(data) > room else data
+        if self._opening is not None:
+            taken = self._opened(self._opening + taken)
+        self._lines(taken, out)
         if len(data) > room and not self.over:
             self._give_up("stream", out)
         return out
 
     def _opened(self, data: bytes) -> bytes:
-        """Return the bytes without a BOM at the start of the stream."""
-        if self._opening is None:
-            return data
-        data = self._opening + data
+        """Return the first bytes of the stream without a BOM."""
         if len(data) < len(_BOM) and _BOM.startswith(data):
             self._opening = data
             return b""
@@ -120,6 +120,8 @@ class Decoder:
                 return
         else:
             self._partial += data
+        if not self._partial and not self._held:
+            return
         what = self._too_long(len(self._partial), self._held)
         if what and self._skips(what, self._partial, self._name, out):
             self._discarding = True

@@ -23,23 +23,11 @@ def whole(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-class Joiner:
-    """A buffer for a high half at the end of a piece, until the next piece brings the low half."""
+def split_half(text: str) -> tuple[str, str]:
+    """Return the complete characters of a non-empty piece, and the high half at its end, if any.
 
-    __slots__ = ("half",)
-
-    def __init__(self) -> None:
-        self.half: str = ""
-        """The pending high half, or an empty string."""
-
-    def add(self, text: str) -> str:
-        """Take a non-empty piece and return its complete characters, possibly none."""
-        text, self.half = self.half + text, ""
-        if "\ud800" <= text[-1] <= "\udbff":
-            text, self.half = text[:-1], text[-1]
-        return joined(text)
-
-    def take(self) -> str:
-        """Return and clear the pending half, if there is one."""
-        half, self.half = self.half, ""
-        return half
+    The half belongs in front of the next piece, which may bring the low half.
+    """
+    if "\ud800" <= text[-1] <= "\udbff":
+        return joined(text[:-1]), text[-1]
+    return joined(text), ""

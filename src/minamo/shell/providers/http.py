@@ -69,14 +69,14 @@ class Http:
         if isinstance(answer, ErrorChunk):
             yield answer
             return
+        patience = _ReadTimeout(answer.content, self._timeouts)
         try:
-            with _ReadTimeout(answer.content, self._timeouts.first_byte_s) as patience:
-                while data := await patience.read():
-                    yield data
-                    if isinstance(data, ErrorChunk):
-                        break
-                    patience.last(self._timeouts.read_s)
+            while data := await patience.read():
+                yield data
+                if isinstance(data, ErrorChunk):
+                    break
         finally:
+            patience.close()
             # No effect if the response was read to its end: its connection is back in the pool.
             # Otherwise the connection is closed.
             answer.close()
@@ -85,14 +85,14 @@ class Http:
         """Return the response if it is a stream, otherwise the error."""
         try:
             with fail_after(self._timeouts.first_byte_s):
-                connection = _Connection()
+                connection = SimpleNamespace(reused=False)
                 try:
                     response = await self._request(self._pool(), request, connection)
                 except (aiohttp.ClientError, OSError):
                     if not connection.reused:
                         raise
                     # The server closed a kept connection at the moment it was used again.
-                    response = await self._request(self._fresh_pool(), request, _Connection())
+                    response = await self._request(self._fresh_pool(), request, SimpleNamespace())
                 if response.status == 200 and not _encoded(response):
                     return response
                 try:
@@ -110,7 +110,7 @@ class Http:
             )
 
     async def _request(
-        self, pool: aiohttp.ClientSession, request: HttpRequest, connection: _Connection
+        self, pool: aiohttp.ClientSession, request: HttpRequest, connection: SimpleNamespace
     ) -> aiohttp.ClientResponse:
         body = request.body
         return await pool.request(
@@ -152,47 +152,32 @@ class Http:
         )
 
 
-class _Connection:
-    """What aiohttp reports about the connection of one request."""
-
-    __slots__ = ("reused",)
-
-    def __init__(self) -> None:
-        self.reused = False
-
-
 async def _note_reuse(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
     context.trace_request_ctx.reused = True
 
 
 class _ReadTimeout:
-    """A timeout for each read of one response; time between reads does not count.
+    """A timeout for the first read of a response, and one for each further read.
+
+    Time between reads does not count.
 
     One timer per stream.  When it fires it checks when the current read began, and re-arms itself
     if that was recent: a cancel scope around every read would cost more than the read.
     """
 
-    __slots__ = ("_content", "_loop", "_seconds", "_since", "_timer")
+    __slots__ = ("_content", "_further_s", "_loop", "_seconds", "_since", "_timer")
 
-    def __init__(self, content: aiohttp.StreamReader, seconds: float) -> None:
+    def __init__(self, content: aiohttp.StreamReader, timeouts: Timeouts) -> None:
         self._content = content
         self._loop = asyncio.get_running_loop()
         self._since: float | None = None
-        self._seconds = seconds
-        self._timer = self._loop.call_later(seconds, self._look)
+        self._seconds = timeouts.first_byte_s
+        self._further_s = timeouts.read_s
+        self._timer = self._loop.call_later(self._seconds, self._look)
 
-    def __enter__(self) -> _ReadTimeout:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Set no timeout any more."""
         self._timer.cancel()
-
-    def last(self, seconds: float) -> None:
-        """Set the timeout for all further reads."""
-        if seconds != self._seconds:
-            self._seconds = seconds
-            self._timer.cancel()
-            self._look()
 
     async def read(self) -> bytes | ErrorChunk:
         """Return the next bytes; none at the end or on a lost connection: the reader decides."""
@@ -205,6 +190,10 @@ class _ReadTimeout:
             return b""
         finally:
             self._since = None
+        if self._seconds != self._further_s:
+            self._seconds = self._further_s
+            self._timer.cancel()
+            self._look()
         return data
 
     def _look(self) -> None:

@@ -210,7 +210,7 @@ class OpenAIReader(Reader):
         reply = self.reply
         if frame.error is not None or frame.object == "error":
             return reply.refuse(from_object(decode(_ANY, event.data)))
-        if frame.model != reply.model or frame.provider:
+        if (frame.model and frame.model != reply.model) or frame.provider:
             reply.note(frame.model, frame.provider)
         if frame.usage is not None:
             self._usage = frame.usage
@@ -253,7 +253,7 @@ class OpenAIReader(Reader):
             reply.replay["reasoning_details"] = details
         elif thought:
             reply.replay[self._field] = thought
-        reply.usage = _usage(self._usage)
+        reply.usage = None if self._usage is None else _usage(self._usage)
         return reply.close()
 
     def whole(self, found: Any) -> list[bytes]:
