@@ -9,7 +9,7 @@ import pytest
 from support.regexes import Pattern, patterns
 
 SIZE = 1_200
-FLOOR_S = 0.001
+FLOOR_S = 0.002
 
 PATTERNS = patterns("minamo.core", "minamo.wire", "minamo.shell", "minamo.bot", "minamo.inspect")
 
@@ -23,9 +23,9 @@ def test_p07_a_regular_expression_is_linear(pattern: Pattern) -> None:
     ("expression", "method"),
     [
         (r" *(?:(>>>|>)[ \t])?\s*", "fullmatch"),
-        (r"\s*(\[{1,2})\s*([\w\-.\"' ]+?)\s*\]{1,2}\s*(#.*)?$", "match"),
+        (r"[ \t]*(?:a|[ \t])*:", "match"),
     ],
 )
-def test_expressions_that_once_were_slow_are_found(expression: str, method: str) -> None:
+def test_slow_expressions_are_found(expression: str, method: str) -> None:
     pattern = Pattern("", re.compile(expression), frozenset({method}))
-    assert not pattern.is_linear(SIZE // 2, FLOOR_S)
+    assert not pattern.is_linear(SIZE, FLOOR_S)
