@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -109,6 +109,24 @@ class Lab:
     def follow_ups(self, one: Interaction) -> str:
         """The path of what more is said to an interaction."""
         return f"/webhooks/{self.twin.bot.id}/{one.token}"
+
+
+Story = Callable[[Lab], Awaitable[Any]]
+
+
+@define
+class Stories:
+    """What is observed after some requests: a story for each behaviour, with what it must tell."""
+
+    told: dict[str, tuple[Story, Any]] = field(factory=dict)
+
+    def __call__(self, behaviour: str, expected: Any) -> Callable[[Story], Story]:
+        def add(story: Story) -> Story:
+            assert behaviour not in self.told
+            self.told[behaviour] = (story, expected)
+            return story
+
+        return add
 
 
 @asynccontextmanager
