@@ -23,7 +23,7 @@ def test_p07_a_regular_expression_is_linear(pattern: Pattern) -> None:
     ("expression", "method"),
     [
         (r" *(?:(>>>|>)[ \t])?\s*", "fullmatch"),
-        (r"[ \t]*(?:a|[ \t])*:", "match"),
+        (r"\s*\s*\s*:", "match"),
     ],
 )
 def test_slow_expressions_are_found(expression: str, method: str) -> None:
