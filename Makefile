@@ -64,6 +64,13 @@ oldest: $(OLDEST)/.done  ## The tests of the Discord side once more, with the ol
 $(OLDEST)/.done: pyproject.toml
 	$(call install,$(OLDEST),-e . --group oldest,minamo with the oldest hikari)
 
+# Servers of other projects that speak our dialects, in an environment of their own.
+SERVERS := .venv-servers
+servers: install $(SERVERS)/.done  ## Every dialect once more, with aimock and litellm's proxy: text, tools, errors
+	@CI=true $(RUN)pytest -q -m slow tests/judge/test_servers.py
+$(SERVERS)/.done: pyproject.toml
+	$(call install,$(SERVERS),--group servers,the servers of other projects)
+
 check: install   ## Format, lint, types, imports, charts and diagrams, without a test
 	$(RUN)ruff format --check
 	$(RUN)ruff check
@@ -110,4 +117,4 @@ bench: install   ## Measure
 	$(RUN)minamo bench delivery
 	$(RUN)minamo bench load
 
-.PHONY: help install run test quick oldest check fix screenshots diagrams docs dist lowest audit promises mutants bench
+.PHONY: help install run test quick oldest servers check fix screenshots diagrams docs dist lowest audit promises mutants bench

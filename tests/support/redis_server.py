@@ -33,7 +33,7 @@ class RedisServer:
         assert self._process is None
         # On the first start another program may snatch the free port; later it must be the same.
         for _ in range(1 if self.port else 5):
-            port = self.port or _free_port()
+            port = self.port or free_port()
             process = subprocess.Popen(
                 [*self._command, "--port", str(port)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -59,7 +59,7 @@ class RedisServer:
         self._process.send_signal(signal.SIGCONT)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]

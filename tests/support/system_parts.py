@@ -21,6 +21,7 @@ INSTALL = {
     "chromium": "apt-get install chromium",
     "npm": "apt-get install nodejs npm",
     "spin": "apt-get install spin gcc",
+    "servers": "make servers",
 }
 #: Begins the reason of a skip, so that the summary can count the tests that wait for a part.
 MISSING = "missing part: "

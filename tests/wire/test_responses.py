@@ -321,3 +321,21 @@ def test_an_empty_custom_call() -> None:
     call = Call("python", {}, "c1", {"custom": True})
     told = body([user("Go!"), assistant(calls=[call]), tool_result(call, "ok")])["input"][1]
     assert told["input"] == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "details", "reason"),
+    [
+        ("incomplete", {"reason": "max_output_tokens"}, "max_output_tokens"),
+        ("incomplete", None, "incomplete"),
+    ],
+)
+def test_an_end_that_says_otherwise_inside(status: str, details: Any, reason: str) -> None:
+    """Some servers name every last event `response.completed`."""
+    told = {"status": status, "output": [], "incomplete_details": details}
+    last = read("responses", delta("Half a") + event("response.completed", response=told)).last
+    assert last == done(reason)
+    assert last.finish_reason == "length"
+    failed = {"status": "failed", "error": {"code": "server_error", "message": "Oh."}}
+    last = read("responses", event("response.completed", response=failed)).last
+    assert last == ErrorChunk("model_error", "Oh.", retryable=True)

@@ -36,7 +36,7 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     "": "",
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed", "eos", "eos_token"), "stop"),
     **dict.fromkeys(
-        ("length", "max_tokens", "max_output_tokens", "model_length", "continuation",
+        ("length", "max_tokens", "max_output_tokens", "model_length", "continuation", "incomplete",
          "model_context_window_exceeded"), "length"),
     **dict.fromkeys(("tool_calls", "tool_use", "tool_call", "function_call"), "tool_calls"),
     **dict.fromkeys(

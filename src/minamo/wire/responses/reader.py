@@ -58,6 +58,7 @@ class _Incomplete(msgspec.Struct):
 
 class _Response(msgspec.Struct):
     model: Any = None
+    status: Any = None
     output: list[_Item] | None = None
     incomplete_details: _Incomplete | None = None
     error: Any = None
@@ -321,6 +322,8 @@ class ResponsesReader(Reader):
             return reply.lacks("its response")
         reply.note(response.model)
         reply.usage = _usage(response.usage)
+        if response.status in ("failed", "incomplete"):  # some servers end all replies alike
+            kind = f"response.{response.status}"
         if kind == "response.failed":
             return reply.refuse(from_object({"error": response.error}))
         out: list[Chunk] = []
