@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from minamo.core.chunks import Citation as Citation
     from minamo.core.chunks import DoneChunk as DoneChunk
     from minamo.core.chunks import ErrorChunk as ErrorChunk
+    from minamo.core.chunks import FileChunk as FileChunk
     from minamo.core.chunks import FunctionCall as FunctionCall
     from minamo.core.chunks import TextChunk as TextChunk
     from minamo.core.chunks import Usage as Usage
@@ -105,7 +106,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _EXPORTS = {
-    "minamo.core.chunks": "Call Chunk Citation DoneChunk ErrorChunk FunctionCall TextChunk Usage",
+    "minamo.core.chunks": (
+        "Call Chunk Citation DoneChunk ErrorChunk FileChunk FunctionCall TextChunk Usage"
+    ),
     "minamo.core.config": "HumanizerDegree StreamConfig",
     "minamo.core.messages": "AllowedMentions Button Embed Extras Receipt",
     "minamo.core.result": "StreamResult",

@@ -28,7 +28,7 @@ def test_the_public_names_are_pinned() -> None:
         "Adapter", "AddressArguments", "AllowedMentions", "Anthropic", "Ask", "BadRequest",
         "BadSetting", "BadTrace", "BotSender", "Button", "Call", "ChartError", "ChatMessage",
         "ChatProvider", "ChatRequest", "ChatStream", "Chunk", "ChunkSource", "Citation", "Client",
-        "ClientClosed", "DoneChunk", "Embed", "ErrorChunk", "Extras", "File", "Frame", "FunctionCall", "Gemini",
+        "ClientClosed", "DoneChunk", "Embed", "ErrorChunk", "Extras", "File", "FileChunk", "Frame", "FunctionCall", "Gemini",
         "HistoryLimits", "HumanizerDegree", "Image", "Languages", "Lease", "LeaseStatus",
         "McpServer", "MemoryStops", "MinamoError", "NoticeSettings", "OpenAI", "OpenAICompatible",
         "OpenTelemetry", "Overflow", "Pacer", "Persona", "Policy", "Receipt", "RedisLease",

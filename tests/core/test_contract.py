@@ -9,12 +9,21 @@ from unittest.mock import ANY
 import pytest
 from attrs import evolve
 
-from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
+from minamo.core.chunks import (
+    Call,
+    DoneChunk,
+    ErrorChunk,
+    FileChunk,
+    FunctionCall,
+    TextChunk,
+    Usage,
+)
 from minamo.core.contract import as_chunk, find_problem
 
 CALL = Call("roll", {"n": 6}, "c1", {"sig": "s"})
 FINE: list[Any] = [
     TextChunk("a"), TextChunk("", ("b",)), TextChunk("a", overlap=3),
+    FileChunk(b"a"), FileChunk(b"a", "image/png", "a.png", ("b",)),
     FunctionCall((CALL,)), FunctionCall((CALL, CALL), ("b",), Usage(1, 2), "stop"),
     ErrorChunk("timeout"), ErrorChunk("rate_limit", "slow", True, 3.5, 429, ("b",)),
     DoneChunk(), DoneChunk("stop", Usage(1, 2, 3, 4), "m", "p", ("b",), {"x": 1}),
@@ -170,6 +179,9 @@ class Nameless(metaclass=Meta):
         (TextChunk(None), "in TextChunk, content must be text, and is a NoneType"),  # type: ignore[arg-type]
         (TextChunk("a", overlap=-1), "overlap must be a number of characters, and is a int"),
         (TextChunk("a", overlap="x"), "overlap must be a number of characters, and is a str"),  # type: ignore[arg-type]
+        (FileChunk("a"), "in FileChunk, data must be bytes, and is a str"),  # type: ignore[arg-type]
+        (FileChunk(b"a", 7), "media_type must be text, and is a int"),  # type: ignore[arg-type]
+        (FileChunk(b"a", "", None), "name must be text, and is a NoneType"),  # type: ignore[arg-type]
         (TextChunk("a", "thought"), "thoughts must be a tuple of texts, and is a str"),  # type: ignore[arg-type]
         (TextChunk("a", (None,)), "thoughts must be texts, and one is a NoneType"),  # type: ignore[arg-type]
         (FunctionCall(()), "there are no calls"),

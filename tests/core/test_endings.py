@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
+from minamo.core.chunks import (
+    Call,
+    DoneChunk,
+    ErrorChunk,
+    FileChunk,
+    FunctionCall,
+    TextChunk,
+    Usage,
+)
 from minamo.core.config import StreamConfig
 from minamo.core.stream import CHART, Stream
 from minamo.core.trace import Moment, Trace
@@ -315,6 +323,8 @@ def test_p09_every_row_of_the_chart_is_taken_by_a_real_run(
         replay(Trace(StreamConfig(), (Moment(0, "chunk", chunk=TextChunk(text)), Moment(0, "end"))))
     first_done = (Moment(0, "chunk", chunk=DoneChunk("stop")), Moment(0, "end"))
     replay(Trace(StreamConfig(), first_done))
+    file = Moment(0, "chunk", chunk=FileChunk(b"data"))
+    replay(Trace(StreamConfig(), (file, file, Moment(0, "end"), file)))
     guarded = StreamConfig(speaker_names=("Bob",), send_message_limit=1)
     replay(Trace(guarded, (Moment(0, "chunk", chunk=TextChunk("a\nBob: b")), Moment(0, "end"))))
     replay(Trace(guarded, (Moment(0, "chunk", chunk=TextChunk("a\n\nb\n\nc")), Moment(0, "end"))))

@@ -29,7 +29,8 @@ def test_allowed_mentions_refuse_what_would_notify_everyone(wrong: dict[str, obj
 
 
 def test_a_file_is_uploaded_whatever_its_text() -> None:
-    assert File("rest.md", "é\ud800").data == "é?".encode()
+    file = File.of_text("rest.md", "é\ud800")
+    assert (file.data, file.characters) == ("é?".encode(), 2)
 
 
 @pytest.mark.parametrize(

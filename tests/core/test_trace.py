@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from minamo.cli.main import main
-from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
+from minamo.core.chunks import (
+    Call,
+    DoneChunk,
+    ErrorChunk,
+    FileChunk,
+    FunctionCall,
+    TextChunk,
+    Usage,
+)
 from minamo.core.trace import SETTINGS, read_trace
 from minamo.errors import BadTrace
 
@@ -26,6 +34,8 @@ def test_every_kind_of_line_is_read() -> None:
             '{"chunk": {"type": "function_call", "calls": [{"name": "a"}, {"name": "b", "arguments": {}}]}}',
             '{"chunk": {"type": "error", "kind": "rate_limit", "message": "m", "retryable": true, "retry_after": 2}}',
             '{"chunk": {"type": "done", "finish_reason": "stop", "usage": {"input_tokens": 3}, "model": "m"}}',
+            '{"chunk": {"type": "file", "name": "a.png", "media_type": "image/png", "data": "AP8="}}',
+            '{"chunk": {"type": "file"}}',
             '{"chunk": {"type": "done"}}',
             '{"t": 2, "stop": {"kind": "follow_up"}}',
             '{"stop": {"kind": "user", "requester": 7}}',
@@ -42,15 +52,17 @@ def test_every_kind_of_line_is_read() -> None:
     events = [(m.at, m.event, m.requester) for m in trace.moments]
     assert events == [
         (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None),
-        (0.5, "chunk", None), (0.5, "chunk", None), (2.0, "follow_up", None), (2.0, "stop", "7"), (2.0, "kill", None),
+        (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (2.0, "follow_up", None), (2.0, "stop", "7"), (2.0, "kill", None),
         (2.0, "delivery_lost", None), (2.0, "end", None),
     ]  # fmt: skip
-    assert [m.chunk for m in trace.moments[:6]] == [
+    assert [m.chunk for m in trace.moments[:8]] == [
         TextChunk("Hi", ("x",)),
         FunctionCall((Call("roll", {"n": 1}, "c1"),)),
         FunctionCall((Call("a"), Call("b"))),
         ErrorChunk("rate_limit", "m", retryable=True, retry_after=2),
         DoneChunk("stop", Usage(input_tokens=3), "m"),
+        FileChunk(b"\0\xff", "image/png", "a.png"),
+        FileChunk(b""),
         DoneChunk(),
     ]
 
@@ -90,10 +102,12 @@ def test_a_stop_with_the_time_of_a_chunk_comes_first() -> None:
         ('{"stop": {"kind": "user", "who": 1}}', "unknown key 'who' in a stop"),
         ('{"stop": true}', "stop must be a JSON object"),
         ('{"chunk": 1}', "a chunk must be a JSON object; it is 1"),
-        ('{"chunk": {"type": ["text"]}}', "type must be one of text, function_call, error, done"),
-        ('{"chunk": {"type": "txt"}}', "type must be one of text, function_call, error, done"),
+        ('{"chunk": {"type": ["text"]}}', "type must be one of text, file, function_call, error"),
+        ('{"chunk": {"type": "txt"}}', "type must be one of text, file, function_call, error"),
         ('{"chunk": {"type": "text", "text": "a"}}', "unknown key 'text' in a text chunk"),
         ('{"chunk": {"type": "text", "content": 1}}', "content has the wrong type: 1"),
+        ('{"chunk": {"type": "file", "data": "?"}}', "data must be base64"),
+        ('{"chunk": {"type": "file", "name": 1}}', "name has the wrong type: 1"),
         ('{"chunk": {"type": "text", "thoughts": "a"}}', "thoughts must be a list of texts"),
         ('{"chunk": {"type": "text", "thoughts": [1]}}', "thoughts must be a list of texts"),
         ('{"chunk": {"type": "function_call"}}', "a call needs a name"),

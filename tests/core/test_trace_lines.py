@@ -6,7 +6,16 @@ import json
 
 import pytest
 
-from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
+from minamo.core.chunks import (
+    Call,
+    Chunk,
+    DoneChunk,
+    ErrorChunk,
+    FileChunk,
+    FunctionCall,
+    TextChunk,
+    Usage,
+)
 from minamo.core.trace import Moment, chunk_record, read_trace, trace_lines, usage_record
 from support.audit import run
 
@@ -15,6 +24,7 @@ from support.audit import run
     "chunk",
     [
         TextChunk("Hi", ("a", "b")), TextChunk(),
+        FileChunk(b"\0\xff", "image/png", "a.png", ("a",)), FileChunk(b""),
         FunctionCall((Call("roll", {"n": 1}, "c1"), Call("stop"))),
         ErrorChunk("rate_limit", "slow down", retryable=True, retry_after=2.5, status=429),
         ErrorChunk("api_error"),

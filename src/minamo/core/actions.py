@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from minamo.core.accounting.outbox import Outbox
 from minamo.core.accounting.spans import ADDED, Ledger
 from minamo.core.captures import Captures
-from minamo.core.chunks import Call, DoneChunk, Usage
+from minamo.core.chunks import Call, DoneChunk, FileChunk, Usage
 from minamo.core.config import StreamConfig
 from minamo.core.lexing.filters import InputFilters, Silence
 from minamo.core.lexing.lexer import Lexer, Token
@@ -26,7 +26,7 @@ class Effect(Enum):
     """Requests to the shell."""
 
     DELIVER = "deliver"
-    """One more segment is pending in the outbox."""
+    """One more segment or file is pending in the outbox."""
     WITHDRAW = "withdraw"
     """Pending segments were withdrawn; a send that has not begun must not begin."""
     CLOSE = "close"
@@ -155,6 +155,19 @@ class StreamActions:
             return
         self._take_held(shown=True)
         self.buffer.open_code(*self._moved_out(token))
+
+    def take_file(self, file: FileChunk) -> None:
+        self.captures.flowing = False
+        self._take_held(shown=True)
+        self.buffer.flush()
+        while self.buffer.ready:
+            self.hand_over(None)
+        self.handed += 1
+        self.outbox.put_file(file)
+        if self.idle_lane is None:
+            self.effects.append(Effect.DELIVER)
+        else:
+            self.idle_lane()
 
     def close_code(self, token: Token) -> None:
         if self._is_behind_guard(token):

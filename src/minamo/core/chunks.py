@@ -1,4 +1,4 @@
-"""Normalised provider output: text, function_call, error and done chunks.
+"""Normalised provider output: text, file, function_call, error and done chunks.
 
 Adapters produce chunks, the stream consumes them.  A `repr` shows lengths, never a user's words.
 """
@@ -147,6 +147,19 @@ class TextChunk:
 
 
 @frozen(slots=True)
+class FileChunk:
+    """A picture, a sound or another file that the model made; a message of its own in the reply."""
+
+    data: bytes = field(repr=lambda data: f"<{len(data)} bytes>")
+    media_type: str = ""
+    """Such as `image/png`; empty if the provider does not say."""
+    name: str = "file"
+    """The name under which it is attached."""
+    thoughts: tuple[str, ...] = field(default=(), repr=as_count)
+    type: ClassVar[Literal["file"]] = "file"
+
+
+@frozen(slots=True)
 class FunctionCall:
     """All tool calls of a reply."""
 
@@ -205,4 +218,4 @@ class DoneChunk:
     type: ClassVar[Literal["done"]] = "done"
 
 
-Chunk = TextChunk | FunctionCall | ErrorChunk | DoneChunk
+Chunk = TextChunk | FileChunk | FunctionCall | ErrorChunk | DoneChunk

@@ -25,6 +25,7 @@ from minamo.core.chunks import (
     DoneChunk,
     ErrorChunk,
     ErrorKind,
+    FileChunk,
     FunctionCall,
     TextChunk,
     Usage,
@@ -85,6 +86,10 @@ def find_problem(said: Any) -> str:
             if said.overlap is not None and not is_whole(said.overlap, 0):
                 what = what or _wrong("overlap", "a number of characters", said.overlap)
             what = what or _citations(said.citations)
+        case FileChunk():
+            what = _text("media_type", said) or _text("name", said)
+            if not isinstance(said.data, bytes):
+                what = _wrong("data", "bytes", said.data)
         case FunctionCall():
             what = _calls(said.calls) or _usage(said.usage) or _ending(said)
         case ErrorChunk():
@@ -224,6 +229,8 @@ def _rebuilt(said: Any) -> Chunk:
             overlap=None if said.overlap is None else int(said.overlap),
             citations=_sources(said.citations),
         )
+    if isinstance(said, FileChunk):
+        return FileChunk(bytes(said.data), _word(said.media_type), _word(said.name), thoughts)
     usage = said.usage
     if usage is not None:
         counts = (usage.input_tokens, usage.output_tokens)

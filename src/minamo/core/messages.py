@@ -74,15 +74,17 @@ class Button:
 
 @frozen(slots=True)
 class File:
-    """A text attached to a message as a file."""
+    """A file attached to a message."""
 
     name: str
-    text: str = field(repr=False)
+    data: bytes = field(repr=False)
+    characters: int = 0
+    """The length of the reply's text in it; 0 if it is a file that the model made."""
 
-    @property
-    def data(self) -> bytes:
-        """The bytes to upload."""
-        return self.text.encode("utf-8", "replace")
+    @classmethod
+    def of_text(cls, name: str, text: str) -> File:
+        """Return a file with a part of the reply's text."""
+        return cls(name, text.encode("utf-8", "replace"), len(text))
 
 
 @frozen(slots=True)
@@ -127,6 +129,8 @@ class Receipt:
     characters: int
     message_id: int | None = None
     """The message sent, edited or deleted; None if that failed, or if its id was never known."""
+    file: str = ""
+    """The name of the attached file, if there is one."""
     reason: str = ""
     """Why it was not delivered, as a short code."""
     note: str = ""
@@ -168,6 +172,10 @@ class Sendable(Protocol):
     def target(self) -> int:
         """The id of the message to edit or delete; 0 for a new one."""
 
+    @property
+    def file(self) -> File | None:
+        """The file to attach, if there is one."""
+
 
 class MessageSource(ABC):
     """Text waiting to be sent; `minamo.core.accounting.outbox.Outbox` is one implementation."""
@@ -202,6 +210,9 @@ class MessageSource(ABC):
     @abstractmethod
     def withdraw(self, reason: str) -> object:
         """Discard the waiting text."""
+
+    def drop_file(self, index: int) -> None:  # noqa: B027 - most sources have none
+        """Note that message *index* goes without its file, which could not be attached."""
 
     def finish(self) -> None:  # noqa: B027 - most sources need not know
         """Note that no more text will follow; called once, when the stream queue is closed."""

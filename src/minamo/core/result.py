@@ -7,7 +7,15 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
-from minamo.core.chunks import Call, Citation, FinishReason, Usage, as_count, as_length
+from minamo.core.chunks import (
+    Call,
+    Citation,
+    FileChunk,
+    FinishReason,
+    Usage,
+    as_count,
+    as_length,
+)
 from minamo.core.messages import Receipt
 
 Status = Literal[
@@ -55,6 +63,8 @@ class StreamResult:
     """The provider's own word for it."""
     citations: tuple[Citation, ...] = field(default=(), repr=as_count)
     """The sources that the model names."""
+    files: tuple[FileChunk, ...] = field(default=(), repr=as_count)
+    """The files that the model made and that were delivered, in order."""
     usage: Usage | None = None
     receipts: tuple[Receipt, ...] = field(default=(), repr=as_count)
     suppressed: Mapping[str, int] = field(factory=dict)

@@ -18,6 +18,7 @@ from minamo.core.chunks import (
     Citation,
     DoneChunk,
     ErrorChunk,
+    FileChunk,
     FunctionCall,
     TextChunk,
     normal_finish_reason,
@@ -120,6 +121,11 @@ class Stream:
             self._end("function_called", ending)
         elif isinstance(chunk, ErrorChunk):
             self._end("provider_failed", EndEvent(data=chunk))
+        elif isinstance(chunk, FileChunk):
+            self._read(last=True)  # the text before the file is not continued behind it
+            if self.machine.state != "in_code":
+                self.actions.lexer.begin_line()
+            self.machine.send("file_came", chunk)
         else:
             self._show_sources(chunk.citations)
             self.skipped = chunk.skipped
@@ -225,6 +231,7 @@ class Stream:
             finish_reason=reason,
             raw_finish_reason=done.raw_finish_reason or done.finish_reason,
             citations=done.citations,
+            files=tuple(actions.outbox.files),
             usage=actions.done.usage or actions.ending.usage,
             suppressed=dict(sorted(actions.ledger.suppressed.items())),
             additions={k: v for k, v in sorted(actions.ledger.additions.items()) if v},

@@ -5,6 +5,7 @@ An invalid trace is refused with the number of the line and the problem.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ from minamo.core.chunks import (
     Citation,
     DoneChunk,
     ErrorChunk,
+    FileChunk,
     FunctionCall,
     TextChunk,
     Usage,
@@ -51,6 +53,9 @@ def chunk_record(chunk: Chunk) -> dict[str, Any]:
     record: dict[str, Any] = {"type": chunk.type}
     if isinstance(chunk, TextChunk):
         record |= {"content": chunk.content, **_sources(chunk.citations)}
+    elif isinstance(chunk, FileChunk):
+        record |= _filled({"name": chunk.name, "media_type": chunk.media_type})
+        record["data"] = base64.b64encode(chunk.data).decode()
     elif isinstance(chunk, FunctionCall):
         record["calls"] = [
             _filled({"name": call.name, "arguments": dict(call.arguments), "id": call.id})
@@ -120,6 +125,7 @@ _CITATION = ("url", "title", "places")
 _EVENTS = ("chunk", "stop", "kill", "delivery_lost", "end")
 _CHUNKS = {
     "text": ("content", "citations"),
+    "file": ("name", "media_type", "data"),
     "function_call": ("name", "arguments", "calls", "id", "citations", "skipped"),
     "error": ("kind", "message", "retryable", "retry_after", "status"),
     "done": (
@@ -276,6 +282,8 @@ def _chunk(value: object) -> Chunk:
     sources = _citations(record.get("citations", []))
     if kind == "text":
         return TextChunk(_typed(record, "content", str, ""), said, citations=sources)
+    if kind == "file":
+        return _file(record, said)
     if kind == "function_call":
         skipped = _typed(record, "skipped", int, 0)
         return FunctionCall(_calls(record), said, citations=sources, skipped=skipped)
@@ -291,6 +299,15 @@ def _chunk(value: object) -> Chunk:
         citations=sources,
         skipped=_typed(record, "skipped", int, 0),
     )
+
+
+def _file(record: Mapping[str, Any], said: tuple[str, ...]) -> FileChunk:
+    try:
+        data = base64.b64decode(_typed(record, "data", str, ""), validate=True)
+    except ValueError:
+        raise BadTrace("data must be base64") from None
+    names = (_typed(record, "media_type", str, ""), _typed(record, "name", str, "file"))
+    return FileChunk(data, *names, said)
 
 
 def _citations(value: object) -> tuple[Citation, ...]:

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attrs import define, field, fields
+from attrs import define, evolve, field, fields
 
-from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, FileChunk, FunctionCall, TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.messages import Receipt
 from minamo.core.stream import Stream, clock_lengths
@@ -51,6 +51,8 @@ def _plain(value: Any) -> Any:
 EVENTS_MAX = 20_000
 # Over all chunks of one stream; about thirty times the longest reply a person reads.
 CHARACTERS_MAX = 1_000_000
+# Of the files that a model made; later ones are recorded without their content.
+FILE_BYTES_MAX = 4_194_304
 
 Json = dict[str, Any]
 
@@ -76,6 +78,7 @@ class TraceWriter:
     cut: int = field(default=0, init=False)
     """Records dropped because the trace was full."""
     _said: float = field(default=-1.0, init=False)  # time of the last line
+    _file_bytes: int = field(default=0, init=False)
 
     @classmethod
     def of(cls, config: StreamConfig, tracks: Tracks) -> TraceWriter:
@@ -88,6 +91,10 @@ class TraceWriter:
             self.cut += 1
             return
         self._tracks.heard(chunk)
+        if isinstance(chunk, FileChunk):
+            self._file_bytes += len(chunk.data)
+            if self._file_bytes > FILE_BYTES_MAX:
+                chunk = evolve(chunk, data=b"")
         self._line({"chunk": chunk_record(chunk)}, now)
 
     def event(self, event: str, payload: object, now: float) -> None:
@@ -191,7 +198,7 @@ class Recorder:
             return
         told: Json = {"kind": "event", "event": event}
         if event == "chunk" and isinstance(
-            payload, TextChunk | FunctionCall | ErrorChunk | DoneChunk
+            payload, TextChunk | FileChunk | FunctionCall | ErrorChunk | DoneChunk
         ):
             self.heard_at = self._now
             self.first_at = self._now if self.first_at is None else self.first_at

@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 from minamo.core.accounting.pending import FittedBatch
 from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk
+from minamo.core.fitting.split import as_line
 from minamo.core.result import StreamResult
 from minamo.core.stream import CHART, Stream, clock_lengths
 from minamo.core.trace import Moment, Trace
@@ -147,7 +148,7 @@ class _Run:
     def deliver(self) -> None:
         outbox = self.stream.actions.outbox
         messages = outbox.take_segment()
-        self.messages += [message.text for message in messages]
+        self.messages += [as_line(message) for message in messages]
         self.stream.delivered(len(messages))
         if outbox.limited and not self.limited:
             self.limited = True

@@ -28,6 +28,7 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
         "outcome": receipt.outcome,
         "reason": receipt.reason,
         "characters": receipt.characters,
+        "file": receipt.file,
         "attempts": receipt.attempts,
         "message": str(receipt.message_id) if receipt.message_id is not None else None,
         "took": round(max(receipt.settled_at - receipt.accepted_at, 0.0), 3),

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from minamo.core.accounting.pending import FittedBatch
 from minamo.core.captures import Capture
-from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk
+from minamo.core.chunks import Chunk, ErrorChunk, FileChunk, FunctionCall, TextChunk
 from minamo.core.stream import clock_lengths
 from minamo.core.trace import Trace, read_trace
 from minamo.inspect import explain as why
@@ -110,6 +110,8 @@ def excerpt(chunk: Chunk) -> str:
             text = chunk.content or "".join(chunk.thoughts)
         case FunctionCall():
             text = ", ".join(call.name for call in chunk.calls) or chunk.finish_reason
+        case FileChunk():
+            text = chunk.name
         case ErrorChunk():
             text = chunk.message
         case _:

@@ -19,6 +19,7 @@ from anyio.lowlevel import checkpoint
 
 from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall
+from minamo.core.fitting.split import as_line
 from minamo.core.lexing.filters import Silence
 from minamo.core.messages import Receipt
 from minamo.core.stream import CHART, OPEN, RESTARTED, Stream, clock_lengths
@@ -110,7 +111,7 @@ class NullSink:
         self._stream.delivered(len(messages))
         if self._shown is not None:
             for message in messages:
-                self._shown(message.text)
+                self._shown(as_line(message))
         if outbox.limited:
             self._stream.limit_reached()
 

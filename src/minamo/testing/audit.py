@@ -83,7 +83,8 @@ def same(one: Replayed, other: Replayed) -> None:
     """Raise `Broken` unless two runs of the same text have the same messages and result."""
     for name in ("messages", "thoughts", "details"):
         _equal(getattr(one, name), getattr(other, name), name)
-    for name in ("status", "stop_reason", "accumulated_text", "suppressed", "additions", "states"):
+    for name in ("status", "stop_reason", "accumulated_text", "suppressed", "additions", "states",
+                 "files"):  # fmt: skip
         _equal(getattr(one.result, name), getattr(other.result, name), name)
 
 

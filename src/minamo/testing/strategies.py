@@ -9,7 +9,15 @@ from typing import Any
 from attrs import evolve
 from hypothesis import strategies as st
 
-from minamo.core.chunks import Call, DoneChunk, ErrorChunk, FunctionCall, TextChunk, Usage
+from minamo.core.chunks import (
+    Call,
+    DoneChunk,
+    ErrorChunk,
+    FileChunk,
+    FunctionCall,
+    TextChunk,
+    Usage,
+)
 from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.core.trace import Moment, Trace
@@ -188,6 +196,7 @@ _SAYS: tuple[Moment, ...] = (
     Moment(0, "chunk", DoneChunk("stop", Usage(3, 4))),
     Moment(0, "chunk", DoneChunk("length")),
     Moment(0, "chunk", TextChunk("", ("a thought of the provider's own",))),
+    Moment(0, "chunk", FileChunk(b"\x89PNG", "image/png", "reed.png")),
 )
 _JUST = 0.001  # seconds before or after a timeout
 _CUTS_MAX = 6

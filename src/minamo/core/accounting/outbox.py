@@ -23,6 +23,7 @@ from minamo.core.accounting.spans import (
     ADDED,
     DroppedSpan,
     Ledger,
+    Rewritten,
     SourceIndex,
     SourceMap,
     TextSpan,
@@ -33,14 +34,15 @@ from minamo.core.accounting.spans import (
     split_source_map,
     unchanged,
 )
+from minamo.core.chunks import FileChunk
 from minamo.core.cleaning.clean import clean
 from minamo.core.cleaning.humanize import humanize
 from minamo.core.cleaning.links import LINK_MARKS, NO_LINKS, Links
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.fitting.fit import NOTHING, Fitted, FittedMessage, OpenFormatting, fit_front
-from minamo.core.lexing.segmenter import Segment
+from minamo.core.lexing.segmenter import Run, Segment
 from minamo.core.limits import FIT_MAX
-from minamo.core.messages import Kind, MessageSource
+from minamo.core.messages import File, Kind, MessageSource
 
 
 @define
@@ -98,6 +100,12 @@ def clean_segment(
     return PendingSegment(segment, made, made.text, trail, added)
 
 
+# A file among the pending segments counts as one character, which is never shown.
+_FILE = Segment("\n", (Run(0, ADDED),))
+# What stands for it in a reply that is edited in place.
+_NO_TEXT = Segment("", (Run(0, 0),))
+_BREAK = Rewritten((TextSpan("\n\n", None, "file"),))
+
 #: Reasons for which the stream itself withdraws text.  A lane that closes has its own.
 WITHDRAWN = frozenset({"stop", "follow_up", "killed", "limit"})
 
@@ -125,9 +133,15 @@ class Outbox(MessageSource):
     """Whether the reply is edited in place: all pending until `settle` gets what was shown."""
     beginning: int = field(default=0, init=False)
     """Number of times the text so far turned out to be no part of the reply."""
+    files: list[FileChunk] = field(factory=list, init=False)
+    """The files that were delivered."""
+    after: list[FileChunk] = field(factory=list, init=False)
+    """The files that follow the text of a reply that is edited in place."""
     _waiting: list[PendingSegment] = field(factory=list)
     _said: Said = field(factory=Said)
     _out: dict[int, SourceMap] = field(factory=dict)
+    _files_out: dict[int, FileChunk] = field(factory=dict)
+    """The files among the messages handed out."""
     _carry: OpenFormatting = NOTHING
     _links: Links = field(default=Links(more=True))
     _rest: Segment | None = None
@@ -152,6 +166,17 @@ class Outbox(MessageSource):
         if one.cleaned.dropped and not self.grows:
             self._drop(segment.trail, one.cleaned.dropped)
 
+    def put_file(self, file: FileChunk) -> None:
+        """Queue a file, behind the text before it."""
+        self.spoke = True
+        if self.grows:
+            self.after.append(file)
+            trail, added = [(ADDED, 2)], [(0, 2, "file")]
+            self._waiting.append(PendingSegment(_NO_TEXT, _BREAK, _BREAK.text, trail, added))
+        else:
+            self._waiting.append(PendingSegment(_FILE, unchanged(""), "", [], [], file=file))
+            self.waiting += len(_FILE.text)
+
     def look(self, pending: Segment) -> Snapshot:
         """Return a snapshot of the pending text and *pending*; for an edit-in-place reply."""
         last = clean_segment(pending, self.config, first=not self.spoke, links=self._links)
@@ -167,6 +192,8 @@ class Outbox(MessageSource):
         waiting = self._first(most)
         if not waiting:
             return []
+        if waiting[0].file is not None:
+            return self._take_file(waiting[0].file)
         text, batch = self._say(waiting)
         if self.config.suppress_text_output:
             return []
@@ -192,6 +219,17 @@ class Outbox(MessageSource):
         self._carry = fitted.carry
         return self._account(batch, fitted)
 
+    def _take_file(self, file: FileChunk) -> list[FittedMessage]:
+        if self.config.suppress_text_output:
+            self.files.append(file)
+            return []
+        start, size = self._said.add("\n\n")  # a file stands between two paragraphs
+        message = FittedMessage("", (), File(file.name, file.data))
+        sent = self._account(SourceMap([], [], [], start, start + size), Fitted((message,), ()))
+        if sent:
+            self._files_out[self.count - 1] = file
+        return sent
+
     def take_segment(self) -> list[FittedMessage]:
         """Return all messages of the first segment, however long it is; for an idle lane."""
         left = self.waiting - len(self._waiting[0].segment.text)
@@ -205,16 +243,20 @@ class Outbox(MessageSource):
         count = size = 0
         for pending in self._waiting[:most]:
             size += len(pending.segment.text)
-            if count and size > FIT_MAX:
+            if count and (size > FIT_MAX or pending.file is not None):
                 break
             count += 1
             self.waiting -= len(pending.segment.text)
+            if pending.file is not None:
+                break
         first, self._waiting = self._waiting[:count], self._waiting[count:]
         return first
 
     def take_rest(self) -> str:
         """Return all pending text, cleaned and otherwise as written, to be sent as one message."""
-        waiting, self._waiting, self.waiting = self._waiting, [], 0
+        waiting = [pending for pending in self._waiting if pending.file is None]
+        self._waiting = [pending for pending in self._waiting if pending.file is not None]
+        self.waiting = sum(len(pending.segment.text) for pending in self._waiting)
         text, batch = self._say(waiting, plainly=True)
         if self.config.suppress_text_output:
             return ""
@@ -238,10 +280,18 @@ class Outbox(MessageSource):
     def delivered(self, number: int | None = None) -> None:
         """Record delivery of message *number*, from 0; None: the first unacknowledged one."""
         if self._out:
-            self._out.pop(next(iter(self._out)) if number is None else number, None)
+            number = next(iter(self._out)) if number is None else number
+            self._out.pop(number, None)
+            if self._files_out and (file := self._files_out.pop(number, None)) is not None:
+                self.files.append(file)
+
+    def drop_file(self, index: int) -> None:
+        """Note that message *index* goes without its file, which could not be attached."""
+        self._files_out.pop(index, None)
 
     def lose(self, number: int, reason: str) -> None:
         """Suppress message *number*, which was handed out and not delivered."""
+        self._files_out.pop(number, None)
         if (given := self._out.pop(number, None)) is not None:
             self.ledger.add(given.added, times=-1)
             self._forget(given, reason)
@@ -269,7 +319,7 @@ class Outbox(MessageSource):
         self._suppress(spans_after(waiting, size, reached), "undelivered")
         self._suppress(spans_after(waiting, reached), self._taken_back or "undelivered")
         unsent = "".join([pending.segment.text for pending in waiting])[reached:]
-        return self._taken_back in WITHDRAWN and bool(unsent.strip())
+        return self._taken_back in WITHDRAWN and bool(unsent.strip() or self.after)
 
     def withdraw(self, reason: str) -> bool:
         """Suppress all pending text; return whether any of it would have been shown.
@@ -286,7 +336,7 @@ class Outbox(MessageSource):
                 self._forget(pending.back, booked)
             else:
                 self._drop(pending.trail, [DroppedSpan(0, len(pending.text), booked)])
-        return any(pending.text.strip() for pending in waiting)
+        return any(pending.file or pending.text.strip() for pending in waiting)
 
     def _put_back(self, segment: Segment, given: SourceMap) -> None:
         """Queue taken text again, in front of everything else."""

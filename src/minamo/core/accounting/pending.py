@@ -20,6 +20,7 @@ from minamo.core.accounting.spans import (
     split_source_map,
     unchanged,
 )
+from minamo.core.chunks import FileChunk
 from minamo.core.fitting.fit import Fitted
 from minamo.core.lexing.segmenter import Run, Segment
 
@@ -36,6 +37,8 @@ class PendingSegment:
     added: Added
     back: SourceMap | None = None
     """Its source map from an earlier hand-out, if it was put back."""
+    file: FileChunk | None = None
+    """A file instead of text."""
 
 
 @frozen(slots=True)

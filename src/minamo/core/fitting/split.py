@@ -13,7 +13,7 @@ from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text
 from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, DraftLayout
 from minamo.core.fitting.draft import BREAK, Enclosure, MessageDraft
 from minamo.core.limits import UTF16_MAX
-from minamo.core.messages import Kind
+from minamo.core.messages import File, Kind
 
 _CUT = re.compile(rb"[^\0]")
 
@@ -134,6 +134,13 @@ class FittedMessage:
     target: ClassVar[int] = 0
     text: str
     pieces: tuple[TextSpan, ...]
+    file: File | None = None
+    """The file that the message consists of, if it is one."""
+
+
+def as_line(message: FittedMessage) -> str:
+    """Return the text of a message, or the name of the file that it consists of, in brackets."""
+    return message.text if message.file is None else f"[{message.file.name}]"
 
 
 def assemble(

@@ -127,6 +127,11 @@ class Lexer:
         self._lists.add(text)
         return Token("text", text, start)
 
+    def begin_line(self) -> None:
+        """Read the next character as the first of a line: a file stood before it."""
+        self._line_start = True
+        self._lists = ListLines()
+
     def again(self, text: str, start: int) -> None:
         """Read *text*, the last that came, once more; its offset is *start*."""
         self._held, self._pos, self._start, self._looked = text, 0, start, 0

@@ -309,6 +309,14 @@ class Buffer:
         """Release complete segments: no visible text follows for a while."""
         self._cut(self._boundaries.settle())
 
+    def flush(self) -> None:
+        """Release everything held: other content than text follows; an open fence goes on after."""
+        self._cut(self._boundaries.finish())
+        self._release(self._boundaries.at, torn=bool(self.fence))
+        self._boundaries.forced(self._base, "")
+        self._ticks = 0
+        self._mid_line = self._mid_line and bool(self.fence)
+
     def rest(self, *, cut_off: bool = False) -> list[Segment]:
         """Return all segments, complete or not; *cut_off*: the reply should have continued."""
         self._cut(self._boundaries.finish())

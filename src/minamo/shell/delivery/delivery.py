@@ -17,7 +17,6 @@ from attrs import define, field, frozen
 
 from minamo.core.messages import (
     SUPPRESS_EMBEDS,
-    File,
     Kind,
     Outcome,
     OutgoingMessage,
@@ -137,7 +136,7 @@ class Delivery:
         watch: Observer | None = None,
     ) -> None:
         self.post: OutgoingMessage = post
-        self.characters: int = len(post.text) + (0 if post.file is None else len(post.file.text))
+        self.characters: int = len(post.text) + (0 if post.file is None else post.file.characters)
         """Length of the text and the attached file."""
         self.index: int = index
         self.kind = kind
@@ -226,6 +225,7 @@ class Delivery:
             channel_id=self.post.channel_id,
             index=self.index,
             characters=self.characters,
+            file="" if self.post.file is None else self.post.file.name,
             message_id=self.target if was_deleted else known.message_id,
             reason=known.reason,
             note=self.note,
@@ -280,12 +280,10 @@ class Composer:
         """Number of ordinary messages still allowed; None if unlimited."""
         return None if self.overflow is None else self.overflow.room(self.count)
 
-    def compose(
-        self, text: Sendable, at: float, *, ending: bool = False, file: File | None = None
-    ) -> Delivery:
+    def compose(self, text: Sendable, at: float, *, ending: bool = False) -> Delivery:
         """Return one message; *ending* means that no further text will arrive for the stream."""
         delivery = Delivery(
-            self._post(text, file, ending=ending),
+            self._post(text, ending=ending),
             self.settled,
             index=self.count,
             kind=text.kind,
@@ -309,7 +307,7 @@ class Composer:
             channel_id=self.channel_id, text="", ping=manner.ping, flags=manner.flags, bare=True
         )
 
-    def _post(self, text: Sendable, file: File | None, *, ending: bool) -> OutgoingMessage:
+    def _post(self, text: Sendable, *, ending: bool) -> OutgoingMessage:
         first, manner = self.count == 0, self.manner
         embed = manner.embed if first else None
         flags = manner.flags
@@ -329,7 +327,7 @@ class Composer:
             flags=flags,
             embed=embed,
             extras=extras,
-            file=file,
+            file=text.file,
             # A reply that is complete when it appears cannot be stopped.
             button=manner.button if first and not ending else None,
         )

@@ -20,9 +20,10 @@ from typing import cast
 from attrs import define, evolve, field, frozen
 
 from minamo.core.accounting.pending import RenderedPrefix, Snapshot
+from minamo.core.chunks import FileChunk
 from minamo.core.fitting.fit import Fitted, FittedMessage, fit_front, followed, truncate
 from minamo.core.limits import MESSAGE_LENGTH
-from minamo.core.messages import Kind, MessageSource, Receipt
+from minamo.core.messages import File, Kind, MessageSource, Receipt
 from minamo.core.stream import Stream
 from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
@@ -35,6 +36,7 @@ class PageEdit:
     text: str
     kind: Kind = "create"
     target: int = 0
+    file: File | None = None
 
 
 @define(eq=False)
@@ -342,6 +344,11 @@ class EditInPlace(MessageSource):
     """The prefix known to be shown."""
     _tried: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """The prefix that a failed call would have shown."""
+    _is_final: bool = field(default=False, init=False)
+    _sent: int = field(default=0, init=False)
+    """Number of files sent."""
+    _file: FileChunk | None = field(default=None, init=False, repr=False)
+    """The file whose call is in flight: the files of a reply follow its text."""
 
     def __attrs_post_init__(self) -> None:
         self._stream.actions.outbox.grows = True
@@ -355,7 +362,12 @@ class EditInPlace(MessageSource):
         """Characters to be shown; the text itself is assembled only in `kind` and `take`."""
         if self._is_stale and not self.pages.frozen:
             return max(self._size - self._seen, 1)
-        return self.pages.waiting
+        return self.pages.waiting or (len(self._files) if self._is_final else 0)
+
+    @property
+    def _files(self) -> list[FileChunk]:
+        """The files that follow the text."""
+        return self._stream.actions.outbox.after
 
     @property
     def _size(self) -> int:
@@ -365,7 +377,9 @@ class EditInPlace(MessageSource):
     @property
     def limited(self) -> bool:
         """Whether the message limit cut text off and the pages within it are shown."""
-        return self.pages.limited and not self.pages.waiting
+        limit = self._stream.actions.config.send_message_limit
+        is_full = self._is_final and bool(limit) and len(self.pages.ids) + self._sent >= limit
+        return (self.pages.limited or (is_full and bool(self._files))) and not self.pages.waiting
 
     @property
     def kind(self) -> Kind:
@@ -376,6 +390,12 @@ class EditInPlace(MessageSource):
     def take(self, most: int | None = None, room: int | None = None) -> list[PageEdit]:
         """Take and return the call that is due, or an empty list."""
         self._look_again()
+        if self._is_final and self._files and not self.pages.waiting:
+            if self.limited:
+                return []
+            self._sent += 1
+            self._file = self._files.pop(0)
+            return [PageEdit("", file=File(self._file.name, self._file.data))]
         due = self.pages.take(most, room)
         reach = self.pages.reach
         self._out = None if reach is None else RenderedPrefix(self._look, *reach)
@@ -385,11 +405,12 @@ class EditInPlace(MessageSource):
 
     def finish(self) -> None:
         """Mark the text as final, or as cut off if the stream is not completing."""
+        self._is_final = True
         self.pages.finish(cut_off=self._stream.state != "completing")
 
     def withdraw(self, reason: str) -> None:
         """Stop editing; delete the messages if their text is no longer part of the reply."""
-        self._is_stale = False
+        self._is_stale = self._is_final = False
         now = self._stream.actions.outbox.beginning
         shown = [one.look.beginning for one in (self._stood, self._out) if one is not None]
         self.pages.withdraw(reason, remove=bool(shown) and now not in shown)
@@ -398,6 +419,11 @@ class EditInPlace(MessageSource):
 
     def on_receipt(self, receipt: Receipt) -> None:
         """Record the outcome of a call."""
+        if self._file is not None:
+            if receipt.delivered and receipt.file:
+                self._stream.actions.outbox.files.append(self._file)
+            self._file = None
+            return
         self.pages.on_receipt(receipt)
         if receipt.outcome == "not_sent":
             return  # may concern text never taken, while a call is in flight

@@ -19,6 +19,7 @@ from minamo.core.messages import (
     Button,
     Embed,
     Extras,
+    File,
     Kind,
     MessageSource,
     OutgoingMessage,
@@ -132,6 +133,8 @@ class SendOptions:
     """Shown below the first message until the stream is finished."""
     extras: Extras | None = None
     """Sent with the first message, or added to it if that is an edit."""
+    unattached: Callable[[str], str] = "-# {} could not be attached".format
+    """Returns the text in place of a file that Discord does not take, from its name."""
 
 
 @frozen(slots=True)
@@ -142,6 +145,7 @@ class PlainMessage:
     kind: Kind = "create"
     target: int = 0
     """The message to edit or delete; 0 for a new one."""
+    file: File | None = None
 
 
 @define

@@ -212,9 +212,12 @@ class Lane:
         now = anyio.current_time()
         turn.settle(answer)
         if isinstance(answer, Rejected) and delivery.post.file and delivery.only_tried:
-            queue.unfiled(delivery, answer.reason)
-        else:
-            delivery.answer(answer, now)
+            if delivery.post.file.characters:
+                queue.unfiled(delivery, answer.reason)
+                return now
+            queue.unattached(delivery, answer.reason)
+            answer = RetryLater(answer.reason)
+        delivery.answer(answer, now)
         return now
 
     async def _start_thread(self, queue: StreamQueue, message_id: int, name: str) -> None:

@@ -21,7 +21,7 @@ from minamo.machine.machine import Observer
 from minamo.shell.callbacks import place_of
 from minamo.shell.delivery.delivery import Composer, Delivery
 from minamo.shell.delivery.interfaces import BurstSender, PlainMessage, Sender, SendOptions
-from minamo.shell.delivery.overflow import OverflowState
+from minamo.shell.delivery.overflow import FILE_BYTES_MAX, OverflowState
 from minamo.shell.delivery.typing import Typing
 
 _LOG = logging.getLogger("minamo.discord")
@@ -202,9 +202,13 @@ class StreamQueue:
             if composer.collecting:
                 self._fit_file(now)
             room = composer.room
-        if self.overflow is None or not composer.collecting:
+        # What is left when the text is in a file are files of the model's own.
+        rest = self.finished and not self.fitted
+        if self.overflow is None or not composer.collecting or rest:
             for text in self._source.take(most, room):
                 self.fitted.append(composer.compose(text, now, ending=self.finished))
+                if text.file is not None and len(text.file.data) > FILE_BYTES_MAX:
+                    self.unattached(self.fitted[-1], "too_large")
         if not self.fitted:
             self._change()  # the text was blank, so none is held any more
             if self._source.limited:
@@ -262,6 +266,15 @@ class StreamQueue:
         self._source.put_rest_back()
         self._change()
 
+    def unattached(self, delivery: Delivery, reason: str) -> None:
+        """Replace a file of the model's that Discord does not take by a line of text."""
+        assert delivery.post.file is not None
+        line = self.manner.unattached(delivery.post.file.name)
+        delivery.post = evolve(delivery.post, text=line, file=None)
+        delivery.characters = len(line)
+        delivery.note = f"no_file:{reason}"
+        self._source.drop_file(delivery.index)
+
     @property
     def without_button(self) -> OutgoingMessage:
         """The edit that removes the button."""
@@ -281,13 +294,13 @@ class StreamQueue:
         text = self._source.take_rest()
         if not text.strip():
             return
-        file = File(overflow.rules.file_name, text)
+        file = File.of_text(overflow.rules.file_name, text)
         if len(file.data) > overflow.rules.bytes_max:
             overflow.split("too_large")
             self._source.put_rest_back()
         else:
-            message = PlainMessage("")
-            self.fitted.append(self._composer.compose(message, now, ending=True, file=file))
+            message = PlainMessage("", file=file)
+            self.fitted.append(self._composer.compose(message, now, ending=True))
 
     def _drop_rest(self, reason: str) -> None:
         """Withdraw text that was never fitted, and issue a receipt for it."""

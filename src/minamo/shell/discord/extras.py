@@ -37,6 +37,7 @@ class MessageChange(MessageSource):
     kind: Kind = field(default="edit", init=False)
     text: str = field(default="", init=False)
     waiting: int = field(default=1, init=False)
+    file: None = field(default=None, init=False)
 
     def take(self, most: int | None = None, room: int | None = None) -> Sequence[MessageChange]:
         """Take and return the edit, once."""
@@ -86,7 +87,7 @@ async def send_extras(
     if not extras or not _wants_extras(result):
         return None
     last = last_message(result.receipts)
-    is_edit = last is not None and _may_edit(extras, options, result)
+    is_edit = last is not None and _may_edit(extras, options, result, last)
     # Components need a text, an embed or a file beside them.
     if not is_edit and not (extras.embeds or extras.attachments):
         return None
@@ -108,14 +109,15 @@ async def send_extras(
 
 
 def last_message(receipts: Iterable[Receipt]) -> Receipt | None:
-    """Return the receipt of the last message with text of the reply that is still there."""
+    """Return the receipt of the last message of the reply that is still there."""
     shown: dict[int, Receipt] = {}
     for receipt in receipts:
         if not receipt.delivered or receipt.message_id is None:
             continue
         if receipt.kind == "delete":
             shown.pop(receipt.message_id, None)
-        elif receipt.kind == "create" and receipt.characters:  # an error notice has no text
+        # An error notice has neither text nor a file.
+        elif receipt.kind == "create" and (receipt.characters or receipt.file):
             shown[receipt.message_id] = receipt
     return next(reversed(shown.values()), None)
 
@@ -125,7 +127,8 @@ def _wants_extras(result: StreamResult) -> bool:
     return not was_lost and result.status not in ("follow_up_interrupt", "function_call")
 
 
-def _may_edit(extras: Extras, options: ResolvedOptions, result: StreamResult) -> bool:
+def _may_edit(
+    extras: Extras, options: ResolvedOptions, result: StreamResult, last: Receipt
+) -> bool:
     fetches = not options.link_previews and _LINK.search(result.accumulated_text) is not None
-    has_file = options.overflow is not None and options.overflow.to == "file"
-    return not (extras.embeds and fetches) and not (extras.attachments and has_file)
+    return not (extras.embeds and fetches) and not (extras.attachments and last.file)

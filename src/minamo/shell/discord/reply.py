@@ -235,6 +235,7 @@ class ReplyContext:
             flags=0 if options.link_previews else SUPPRESS_EMBEDS,
             overflow=options.overflow,
             button=button,
+            unattached=lambda name: f"-# {self.wording.say('file_unattached', name=name)}",
         )
 
     def _sender(self) -> Sender:

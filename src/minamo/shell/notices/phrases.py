@@ -4,7 +4,7 @@ Each key is one phrase.  `SLOTS` defines its maximum length and its placeholders
 in braces, as in ``in {seconds} s``; all are optional:
 
     {seconds} {minutes} {hours}   a whole number: how long to wait
-    {name}                        the user replied to, or the persona that answers
+    {name}                        the user replied to, the persona that answers, or a file
     {link}                        the URL of the message replied to
     {tool}                        the name of the running tool
     {characters}                  number of omitted characters
@@ -59,6 +59,8 @@ SLOTS: Mapping[str, Slot] = {
     "lost_blocked": Slot(),
     "lost_refused": Slot(),
     "lost_unknown": Slot(),
+    # Stands for a file of the model's that Discord does not take.
+    "file_unattached": _with("name"),
     # The reply was empty.
     # The reply reached its length limit, in its text or already in its thoughts.
     "length_title": Slot(_TITLE),
@@ -115,6 +117,7 @@ EN: Mapping[str, str] = {
     "lost_blocked": "A filter of this server or of Discord held it back.",
     "lost_refused": "Discord did not accept it.",
     "lost_unknown": "Discord could not be reached for a while.",
+    "file_unattached": "{name} could not be attached.",
     "length_title": "The answer ends here",
     "length_cut": "It reached the limit for one answer. Ask for the rest to read on.",
     "length_spent": "The model used up the limit for one answer before it wrote any of it.",
@@ -170,6 +173,7 @@ DE: Mapping[str, str] = {
     "lost_blocked": "Ein Filter dieses Servers oder von Discord hat ihn zurückgehalten.",
     "lost_refused": "Discord hat ihn nicht angenommen.",
     "lost_unknown": "Discord war eine Zeit lang nicht erreichbar.",
+    "file_unattached": "{name} konnte nicht angehängt werden.",
     "length_title": "Die Antwort endet hier",
     "length_cut": "Sie hat die Grenze für eine Antwort erreicht. Den Rest gibt es auf Nachfrage.",
     "length_spent": "Das Modell hat die Grenze für eine Antwort erreicht, bevor es etwas schrieb.",
@@ -227,6 +231,7 @@ JA: Mapping[str, str] = {
     "lost_blocked": "このサーバーまたはDiscordのフィルターにより表示されませんでした。",
     "lost_refused": "Discordに受け付けられませんでした。",
     "lost_unknown": "Discordにしばらく接続できませんでした。",
+    "file_unattached": "{name}を添付できませんでした。",
     "length_title": "回答はここまでです",
     "length_cut": "一回の回答の長さの上限に達しました。続きは、もう一度聞いてください。",
     "length_spent": "回答を書き始める前に、一回の回答の長さの上限に達しました。",

@@ -11,7 +11,7 @@ import anyio
 from attrs import field, frozen
 
 from minamo.core.checks import SECONDS_MAX, is_seconds, is_whole, shown
-from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall, TextChunk
+from minamo.core.chunks import Chunk, ErrorChunk, FileChunk, FunctionCall, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.base import CheckedSource, closing
 from minamo.shell.providers.scripted import as_chunks
@@ -97,7 +97,7 @@ class _Said:
         self.anything = False
 
     def take(self, chunk: Chunk) -> None:
-        self.anything |= isinstance(chunk, FunctionCall) or (
+        self.anything |= isinstance(chunk, FunctionCall | FileChunk) or (
             isinstance(chunk, TextChunk) and chunk.content != ""
         )
 

@@ -20,6 +20,7 @@ from minamo.core.chunks import (
     Chunk,
     DoneChunk,
     ErrorChunk,
+    FileChunk,
     FunctionCall,
     TextChunk,
 )
@@ -41,7 +42,7 @@ Line = str | Chunk | tuple[float, str | Chunk]
 def _chunk(said: object) -> Chunk:
     if isinstance(said, str):
         return TextChunk(said)
-    if isinstance(said, TextChunk | FunctionCall | ErrorChunk | DoneChunk):
+    if isinstance(said, TextChunk | FileChunk | FunctionCall | ErrorChunk | DoneChunk):
         return said
     raise BadRequest(find_problem(said))
 

@@ -16,6 +16,7 @@ from minamo.core.chunks import (
     Chunk,
     DoneChunk,
     ErrorChunk,
+    FileChunk,
     FunctionCall,
     TextChunk,
     Usage,
@@ -51,7 +52,7 @@ class AgentEvent(Protocol):
 
 SourceItem = str | Chunk | SdkEvent | AgentEvent
 """What the source of a reply may yield."""
-_OURS = frozenset((str, TextChunk, FunctionCall, ErrorChunk, DoneChunk))
+_OURS = frozenset((str, TextChunk, FileChunk, FunctionCall, ErrorChunk, DoneChunk))
 
 
 class SdkStream:

@@ -118,7 +118,7 @@ class TurnActions:
     @property
     def said(self) -> bool:
         """Whether anything was shown in this turn."""
-        return any(result.accumulated_text for result in self.results)
+        return any(result.accumulated_text or result.files for result in self.results)
 
     @property
     def last_provider(self) -> bool:
