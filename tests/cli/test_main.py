@@ -211,20 +211,16 @@ def test_charts_of_ones_own_are_counted_and_drawn_by_name(
     assert "1 chart checked" in capsys.readouterr().out
 
 
-def test_a_measurement_says_what_it_does_and_that_it_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_measurement_is_run_by_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "bench_sleep.py").write_text(
-        '"""Measure a nap."""\nimport time\n'
-        "def main(*, as_json):\n    time.sleep(0.3)\n    print('{}')\n    return 0\n"
-    )
-    monkeypatch.setattr(bench, "_FOLDER", tmp_path)
-    monkeypatch.setattr(bench, "_TELL_EVERY_S", 0.05)
-    assert main(["bench", "sleep", "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert out == "{}\n"  # what programs read is not disturbed
-    assert err.startswith("Measure a nap.\n")
-    assert "measuring for 0 s …" in err
+    suites = tmp_path / "benchmarks" / "suites"
+    suites.mkdir(parents=True)
+    (suites / "nap.py").touch()
+    (tmp_path / "benchmarks" / "__main__.py").write_text("import sys; print(sys.argv[1:])\n")
+    monkeypatch.setattr(bench, "_FOLDER", tmp_path / "benchmarks")
+    assert main(["bench", "nap", "--json"]) == 0
+    assert capfd.readouterr().out == "['nap', '--json']\n"
 
 
 async def test_the_twin_prints_what_is_said() -> None:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import runpy
+import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from minamo.errors import BadRequest, MinamoError
 
-# Rarely enough not to disturb a measurement.
-_TELL_EVERY_S = 15.0
-_FOLDER = Path(__file__).resolve().parents[3] / "tests" / "bench"
+_FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,12 +22,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     known = ", ".join(_known()) or "nothing here; the measurements are in a checkout"
     parser.add_argument("subject", nargs="?", help=f"what to measure: {known}")
+    parser.add_argument("--quick", action="store_true", help="a short run, with rough figures")
     parser.add_argument("--json", action="store_true", help="figures for programs")
     parser.set_defaults(run=_run)
 
 
 def _known() -> list[str]:
-    return sorted(path.stem.removeprefix("bench_") for path in _FOLDER.glob("bench_*.py"))
+    return sorted(path.stem for path in (_FOLDER / "suites").glob("[a-z]*.py"))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -47,27 +42,6 @@ def _run(options: argparse.Namespace) -> int:
         raise BadRequest(
             f"nothing to measure called {options.subject!r}; there is {', '.join(known)}"
         )
-    module = runpy.run_path(str(_FOLDER / f"bench_{options.subject}.py"))
-    about = (module["__doc__"] or "").partition("\n")[0]
-    print(f"{about}\nIt takes some minutes; the figures come at the end.", file=sys.stderr)
-    with _progress():
-        return int(module["main"](as_json=options.json))
-
-
-@contextmanager
-def _progress() -> Iterator[None]:
-    """Print the elapsed time now and then, from a thread: a measurement does not return for it."""
-    done = threading.Event()
-
-    def tell() -> None:
-        began = time.monotonic()
-        while not done.wait(_TELL_EVERY_S):
-            print(f"measuring for {time.monotonic() - began:.0f} s …", file=sys.stderr, flush=True)
-
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    flags = [f"--{flag}" for flag in ("quick", "json") if getattr(options, flag)]
+    command = [sys.executable, "-m", "benchmarks", options.subject, *flags]
+    return subprocess.run(command, cwd=_FOLDER.parent, check=False).returncode  # noqa: S603

@@ -1,0 +1,4 @@
+"""Measurements of minamo beside the libraries and bots that people use instead.
+
+`python -m benchmarks` runs them; docs/performance.md is written from their results.
+"""

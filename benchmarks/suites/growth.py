@@ -1,0 +1,81 @@
+"""Growth: how the time for a reply grows with its length, for replies of one shape.
+
+A slope of 1 is linear, 2 quadratic.  A contestant is not asked for a length that would take it
+over three seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from benchmarks import inputs
+from benchmarks.contestants import Failed, Notes, Worker, field
+from benchmarks.figures import short, slope
+from benchmarks.suites import FULL, Scale
+
+PEERS = ("hermes-agent", "nanobot", "chat", "remend")
+CHUNKS = (500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
+WAYS = {"minamo": "pipeline", "minamo, busy channel": "behind", "minamo, edit in place": "edited"}
+LONGEST_S = 3.0
+ROUNDS = 3
+# Below it a time says more about the clock and the start than about the text.
+_LEAST_S = 0.002
+
+
+def measure(scale: Scale = FULL) -> dict[str, Any]:
+    """Return seconds for each length, and the slope, of each contestant and shape."""
+    notes: Notes = {}
+    lengths = [scale.many(count, least=50) for count in CHUNKS]
+    with field(scale.names(*PEERS)[:1] + scale.names(*PEERS)[2:], notes) as workers:
+        shapes = {
+            shape: _shape(shape, sorted(set(lengths)), min(ROUNDS, scale.rounds), workers, notes)
+            for shape in inputs.SHAPES
+        }
+    return {"chunks": lengths, "shapes": shapes, "notes": notes}
+
+
+def _shape(
+    shape: str, lengths: list[int], rounds: int, workers: dict[str, Worker], notes: Notes
+) -> dict[str, Any]:
+    ways = {way: (workers["minamo"], task) for way, task in WAYS.items()}
+    ways |= {name: (worker, "pipeline") for name, worker in workers.items() if name != "minamo"}
+    points: dict[str, list[tuple[int, float]]] = {way: [] for way in ways}
+    for length in lengths:
+        chunks = inputs.shape(shape, length)
+        able = [way for way in ways if _expected(points[way], length) <= LONGEST_S]
+        best: dict[str, float] = {}
+        for _ in range(rounds):
+            for way in able:
+                took = _time(way, *ways[way], chunks, notes)
+                if took is not None:
+                    best[way] = min(best.get(way, took), took)
+        for way, took in best.items():
+            points[way].append((length, took))
+    return {way: _figures(found) for way, found in points.items() if found}
+
+
+def _time(way: str, worker: Worker, task: str, chunks: list[str], notes: Notes) -> float | None:
+    given: dict[str, Any] = {"peer": worker.name} if task == "pipeline" else {}
+    try:
+        return worker.call(task, chunks=chunks, **given).cpu_s
+    except Failed as error:
+        notes[way] = str(error)
+        return None
+
+
+def _expected(points: list[tuple[int, float]], length: int) -> float:
+    """Return how long the next length would take, as the last two grew; it is run three times."""
+    if len(points) < 2:
+        return 0.0
+    (before, first), (last, took) = points[-2:]
+    steepness = max(1.0, math.log(took / first) / math.log(last / before)) if first else 1.0
+    return ROUNDS * took * math.pow(length / last, steepness)
+
+
+def _figures(points: list[tuple[int, float]]) -> dict[str, Any]:
+    counted = [point for point in points if point[1] >= _LEAST_S]
+    return {
+        "seconds": [[length, short(took)] for length, took in points],
+        "slope": slope(counted) if len(counted) > 2 else None,
+    }

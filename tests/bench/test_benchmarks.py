@@ -1,0 +1,134 @@
+"""Every benchmark runs, its report is made from its figures, and the stored ratios are guarded."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import __main__ as program
+from benchmarks import contestants, figures, inputs, judge, pictures, report
+from benchmarks.suites import CHECK, TINY
+
+ROOT = Path(__file__).resolve().parents[2]
+# In real time: part of the slow tests.
+QUICK = [name for name in program.SUITES if name not in ("first_visible", "delivery")]
+
+
+@pytest.fixture(scope="module")
+def contestants_kept() -> Iterator[None]:
+    with contestants.kept("minamo", "minamo live", "floor"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def tiny_run(contestants_kept: None) -> dict[str, Any]:
+    return program.perform(QUICK, TINY, quick=True)
+
+
+def test_every_benchmark_runs_and_says_what_it_found(tiny_run: dict[str, Any]) -> None:
+    json.dumps(tiny_run)
+    found = tiny_run["benchmarks"]
+    assert list(found) == QUICK
+    assert not any(one["notes"] for one in found.values())
+    for contestants_ in found["ingest"]["dialects"].values():
+        assert all(one["text_is_whole"] for one in contestants_.values())
+    ours = found["pipeline"]["chunk"]["4"]["minamo"]
+    assert ours["messages"] > 1
+    assert not ours["lost"] + ours["thoughts_shown"] + ours["too_long"]
+    assert found["chunking"]["contestants"]["minamo"]["wrong"] == 0
+    assert found["splitting"]["contestants"]["minamo"]["documents_with_a_fault"] == 0
+    assert found["splitting"]["contestants"]["floor"]["documents_with_a_fault"] > 5
+    assert sum(one["sends_begun_after"] for one in found["stops"]["states"].values()) == 0
+
+
+def test_the_report_and_its_pictures_are_made_from_the_figures(tiny_run: dict[str, Any]) -> None:
+    words = report.section(tiny_run)
+    cost = tiny_run["benchmarks"]["ingest"]["dialects"]["google"]["minamo"]["us_per_chunk"]
+    assert f"| google: minamo | {pictures.number(cost)} |" in words
+    drawn = pictures.pictures(tiny_run)
+    assert set(drawn) == {"ingest", "growth", "machine"}
+    for svg in drawn.values():
+        assert "prefers-color-scheme:dark" in svg
+        assert len(ET.fromstring(svg).findall("{http://www.w3.org/2000/svg}g")) >= 2
+
+
+def test_the_page_and_the_pictures_are_those_of_the_stored_run() -> None:
+    run = json.loads(program.RESULTS.read_text(encoding="utf-8"))
+    page = report.PAGE.read_text(encoding="utf-8")
+    assert f"{report.BEGIN}\n\n{report.section(run)}\n{report.END}" in page
+    for name, svg in pictures.pictures(run).items():
+        assert (report.PICTURES / f"bench-{name}.svg").read_text(encoding="utf-8") == svg
+    assert program.ratios(run) == json.loads(program.RATIOS.read_text(encoding="utf-8"))
+
+
+def test_a_loss_of_a_quarter_is_told() -> None:
+    stored = {"a": 1.0, "b": 2.0, "c": 3.0}
+    assert program.compare(stored, {"a": 1.24, "b": 2.6}) == ["b: 2.60, stored 2.00"]
+
+
+def test_a_ratio_has_its_interval_and_a_curve_its_slope() -> None:
+    found = figures.ratio([2.0, 4.0, 6.0, 8.0], [1.0, 2.0, 3.0, 2.0])
+    assert (found["ratio"], found["low"]) == (2.0, 2.0)
+    assert 2.0 < found["high"] <= 4.0
+    assert figures.slope([(n, n * n) for n in (10.0, 20.0, 40.0)]) == 2.0
+    assert figures.quantile([3.0, 1.0, 2.0], 0.99) == 3.0
+
+
+def test_the_judge_sees_what_a_channel_would_show() -> None:
+    assert judge.lost(["a k1k", "b"], ["k1k", "k2k"]) == 1
+    assert judge.broken_fences(["```py\nx", "x\n```", "```\nx\n```"]) == 2
+    assert judge.revealed(["||k1k and", "k2k||", "||k3k||", "k4k"], ["k1k", "k2k", "k3k"]) == 2
+    assert judge.left_open(["**a", "**b** `**`"]) == 1
+    assert judge.torn(["see http://a", "/b"], ["http://a/b"]) == 1
+
+
+def test_a_peer_that_cannot_run_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(contestants.PEERS, "broken", contestants.Peer("missing.py"))
+    notes: contestants.Notes = {}
+    with contestants.field(["broken"], notes) as workers:
+        assert not workers
+    assert "No such file" in notes["broken"]
+
+
+def test_every_dialect_says_the_whole_reply() -> None:
+    for dialect in inputs.PATHS:
+        assert "below" in "".join(inputs.frames(dialect, inputs.words(9)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_promised_figures(figure: Callable[[str], None]) -> None:
+    with contestants.kept("minamo", "minamo live", "floor"):
+        run = program.perform(program.SUITES, CHECK, quick=True)["benchmarks"]
+    for dialect, one in run["ingest"]["dialects"].items():
+        figure(f"ingest, {dialect}: {one['minamo']}")
+        assert one["minamo"]["to_floor"]["ratio"] <= 2
+    for name, one in run["machine"]["events"].items():
+        figure(f"machine, {name}: {one['minamo']}")
+    assert run["machine"]["events"]["text"]["minamo"]["to_floor"]["ratio"] <= 2
+    assert run["machine"]["us_per_instance"]["minamo"] <= 20
+    for shape, ways in run["growth"]["shapes"].items():
+        slopes = {way: one["slope"] for way, one in ways.items()}
+        figure(f"growth, {shape}: {slopes}")
+        assert all(slope <= 1.1 for slope in slopes.values())
+    load = run["concurrency"]["load"]
+    figure(f"load: {load}, {run['concurrency']['idle_bytes']} bytes per idle stream")
+    assert run["concurrency"]["idle_bytes"] <= 32 * 1024
+    figure(f"delivery: {run['delivery']}")
+    assert run["delivery"]["minamo_to_hikari"]["ratio"] >= 0.8
+    assert run["stops"]["worst_p99_ms"] <= 50
+    for ways in run["first_visible"]["rates"].values():
+        assert all(one["lost"] == one["refused_429"] == 0 for one in ways.values())
+
+
+@pytest.mark.parametrize("name", program.SUITES)
+def test_every_benchmark_says_what_it_measures(name: str) -> None:
+    module = importlib.import_module(f"benchmarks.suites.{name}")
+    assert module.__doc__
+    assert name in report._SECTIONS
