@@ -7,7 +7,7 @@ the state of a stream is kept here and passed along with its frames.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -17,7 +17,7 @@ from minamo.core.chunks import Chunk, ErrorChunk
 from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import decode
-from minamo.wire.limits import REPLY_BYTES_MAX, WireLimits
+from minamo.wire.limits import WireLimits
 from minamo.wire.sse import Comment, Decoder, Oversize, SseEvent, TooLong
 
 
@@ -92,36 +92,24 @@ def _kind(line: Oversize) -> str:
 class ResponseDecoder:
     """The sans-IO half of an adapter, for one response."""
 
-    __slots__ = ("_decoder", "_feed", "_head", "_limits", "_reader", "_reply")
+    __slots__ = ("_feed", "_limits", "_reader", "decoder", "reply")
 
     def __init__(self, reader: Reader, limits: WireLimits) -> None:
         self._reader = reader
         self._feed = reader.feed
-        self._reply = reader.reply
+        self.reply: ReplyAssembler = reader.reply
         self._limits = limits
-        self._decoder = Decoder(limits)
-        self._head = bytearray()  # the first bytes, kept until the first event
-
-    @property
-    def ended(self) -> bool:
-        """Whether the last chunk was returned, so that reading can stop."""
-        return self._reply.ended
+        self.decoder: Decoder = Decoder(limits)
+        """Turns bytes into items; pass each to `take`."""
 
     def resume(self, request: HttpRequest) -> HttpRequest | None:
         """Return the request that continues a paused reply, and expect its response; else None."""
-        continuation = self._reply.continuation
+        continuation = self.reply.continuation
         if continuation is None:
             return None
-        self._reply.resume()
-        self._decoder = Decoder(self._limits)
-        self._head.clear()
+        self.reply.resume()
+        self.decoder = Decoder(self._limits)
         return evolve(request, body=continuation(request.body))
-
-    def feed(self, data: bytes) -> Sequence[Item]:
-        """Take bytes and return the items they complete; pass each to `take`."""
-        if self._decoder.frames == 0:
-            self._head += data[: REPLY_BYTES_MAX - len(self._head)]
-        return self._decoder.feed(data)
 
     def end(self) -> list[Item]:
         """Return the item that marks the end of the bytes."""
@@ -132,27 +120,27 @@ class ResponseDecoder:
         out: list[Chunk] = []
         if data is None:
             return self.take(Ended())
-        for item in [data] if isinstance(data, ErrorChunk) else self.feed(data):
+        for item in [data] if isinstance(data, ErrorChunk) else self.decoder.feed(data):
             out += self.take(item)
         return out
 
     def take(self, item: Item) -> list[Chunk]:
         """Return the chunks of one item."""
-        if self._reply.ended:
+        if self.reply.ended:
             return []
         if item.__class__ is SseEvent:
             return self._feed(item)
         if isinstance(item, Comment):
-            return self._reply.alive()
+            return self.reply.alive()
         if isinstance(item, Oversize):
             if self._reader.skips(_kind(item), item.head):
-                return self._reply.skip()
+                return self.reply.skip()
             item = TooLong("line")
         if isinstance(item, TooLong):
-            return self._reply.fail("api_error", f"the stream broke a limit: {item.what} too long")
+            return self.reply.fail("api_error", f"the stream broke a limit: {item.what} too long")
         if isinstance(item, ErrorChunk):
             # A connection lost after a complete reply is not a failure.
-            return self._reader.end() if self._reply.complete else self._reply.refuse(item)
+            return self._reader.end() if self.reply.complete else self.reply.refuse(item)
         return self._foreign() or self._reader.end()
 
     def _foreign(self) -> list[Chunk]:
@@ -160,14 +148,14 @@ class ResponseDecoder:
 
         Some servers ignore `stream` and send the whole reply as one object.
         """
-        head = bytes(self._head).strip()
-        if self._decoder.frames or not head.startswith((b"{", b"[", b"<")):
+        head = bytes(self.decoder.head).strip()
+        if self.decoder.frames or not head.startswith((b"{", b"[", b"<")):
             return []
         found = decode(_ANY, head)
         if events := self._reader.whole(found):
             out = [chunk for data in events for chunk in self._feed(SseEvent(data))]
-            return out if self._reply.ended else out + self._reader.end()
+            return out if self.reply.ended else out + self._reader.end()
         error = from_object(found)
         if not error.message:  # not JSON, or JSON of an unknown kind
-            return self._reply.fail("api_error", "the answer is not an event stream")
-        return self._reply.refuse(error)
+            return self.reply.fail("api_error", "the answer is not an event stream")
+        return self.reply.refuse(error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from minamo.wire.limits import WireLimits
+from minamo.wire.limits import REPLY_BYTES_MAX, WireLimits
 
 _BOM = b"\xef\xbb\xbf"
 # Overhead counted for each line besides its bytes, about its real cost, so that a flood of blank
@@ -57,7 +57,7 @@ class Decoder:
     """Decoder from bytes to events.  Its state after ``ab`` equals that after ``a`` and ``b``."""
 
     __slots__ = ("_after_cr", "_data", "_discarding", "_held", "_limits", "_name", "_opening",
-                 "_partial", "_roomy", "_spoiled", "_total", "frames", "over")  # fmt: skip
+                 "_partial", "_roomy", "_spoiled", "_total", "frames", "head", "over")  # fmt: skip
 
     def __init__(self, limits: WireLimits | None = None) -> None:
         self._limits = limits or WireLimits()
@@ -71,6 +71,8 @@ class Decoder:
         self._name = b""
         self._held = 0  # the cost of the complete lines since the last event
         self._total = 0
+        self.head: bytearray = bytearray()
+        """The first bytes, kept until the first event: they may be of no event stream."""
         self.frames: int = 0
         self.over: bool = False
         """Whether a limit was broken: further input is discarded."""
@@ -78,6 +80,8 @@ class Decoder:
     def feed(self, data: bytes) -> list[Item]:
         """Take some bytes and return the events they complete."""
         out: list[Item] = []
+        if not self.frames:
+            self.head += data[: REPLY_BYTES_MAX - len(self.head)]
         if self.over:
             return out
         room = self._limits.stream_bytes_max - self._total

@@ -319,7 +319,9 @@ class ListLines:
             self._judge(lead + line)
             lead = ""
         lead += last
-        if len(lead) > LIST_LEAD_MAX or lead[:1].isalpha():
+        if lead[:1].isalpha():
+            self.room, self._lead = OUTSIDE, None  # a paragraph of its own
+        elif len(lead) > LIST_LEAD_MAX:
             self._judge(lead)
             self._lead = None
         else:

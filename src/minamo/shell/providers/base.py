@@ -381,7 +381,7 @@ class HttpAdapter(Adapter):
                     async for data in answer:
                         for chunk in self._reported(response.read(data)):
                             yield chunk
-                        if response.ended:
+                        if response.reply.ended:
                             break
                 for chunk in self._reported(response.read(None)):
                     yield chunk
@@ -457,11 +457,13 @@ class FrameDecoder:
     @property
     def ended(self) -> bool:
         """Whether the frames so far include the end of the reply."""
-        return self._stream.ended
+        return self._stream.reply.ended
 
     def feed(self, data: bytes | ErrorChunk) -> list[Frame]:
         """Return the frames completed by *data*; a connection error becomes its own frame."""
-        return self._stamped([data] if isinstance(data, ErrorChunk) else self._stream.feed(data))
+        return self._stamped(
+            [data] if isinstance(data, ErrorChunk) else self._stream.decoder.feed(data)
+        )
 
     def end(self) -> list[Frame]:
         """Return the frame that marks the end of the bytes."""
