@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 import anyio
 from attrs import evolve, field, frozen
 
-from minamo.core.chunks import MESSAGE_CHARS_MAX, ErrorChunk
+from minamo.core.chunks import CUT_SHORT, MESSAGE_CHARS_MAX, ErrorChunk
 from minamo.core.config import StreamConfig
 from minamo.core.messages import Receipt
 from minamo.core.redact import shorten
@@ -193,7 +193,8 @@ class StreamOrchestrator:
 
     async def _notify(self, result: StreamResult, context: StreamContext) -> StreamResult:
         """Send the error notice for *result*, if it needs one: the only path for such embeds."""
-        if context.suppress_user_errors:
+        ended_well = result.status == "completed" and result.finish_reason not in CUT_SHORT
+        if ended_well or context.suppress_user_errors:
             return result
         embed = notice_for(result, context.wording, self.notices)
         if embed is None:
