@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import lru_cache, partial
+from operator import attrgetter
 
 import anyio
 from attrs import evolve, field, frozen
@@ -28,6 +29,7 @@ from minamo.shell.delivery.typing import pause_s
 from minamo.shell.driver import ChunkSource, Driver, NullSink, Watcher
 from minamo.shell.notices.notices import NoticeSettings, notice_for, send_notice
 from minamo.shell.options import StreamContext
+from minamo.shell.providers.base import Adapter, ChatStream
 from minamo.shell.stops.registry import MemoryStops, Stops
 from minamo.shell.telemetry.metrics import StreamMetrics
 from minamo.shell.telemetry.observer import StreamInspector, harmless_looker
@@ -207,21 +209,19 @@ class StreamOrchestrator:
 
 def _info(provider: object, context: StreamContext) -> StreamInfo:
     """Return the telemetry description of a stream and its provider."""
-    _, adapter = call(getattr, provider, "adapter", None)
-    host = _said(adapter, "host")
+    host = model = ""
+    if isinstance(provider, ChatStream) and isinstance(provider.adapter, Adapter):
+        # Guarded: an adapter may be anyone's.
+        failed, names = call(attrgetter("host", "model"), provider.adapter)
+        if not failed:
+            host, model = [_short(name) if isinstance(name, str) else "" for name in names]
     return StreamInfo(
         stream_id=context.stream_id,
         channel_id=context.channel_id,
         provider=provider_name(host),
-        model=_said(adapter, "model"),
+        model=model,
         host=host,
     )
-
-
-def _said(adapter: object, name: str) -> str:
-    """Return an attribute of a third-party adapter if it is text, else an empty string."""
-    _, value = call(getattr, adapter, name, "")
-    return _short(value) if isinstance(value, str) else ""
 
 
 # The same few hosts and models in every stream.

@@ -90,6 +90,8 @@ class Adapter(ABC):
     """
 
     model: str = ""
+    host: str = ""
+    """The provider's host name, for telemetry; empty if there is none."""
 
     @abstractmethod
     def start_stream(self, request: Any) -> AsyncIterator[Frame]:
