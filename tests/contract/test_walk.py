@@ -26,9 +26,9 @@ from minamo.twin import Twin
 
 pytestmark = pytest.mark.anyio
 
-REPLY_FUNCTIONS_MAX = 350
+REPLY_FUNCTIONS_MAX = 345
 REPLY_MODULES_MAX = 45
-CHUNK_FUNCTIONS_MAX = 114
+CHUNK_FUNCTIONS_MAX = 110
 CHUNK_MODULES_MAX = 25
 
 HOME = Path(minamo.__file__).parent

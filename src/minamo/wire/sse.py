@@ -7,6 +7,8 @@ because UTF-8 has no CR or LF inside a character; turn CR and CRLF into LF; spli
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
 import msgspec
 
 from minamo.wire.limits import REPLY_BYTES_MAX, WireLimits
@@ -53,11 +55,22 @@ _HEAD_BYTES = 1_024
 _FIELDS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
 
+class Phase(Enum):
+    """What becomes of the next bytes."""
+
+    READ = auto()
+    """They are read."""
+    DISCARD = auto()
+    """They belong to a line above the limit, and are discarded up to its end."""
+    OVER = auto()
+    """They are discarded: a limit was broken."""
+
+
 class Decoder:
     """Decoder from bytes to events.  Its state after ``ab`` equals that after ``a`` and ``b``."""
 
-    __slots__ = ("_after_cr", "_data", "_discarding", "_held", "_limits", "_name", "_opening",
-                 "_partial", "_roomy", "_spoiled", "_total", "frames", "head", "over")  # fmt: skip
+    __slots__ = ("_after_cr", "_data", "_held", "_limits", "_name", "_opening", "_partial",
+                 "_phase", "_roomy", "_spoiled", "_total", "frames", "head")  # fmt: skip
 
     def __init__(self, limits: WireLimits | None = None) -> None:
         self._limits = limits or WireLimits()
@@ -65,7 +78,7 @@ class Decoder:
         self._opening: bytes | None = b""  # the first bytes, while they may be a BOM
         self._partial = bytearray()  # an incomplete line
         self._after_cr = False  # a LF now belongs to the previous CR
-        self._discarding = False  # the rest of a line is discarded, up to its end
+        self._phase = Phase.READ
         self._spoiled = False  # an event whose data was discarded is not dispatched
         self._data: list[bytes] = []
         self._name = b""
@@ -74,15 +87,18 @@ class Decoder:
         self.head: bytearray = bytearray()
         """The first bytes, kept until the first event: they may be of no event stream."""
         self.frames: int = 0
-        self.over: bool = False
+
+    @property
+    def over(self) -> bool:
         """Whether a limit was broken: further input is discarded."""
+        return self._phase is Phase.OVER
 
     def feed(self, data: bytes) -> list[Item]:
         """Take some bytes and return the events they complete."""
         out: list[Item] = []
         if not self.frames:
             self.head += data[: REPLY_BYTES_MAX - len(self.head)]
-        if self.over:
+        if self._phase is Phase.OVER:
             return out
         room = self._limits.stream_bytes_max - self._total
         self._total += len(data)
@@ -111,10 +127,11 @@ class Decoder:
         if 13 in data:  # a CR; `b"\r" in data` means the same and costs five times as much
             self._after_cr = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if self._discarding:
+        if self._phase is Phase.DISCARD:
             _, end, data = data.partition(b"\n")
-            self._discarding = not end
-            self._held += _LINE_COST if end else 0
+            if end:
+                self._phase = Phase.READ
+                self._held += _LINE_COST
         if 10 in data:
             if self._partial:
                 data = bytes(self._partial) + data
@@ -128,7 +145,7 @@ class Decoder:
             return
         what = self._too_long(len(self._partial), self._held)
         if what and self._skips(what, self._partial, self._name, out):
-            self._discarding = True
+            self._phase = Phase.DISCARD
             self._partial = bytearray()
 
     def _plain(self, lines: list[bytes], out: list[Item]) -> bool:
@@ -215,7 +232,7 @@ class Decoder:
         return True
 
     def _give_up(self, what: str, out: list[Item]) -> bool:
-        self.over = True
+        self._phase = Phase.OVER
         self._partial = bytearray()
         self._data = []
         out.append(TooLong(what))
