@@ -29,6 +29,17 @@ async def test_one_message_grows_to_the_exact_text(twin: Twin) -> None:
     assert (result.status, result.accumulated_text) == ("completed", WHOLE)
 
 
+async def test_a_thought_in_front_uses_up_no_permit(twin: Twin) -> None:
+    thought = ["<think>", *["hidden "] * 30, "</think>"]
+    script = [(0.02, word) for word in [*thought, *WORDS]]
+    async with rigged(twin, streaming(script, edit=True)) as rig:
+        await rig.ask()
+    assert rig.said() == [WHOLE]
+    assert twin.journal.count(TYPING) <= 2
+    shown = next(entry for entry in twin.journal.requests(CREATE) if entry.status == 200)
+    assert len(shown.body["content"]) < 60, "the first words were not held up by the pacer"
+
+
 async def test_it_is_seen_growing_before_a_paragraph_ends(twin: Twin) -> None:
     script = ["The beginning", (60.0, " never")]
     async with rigged(twin, streaming(script, edit=True)) as rig:

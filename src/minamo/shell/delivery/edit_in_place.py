@@ -59,7 +59,7 @@ class PageSet(MessageSource):
     """Why pages are no longer edited; empty while they are."""
     _machine: Machine = field(init=False)
     _text: str = field(default="", init=False, repr=False)
-    _fitted: str | None = field(default=None, init=False, repr=False)
+    _fitted: str | None = field(default="", init=False, repr=False)
     """The part of the text that was fitted; None if it must be fitted again."""
     _made: Fitted = field(default=Fitted((), ()), init=False, repr=False)
     """The fitted form of `_fitted`, without the messages beyond the limit."""
@@ -334,8 +334,8 @@ class EditInPlace(MessageSource):
     _stream: Stream = field(repr=False)
     pages: PageSet
     _is_stale: bool = field(default=False, init=False)
-    _seen: int = field(default=0, init=False)
-    """The value of `_size` at the last snapshot."""
+    _seen: tuple[int, int] | None = field(default=(0, 0), init=False)
+    """The value of `_visible` at the last snapshot; None if a snapshot is due in any case."""
     _look: Snapshot = field(default=Snapshot(()), init=False, repr=False)
     """The snapshot last passed to the pages."""
     _out: RenderedPrefix | None = field(default=None, init=False, repr=False)
@@ -359,9 +359,12 @@ class EditInPlace(MessageSource):
 
     @property
     def waiting(self) -> int:
-        """Characters to be shown; the text itself is assembled only in `kind` and `take`."""
-        if self._is_stale and not self.pages.frozen:
-            return max(self._size - self._seen, 1)
+        """Characters to be shown; the text itself is assembled only in `kind` and `take`.
+
+        None while the model thinks: an attempt to send would use up a permit for nothing.
+        """
+        if self._is_stale and not self.pages.frozen and self._visible != self._seen:
+            return max(self._visible[1] - (self._seen or (0, 0))[1], 1)
         return self.pages.waiting or (len(self._files) if self._is_final else 0)
 
     @property
@@ -370,9 +373,10 @@ class EditInPlace(MessageSource):
         return self._stream.actions.outbox.after
 
     @property
-    def _size(self) -> int:
-        """Characters in the outbox and the buffer."""
-        return self._stream.actions.outbox.waiting + len(self._stream.actions.buffer)
+    def _visible(self) -> tuple[int, int]:
+        """The outbox's `beginning`, and the characters in outbox and buffer."""
+        outbox = self._stream.actions.outbox
+        return outbox.beginning, outbox.waiting + len(self._stream.actions.buffer)
 
     @property
     def limited(self) -> bool:
@@ -406,6 +410,7 @@ class EditInPlace(MessageSource):
     def finish(self) -> None:
         """Mark the text as final, or as cut off if the stream is not completing."""
         self._is_final = True
+        self._seen = None  # the last segment is cleaned in another way than an incomplete one
         self.pages.finish(cut_off=self._stream.state != "completing")
 
     def withdraw(self, reason: str) -> None:
@@ -445,6 +450,6 @@ class EditInPlace(MessageSource):
     def _look_again(self) -> None:
         if self._is_stale:
             self._is_stale = False
-            self._seen = self._size
+            self._seen = self._visible
             self._look = self._stream.actions.outbox.look(self._stream.actions.buffer.pending)
             self.pages.show(self._look.text)
