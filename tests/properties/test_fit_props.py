@@ -98,6 +98,8 @@ def test_plain_text_that_fits_comes_back_as_it_was(words: list[str]) -> None:
 def fewest(layout: DraftLayout) -> int:
     """Fewest messages by trying everything: the slow and obvious way."""
     end = len(layout.text)
+    if layout.fits(layout.after(0), end):
+        return 1
     places = [at for at in range(1, end) if layout.rank[at]]
     counts = {0: 0}
     for at in [*places, end]:

@@ -140,7 +140,19 @@ def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> DraftLay
         wide = accumulate((1 + (char > "\uffff") for char in text), initial=0)
         layout.units = array("i", wide)
     prose = mask(found.text, blocks)
-    _hold_prose(layout, prose)
+    starters = _find_starters(prose)
+    layout.starters = set(starters)
+    if not layout.fits(layout.after(0), len(text)):
+        _find_cuts(layout, prose, starters, blocks)
+    return layout
+
+
+def _find_cuts(
+    layout: DraftLayout, prose: str, starters: dict[int, int], blocks: list[Block]
+) -> None:
+    """Hold and rate the positions; most texts fit one message and need none of it."""
+    found = layout.found
+    _hold_prose(layout, prose, starters)
     _hold_code(layout, blocks)
     for start, end in found.firm:
         _raise(layout.hold, start, end, FIRM)
@@ -154,7 +166,21 @@ def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> DraftLay
     layout.hold[0] = layout.hold[-1] = 0
     _give_way(layout)
     _rate(layout, prose, gaps, blocks)
-    return layout
+
+
+def _find_starters(prose: str) -> dict[int, int]:
+    """Return the marks in mid-line that would be read as such at the start of a message.
+
+    With each, the start of the blanks before it.
+    """
+    found = {}
+    for match in _STARTERS.finditer(prose):
+        gap = match.start()
+        while gap and prose[gap - 1] in " \t":
+            gap -= 1
+        if gap and prose[gap - 1] not in "\r\n":
+            found[match.start()] = gap
+    return found
 
 
 def _apart(blocks: list[Block]) -> list[Block]:
@@ -172,17 +198,11 @@ def _raise(hold: bytearray, start: int, end: int, level: int) -> None:
         hold[start + 1 : end] = bytes([level]) * (end - start - 1)
 
 
-def _hold_prose(layout: DraftLayout, prose: str) -> None:
+def _hold_prose(layout: DraftLayout, prose: str, starters: dict[int, int]) -> None:
     hold, found = layout.hold, layout.found
     hold_words(hold, prose)
-    for match in _STARTERS.finditer(prose):
-        start = match.start()
-        gap = start
-        while gap and prose[gap - 1] in " \t":
-            gap -= 1
-        if gap and prose[gap - 1] not in "\r\n":
-            layout.starters.add(start)
-            hold[gap] = AVOID
+    for gap in starters.values():
+        hold[gap] = AVOID
     for start, end in found.code:
         _raise(hold, start, end, WORD)
         for match in _SPACES.finditer(prose, start, end):
