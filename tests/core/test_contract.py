@@ -149,9 +149,6 @@ class Hidden:
 
 
 class Shady(TextChunk):
-    def __init__(self) -> None:
-        pass
-
     @property
     def content(self) -> Any:  # type: ignore[override]
         raise ValueError("canary")
@@ -174,7 +171,7 @@ class Nameless(metaclass=Meta):
         (5, "this gave a int; give the text in it"),
         (b"x", "this gave a bytes"),
         (Shady(), "a Shady whose fields raise ValueError"),
-        (object.__new__(TextChunk), "a TextChunk whose fields raise AttributeError"),
+        (object.__new__(DoneChunk), "a DoneChunk whose fields raise AttributeError"),
         (object.__new__(ErrorChunk), "a ErrorChunk whose fields raise AttributeError"),
         (TextChunk(None), "in TextChunk, content must be text, and is a NoneType"),  # type: ignore[arg-type]
         (TextChunk("a", overlap=-1), "overlap must be a number of characters, and is a int"),

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
 
-from attrs import evolve
+from msgspec.structs import replace
 
 from minamo.core.checks import is_number, is_whole, shown
 from minamo.core.chunks import (
@@ -74,7 +74,7 @@ def split_text(chunk: Chunk) -> Sequence[Chunk]:
     starts = range(TEXT_MAX, len(chunk.content), TEXT_MAX)
     first = TextChunk(chunk.content[:TEXT_MAX], chunk.thoughts, overlap=chunk.overlap)
     parts = [first, *(TextChunk(chunk.content[at : at + TEXT_MAX]) for at in starts)]
-    parts[-1] = evolve(parts[-1], citations=chunk.citations)
+    parts[-1] = replace(parts[-1], citations=chunk.citations)
     return parts
 
 

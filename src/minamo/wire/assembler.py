@@ -11,6 +11,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from attrs import evolve
+from msgspec.structs import replace
 
 from minamo.core.checks import is_whole
 from minamo.core.chunks import (
@@ -85,7 +86,7 @@ class ChunkOverlap:
         if not isinstance(chunk, TextChunk) or chunk.overlap is not None:
             return chunk
         fresh = self._removal.add(chunk.content)
-        return evolve(chunk, content=fresh, overlap=len(chunk.content) - len(fresh))
+        return replace(chunk, content=fresh, overlap=len(chunk.content) - len(fresh))
 
 
 class PartialToolCall:

@@ -23,7 +23,8 @@ class KeptBlocks:
         self._chars = 0
         self._earlier: list[dict[str, Any]] = []  # the blocks before the last pause
         self._found: dict[int, dict[str, Any]] = {}
-        self._pieces: dict[int, dict[str, list[str]]] = {}  # joined once at the end: linear time
+        # The pieces of each field, joined once at the end: linear time.
+        self._pieces: dict[tuple[int, str], list[str]] = {}
         self._citations: dict[int, list[Any]] = {}
 
     def open(self, index: int, block: dict[str, Any], calls: int) -> None:
@@ -37,8 +38,11 @@ class KeptBlocks:
     def grow(self, index: int, field: str, piece: str) -> None:
         """Add a piece to a field of a block."""
         if self._count(len(piece)):
-            self._found.setdefault(index, {"type": field})
-            self._pieces.setdefault(index, {}).setdefault(field, []).append(piece)
+            pieces = self._pieces.get((index, field))
+            if pieces is None:
+                self._found.setdefault(index, {"type": field})
+                pieces = self._pieces[index, field] = []
+            pieces.append(piece)
 
     def cite(self, index: int, citation: Any) -> None:
         """Add a source to a block of text."""
@@ -93,12 +97,11 @@ class KeptBlocks:
     def _join(self, index: int) -> dict[str, Any]:
         """Return a block with its pieces; raise ValueError if it lacks a part."""
         block = dict(self._found[index])
-        for field, pieces in self._pieces.get(index, {}).items():
-            text = "".join(pieces)
-            if field == "input":
-                block["input"] = loads_strict(text) if text else block.get("input", {})
-            else:
-                block[field] = (block.get(field) or "") + text
+        for field in ("text", "thinking", "signature"):
+            if pieces := self._pieces.get((index, field)):
+                block[field] = (block.get(field) or "") + "".join(pieces)
+        if given := "".join(self._pieces.get((index, "input"), ())):
+            block["input"] = loads_strict(given)
         if block["type"] in THINKING and not (block.get("signature") or block.get("data")):
             raise ValueError("thinking without a signature")
         if block["type"] == "text":
