@@ -145,6 +145,7 @@ def test_a_null_error_is_an_error_without_words() -> None:
         ("anthropic", b"event: ping\ndata: nonsense\n\n"),
         ("responses", b'data: {"type": "keepalive"}\n\n'),
         ("responses", b":\n"),
+        ("google", b": ping\n\n"),
     ],
 )
 def test_a_keep_alive_restarts_the_timeouts_if_wanted(dialect: str, data: bytes) -> None:
