@@ -50,7 +50,8 @@ class Machine:
     with the payload of the event, or None for an eventless row.
     """
 
-    __slots__ = ("_mode", "_node", "_observers", "_path_max", "_queue", "actions", "path", "table")
+    __slots__ = ("_mode", "_node", "_observers", "_path_max", "_queue", "actions", "path", "state",
+                 "table")  # fmt: skip
 
     def __init__(
         self,
@@ -66,6 +67,8 @@ class Machine:
         """The leaves entered so far, in order; None unless the caller passed a list."""
         self._path_max = path_max
         self._node = table.initial
+        self.state: str = table.initial.id
+        """The id of the leaf the machine is in; only the machine itself sets it."""
         self._observers: tuple[Observer, ...] = ()
         self._queue: deque[tuple[str, object]] | None = None
         self._mode = _STEPPING
@@ -77,11 +80,6 @@ class Machine:
         if self._queue:
             self._drain(self._queue)
         self._mode = _RESTING
-
-    @property
-    def state(self) -> str:
-        """The id of the leaf the machine is in."""
-        return self._node.id
 
     @property
     def ended(self) -> bool:
@@ -157,12 +155,12 @@ class Machine:
             act(actions, payload)
         source, target = self._node, way.target
         if target is not None:
-            self._node = target
+            self._node, self.state = target, target.id
             try:
                 for act in way.after:
                     act(actions, payload)
             except BaseException:
-                self._node = source
+                self._node, self.state = source, source.id
                 raise
             if self.path is not None:
                 self._remember(self.path, target.id)
