@@ -112,7 +112,9 @@ class World:
             channel = self.channels._channels.get(place)
             if channel is not None:
                 assert len(channel._known.waiting) <= QUEUE_MAX
-                assert (channel._known.next is not None) <= (channel.state == "interrupting")
+                assert (channel._known.next is not None) <= (
+                    channel.machine.state == "interrupting"
+                )
 
     @asynccontextmanager
     async def hold(
