@@ -6,7 +6,10 @@ unknown to them: such recordings are named below, each with what the SDK makes o
 
 from __future__ import annotations
 
+import base64
+import io
 import json
+import wave
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
@@ -28,6 +31,7 @@ Verdict = tuple[str, list[tuple[str, Any]], str]
 NO_ORACLE = {
     "anthropic-12-spliced": "it gives a half call",
     "anthropic-pause": "it does not go on after a pause",
+    "google-other-parts": "a program is no text to it; see below",
     "google-16-vertex": "it does not put streamed arguments together",
     "google-16-vertex-unclosed": "it does not put streamed arguments together",
     "openai-02-done-object": "it takes the last object for more text",
@@ -38,6 +42,8 @@ NO_ORACLE = {
     "openai-05-index-zero": "it tells calls apart by index alone, so two become one",
     "openai-05-mistral": "calls without an index break it",
     "openai-05-object-arguments": "arguments are text to it",
+    "openai-18-image": "the link of a picture is no content to it",
+    "openai-19-speech": "what is said is no content to it; see below",
     "openai-17-odd-events": "an event without data breaks it",
     "openai-17-surrogates": "it does not join the halves of a character",
     "openai-bom": "it loses the frame after a BOM",
@@ -190,3 +196,75 @@ async def test_the_sdk_agrees_on_what_was_said_before_an_error(name: str) -> Non
     assert (theirs and theirs[2]) == ERRORS[name]
     if theirs:
         assert theirs[0] == ours.text
+
+
+# What models send beside text.
+
+
+async def google_made(url: str) -> list[Any]:
+    genai = pytest.importorskip("google.genai")
+    options = genai.types.HttpOptions(base_url=url, retry_options=None)
+    client = genai.Client(api_key=KEY, http_options=options)
+    made: list[Any] = []
+    stream = await client.aio.models.generate_content_stream(model="m", contents="Hi")
+    async with aclosing(stream):
+        async for chunk in stream:
+            for part in chunk.candidates[0].content.parts or ():
+                if part.inline_data and not part.thought:
+                    made.append(part.inline_data.data)
+                elif part.executable_code or part.code_execution_result:
+                    code = part.executable_code and part.executable_code.code
+                    made.append(code or part.code_execution_result.output)
+    await client.aio.aclose()
+    return made
+
+
+async def openai_spoke(url: str) -> list[Any]:
+    openai = pytest.importorskip("openai")
+    made: list[Any] = [b"", ""]
+    async with openai.AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1", max_retries=0) as client:
+        stream = await client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "Hi"}], stream=True
+        )
+        async for chunk in stream:
+            told = json.loads(chunk.choices[0].delta.model_dump_json()).get("audio") or {}
+            made[0] += base64.b64decode(told.get("data") or "")
+            made[1] += told.get("transcript") or ""
+    return made
+
+
+async def responses_drew(url: str) -> list[Any]:
+    openai = pytest.importorskip("openai")
+    async with (
+        openai.AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1", max_retries=0) as client,
+        client.responses.stream(model="m", input="Hi") as stream,
+    ):
+        last = await stream.get_final_response()
+    return [base64.b64decode(one.result) for one in last.output if hasattr(one, "result")]
+
+
+@pytest.mark.parametrize(
+    ("name", "judge"),
+    [
+        ("google-18-image", google_made),
+        ("google-19-speech", google_made),
+        ("google-other-parts", google_made),
+        ("openai-19-speech", openai_spoke),
+        ("responses-image", responses_drew),
+    ],
+)
+async def test_the_sdk_agrees_on_files_and_programs(name: str, judge: Any) -> None:
+    async with serving(saying(recording(name))) as server:
+        async with adapter(name, server.url) as llm:
+            ours = gathered([chunk async for chunk in llm.ask("Hi")])
+        theirs = await judge(server.url)
+    if name.endswith("speech"):
+        said = b"".join(part for part in theirs if isinstance(part, bytes))
+        with wave.open(io.BytesIO(ours.files[-1].data)) as sound:
+            assert sound.readframes(10_000) == said
+        assert ours.text == "".join(part for part in theirs if isinstance(part, str))
+    else:
+        # A picture that is sent twice is shown once.
+        data = list(dict.fromkeys(part for part in theirs if isinstance(part, bytes)))
+        assert [file.data for file in ours.files] == data
+        assert all(part in ours.text for part in theirs if isinstance(part, str))

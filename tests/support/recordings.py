@@ -13,6 +13,7 @@ from minamo.core.chunks import (
     Chunk,
     DoneChunk,
     ErrorChunk,
+    FileChunk,
     FunctionCall,
     TextChunk,
     normal_finish_reason,
@@ -50,20 +51,23 @@ class Said:
     calls: list[tuple[str, dict[str, Any]]]
     last: DoneChunk | ErrorChunk
     raw_calls: tuple[Call, ...]
+    files: tuple[FileChunk, ...] = ()
 
 
 def gathered(chunks: Iterable[Chunk]) -> Said:
-    text, thoughts, calls = "", "", ()
+    text, thoughts, calls, files = "", "", (), ()
     last: Any = None
     for chunk in chunks:
         thoughts += "".join(chunk.thoughts)
         if isinstance(chunk, TextChunk):
             text += chunk.content
+        elif isinstance(chunk, FileChunk):
+            files = (*files, chunk)
         elif isinstance(chunk, FunctionCall):
             calls = chunk.calls
         last = chunk
     pairs = [(call.name, dict(call.arguments)) for call in calls]
-    return Said(text, thoughts, pairs, last, calls)
+    return Said(text, thoughts, pairs, last, calls, files)
 
 
 def replayed(name: str, llm: Any = None) -> Said:

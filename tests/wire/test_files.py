@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import base64
 import codecs
+import io
 import json
 import re
+import wave
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minamo.core.chunks import FileChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
+from minamo.testing import check_adapter
 from minamo.wire.conversation import ChatMessage, user
-from minamo.wire.files import File, clean_name, decode_text, quoted, shortened
+from minamo.wire.files import File, ReplyFiles, clean_name, decode_text, quoted, shortened
+from support.recordings import adapter, read, recording, replayed
 
 PDF = b"%PDF-1.7\n..."
 OGG = b"OggS\0\x02" + b"\0" * 20
@@ -214,3 +219,114 @@ def test_gemini_takes_pdfs_and_sounds() -> None:
     ]  # fmt: skip
     assert [part.inline_data.data for part in parts[:4]] == [file.data for file in FILES]
     assert parts[4].text == "Ann: look"
+
+
+# What models send back.
+
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+JPEG = b"\xff\xd8\xff\xe0 a small jpeg"
+SAMPLES = b"".join(bytes([number, 0]) * 50 for number in range(3))
+
+
+def in_order(name: str) -> list[Any]:
+    """The texts and files of a recording, in their order."""
+    found: list[Any] = []
+    for chunk in check_adapter(adapter(name), recording(name)):
+        if isinstance(chunk, FileChunk):
+            found.append((chunk.name, chunk.media_type, chunk.data))
+        elif isinstance(chunk, TextChunk) and chunk.content:
+            found.append(chunk.content)
+    return found
+
+
+PICTURES = [("image-1.png", "image/png", DOT), ("image-2.jpg", "image/jpeg", JPEG)]
+
+
+def test_pictures_of_gemini_are_files_in_their_place_and_once() -> None:
+    said = ["Here is a dot:", PICTURES[0], "And another:", PICTURES[1], "Enjoy."]
+    assert in_order("google-18-image") == said
+    # A picture among the thoughts stays there; a signature without its picture is of no use.
+    assert replayed("google-18-image").thoughts == "I draw it."
+    assert "thought_signature" not in replayed("google-18-image").last.replay
+
+
+def test_pictures_of_openrouter() -> None:
+    link = "\n\nhttps://example.invalid/c.png\n\n"
+    said = ["Here is a dot:", PICTURES[0], "And another:", PICTURES[1], link, "Enjoy."]
+    assert in_order("openai-18-image") == said
+
+
+def test_pictures_of_the_responses_api() -> None:
+    assert in_order("responses-image") == [("image-1.jpg", "image/jpeg", JPEG), "A dot."]
+
+
+@pytest.mark.parametrize(
+    ("name", "rate"), [("openai-19-speech", 24_000), ("google-19-speech", 16_000)]
+)
+def test_speech_is_one_file_at_the_end(name: str, rate: int) -> None:
+    *words, (file, media_type, content) = in_order(name)
+    assert "".join(words) == ("Hello you." if name.startswith("openai") else "")
+    assert (file, media_type) == ("audio-1.wav", "audio/wav")
+    with wave.open(io.BytesIO(content)) as sound:
+        assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (rate, 1, 2)
+        assert sound.readframes(1_000) == SAMPLES
+
+
+def whole(dialect: str, reply: dict[str, Any]) -> Any:
+    return read(dialect, json.dumps(reply).encode())
+
+
+def test_replies_that_are_sent_whole_have_their_files() -> None:
+    url = f"data:image/png;base64,{base64.b64encode(DOT).decode()}"
+    speech = {"id": "a", "data": base64.b64encode(b"ID3 mp3").decode(), "transcript": "Hi."}
+    message = {"content": None, "images": [{"image_url": {"url": url}}], "audio": speech}
+    said = whole("openai", {"object": "chat.completion", "choices": [{"message": message}]})
+    assert said.text == "Hi."
+    assert [(file.name, file.data) for file in said.files] == [
+        ("image-1.png", DOT),
+        ("audio-2.mp3", b"ID3 mp3"),
+    ]
+    item = {"type": "image_generation_call", "result": base64.b64encode(DOT).decode()}
+    said = whole("responses", {"object": "response", "status": "completed", "output": [item]})
+    assert [file.name for file in said.files] == ["image-1.png"]
+    others = [{"type": "code_interpreter_call"}, {"type": "hologram"}, {**item, "result": None}]
+    said = whole("responses", {"object": "response", "status": "completed", "output": others})
+    assert (said.files, said.last.skipped) == ((), 1)
+
+
+def test_pictures_that_are_none() -> None:
+    for images in ([{}], [{"image_url": {"url": None}}], "x", [{"image_url": {"url": "data:,x"}}]):
+        choice = {"index": 0, "delta": {"images": images}, "finish_reason": "stop"}
+        frame = json.dumps({"choices": [choice]})
+        said = read("openai", f"data: {frame}\n\ndata: [DONE]\n\n".encode())
+        assert (said.text, said.files, said.last.finish_reason) == ("", (), "stop")
+    choice = {"index": 0, "delta": {"audio": "x"}, "finish_reason": "stop"}
+    said = read("openai", f"data: {json.dumps({'choices': [choice]})}\n\ndata: [DONE]\n\n".encode())
+    assert said.files == ()
+
+
+def test_files_of_a_reply_have_limits() -> None:
+    files = ReplyFiles()
+    made = [files.take(base64.b64encode(bytes([65 + n])).decode(), "image/png") for n in range(20)]
+    assert sum(file is not None for file in made) == 16
+    loud = ReplyFiles()
+    piece = base64.b64encode(b"x" * 4_000_000).decode()
+    for _ in range(9):
+        loud.hear(piece)
+    speech = loud.speech()
+    assert speech is not None
+    # Too large to be attached, which users are told, and no larger than that.
+    assert 10_485_760 < len(speech.data) < 15_000_000
+
+
+@pytest.mark.parametrize(
+    ("media_type", "name"),
+    [("text/csv", "file-1.csv"), ("application/x-sh", "file-1.bin"), ("IMAGE/PNG; x=1", "image-1.png"),
+     ("video/mp4", "video-1.bin"), (None, "file-1.bin"), ("../../etc", "file-1.bin")],
+)  # fmt: skip
+def test_names_are_ours(media_type: Any, name: str) -> None:
+    file = ReplyFiles().take("QUJD", media_type)
+    assert file is not None
+    assert file.name == name

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from minamo.core.chunks import DoneChunk, ErrorChunk, Usage
+from minamo.core.chunks import DoneChunk, ErrorChunk, FileChunk, Usage
 from minamo.wire.google.reader import PartialArg, place, settled, steps
 from support.recordings import ORIGIN, done, once, read, replayed
 
@@ -95,8 +96,28 @@ def test_several_calls_in_one_frame() -> None:
     assert replayed("google-parallel").calls == [ROLL, ("flip", {"coins": 2})]
 
 
-def test_code_and_pictures_do_not_leak() -> None:
-    assert replayed("google-other-parts").text == "Done."
+def test_code_that_the_model_ran_is_shown_as_code() -> None:
+    said = replayed("google-other-parts")
+    assert said.text == "\n\n```python\nsecret\n```\n\n\n\n```\nsecret\n```\n\nDone."
+    assert said.files == (FileChunk(b"\0\0\0", "image/png", "image-1.png"),)
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({"executableCode": {"language": "LANGUAGE_UNSPECIFIED", "code": "a"}}, "```\na\n```"),
+        ({"executableCode": {"code": "a = '```'\n"}}, "````\na = '```'\n````"),
+        ({"executableCode": {"language": "PYTHON"}}, ""),
+        ({"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "no"}}, "```\nno\n```"),
+        ({"codeExecutionResult": {"outcome": "OUTCOME_OK"}}, ""),
+        ({"inlineData": {}}, ""),
+        ({"inlineData": {"mimeType": "image/png", "data": "?"}}, ""),
+    ],
+)
+def test_parts_with_code(part: dict[str, Any], text: str) -> None:
+    said = read("google", frame(part, finishReason="STOP"))
+    assert said.text.strip() == text
+    assert said.files == ()
 
 
 @pytest.mark.parametrize(

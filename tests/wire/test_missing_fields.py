@@ -32,6 +32,8 @@ OPTIONAL = {
         # A tool without parameters is called without arguments; a name that is missing is found.
         r"choices\.0\.delta\.tool_calls\.\d+\.function\.arguments(?=.* with name)",
         r".*\.function\.arguments\..*",
+        # Pictures and speech, and the links and the words that come with them.
+        r"choices\.0\.delta\.(images|audio)(\..*)?",
     ],
     "google": [
         # Frames with nothing but usage, or a safety rating, are usual.
@@ -43,6 +45,8 @@ OPTIONAL = {
         # A tool without parameters is called without arguments.
         r"candidates\.0\.content\.parts\.\d+\.functionCall\.(args|partialArgs)",
         r".*functionCall\.args\..*",
+        # A program that the model ran, and its output.
+        r"candidates\.0\.content\.parts\.\d+\.(executableCode|codeExecutionResult)(\..*)?",
     ],
     "responses": [],
     "anthropic": [

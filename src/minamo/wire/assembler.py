@@ -32,6 +32,7 @@ from minamo.core.chunks import (
 from minamo.core.contract import TEXT_MAX, split_text
 from minamo.core.redact import shorten
 from minamo.wire.conversation import Origin
+from minamo.wire.files import ReplyFiles
 from minamo.wire.json import loads_strict, measure
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
 from minamo.wire.surrogates import joined, split_half
@@ -191,9 +192,28 @@ _ALIVE = TextChunk()
 class ReplyAssembler:
     """Collector of what a dialect's reader finds; decides which chunks the stream receives."""
 
-    __slots__ = ("_citations", "_half", "_keep_alive", "_origin", "_overlap", "_pauses_left",
-                 "_secrets", "_thought_half", "calls", "chars", "complete", "continuation", "ended",
-                 "finish_reason", "model", "provider", "replay", "skipped", "usage")  # fmt: skip
+    __slots__ = (
+        "_citations",
+        "_files",
+        "_half",
+        "_keep_alive",
+        "_origin",
+        "_overlap",
+        "_pauses_left",
+        "_secrets",
+        "_thought_half",
+        "calls",
+        "chars",
+        "complete",
+        "continuation",
+        "ended",
+        "finish_reason",
+        "model",
+        "provider",
+        "replay",
+        "skipped",
+        "usage",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -213,6 +233,7 @@ class ReplyAssembler:
         self.chars: int = 0
         """Characters of text so far."""
         self._keep_alive = keep_alive
+        self._files: ReplyFiles | None = None  # few replies have any
         self._half = self._thought_half = ""  # of a surrogate pair, until the other half comes
         self._overlap = OverlapRemoval() if overlap_removal else None
         self.calls: ToolCallAssembler = ToolCallAssembler(limits)
@@ -248,6 +269,18 @@ class ReplyAssembler:
             thought, self._thought_half = split_half(self._thought_half + piece)
         return (thought,) if thought else ()
 
+    def attach(self, content: object, media_type: object) -> list[Chunk]:
+        """Return the chunk of a file in base64, or an empty one for a repeat or what is no file."""
+        self._files = self._files or ReplyFiles()
+        file = self._files.take(content, media_type)
+        return [_ALIVE if file is None else file]
+
+    def hear(self, content: object, media_type: str = "") -> list[Chunk]:
+        """Keep a piece of speech in base64, and return a sign of life."""
+        self._files = self._files or ReplyFiles()
+        self._files.hear(content, media_type)
+        return [_ALIVE]
+
     def work(self) -> list[Chunk]:
         """Return an empty chunk as a sign of life while a call grows, or its error."""
         if self.calls.problem:
@@ -273,6 +306,8 @@ class ReplyAssembler:
             return self.fail("model_error", self.calls.problem, retryable=True)
         out = self._rest()
         self.ended = True
+        if self._files is not None and (speech := self._files.speech()) is not None:
+            out.append(speech)
         # A word that is known holds nothing to remove.
         raw = self._clean(self.finish_reason) if reason == "other" else self.finish_reason
         citations = tuple(self._citations.values())

@@ -1,20 +1,25 @@
-"""Files that users attach: text, PDF and sound, and the form in which a model gets them.
+"""Files in both directions: those that users attach, and those that models make.
 
-Text becomes part of the message.  A PDF or a sound is sent to services that take it; in the
-message for any other service a line says that it is there.
+The text of an attached file becomes part of the message.  A PDF or a sound is sent to services
+that take it; in the message for any other service a line says that it is there.
 """
 
 from __future__ import annotations
 
 import codecs
 import hashlib
+import io
 import re
+import wave
+from typing import Any
 
 import msgspec
 from attrs import field, frozen
 
+from minamo.core.chunks import FileChunk
 from minamo.errors import BadRequest
-from minamo.wire.limits import FILE_BYTES_MAX
+from minamo.wire.json import convert_optional
+from minamo.wire.limits import FILE_BYTES_MAX, FILES_MAX
 
 PDF = "application/pdf"
 TEXT = "text/plain"
@@ -132,3 +137,83 @@ def shortened(text: str, characters_max: int) -> tuple[str, str]:
     if len(text) <= characters_max:
         return text, ""
     return text[:characters_max], f"the first {characters_max} characters only"
+
+
+# How the files of a reply are named, by their media type.
+_SUFFIXES = {**SOUNDS, "image/png": "png", "image/jpeg": "jpg", "image/webp": "webp",
+             "image/gif": "gif", PDF: "pdf", TEXT: "txt", "text/csv": "csv"}  # fmt: skip
+# Speech as bare samples of 16 bits, one channel: OpenAI's `pcm16`, Gemini's `audio/L16`.
+PCM = re.compile(r"audio/(?:l16|pcm)\b(?:.*\brate=(\d{4,6}))?", re.IGNORECASE)
+_RATE = 24_000
+_KIND = re.compile(r"image|audio|video")
+
+
+class ReplyFiles:
+    """The files of one reply: each of them once, and so many at most.
+
+    Speech arrives in pieces and is one file, at the end of the reply.
+    """
+
+    __slots__ = ("_count", "_pieces", "_rate", "_seen", "_size")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._seen: set[bytes] = set()
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._rate = _RATE
+
+    def take(self, content: Any, media_type: Any) -> FileChunk | None:
+        """Return the file of a *content* in base64; None if it is none, or a repeat."""
+        data = convert_optional(bytes, content) if isinstance(content, str) else None
+        if not data or self._count == FILES_MAX:
+            return None
+        digest = hashlib.blake2b(data, digest_size=16).digest()
+        if digest in self._seen:
+            return None
+        self._seen.add(digest)
+        return self._named(data, media_type if isinstance(media_type, str) else "")
+
+    def hear(self, content: Any, media_type: str = "") -> None:
+        """Keep a piece of speech, in base64."""
+        data = convert_optional(bytes, content) if isinstance(content, str) else None
+        rate = PCM.match(media_type)
+        if rate is not None and rate[1]:
+            self._rate = int(rate[1])
+        # One that is a little too large is not attached, and users are told so.
+        if data and self._size <= FILE_BYTES_MAX:
+            self._pieces.append(data)
+            self._size += len(data)
+
+    def speech(self) -> FileChunk | None:
+        """Return the speech as one file; None if there is none."""
+        data = b"".join(self._pieces)
+        if not data:
+            return None
+        media_type = media_type_of(data)
+        if media_type in SOUNDS:
+            return self._named(data, media_type)
+        file = io.BytesIO()
+        with wave.open(file, "wb") as made:
+            made.setnchannels(1)
+            made.setsampwidth(2)
+            made.setframerate(self._rate)
+            made.writeframes(data)
+        return self._named(file.getvalue(), "audio/wav")
+
+    def _named(self, data: bytes, media_type: str) -> FileChunk:
+        self._count += 1
+        media_type = media_type.partition(";")[0].strip().lower()
+        kind = _KIND.match(media_type)
+        name = f"{kind[0] if kind else 'file'}-{self._count}.{_SUFFIXES.get(media_type, 'bin')}"
+        return FileChunk(data, media_type, name)
+
+
+_TICKS = re.compile("`{3,}")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return *text* as a block of code, in a fence that is longer than any in it."""
+    fence = "`" * max([2, *(len(run) for run in _TICKS.findall(text))]) + "`"
+    ending = "" if text.endswith("\n") else "\n"
+    return f"\n\n{fence}{language}\n{text}{ending}{fence}\n\n"

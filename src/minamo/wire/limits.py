@@ -8,7 +8,8 @@ from minamo.errors import BadRequest
 
 # One line of a stream is one frame as JSON: a token or two, about 300 bytes.  Tool calls sent
 # whole, search results and encrypted reasoning reach some 100 kB, and an inline picture megabytes.
-LINE_BYTES_MAX = 8 * 1_048_576
+# In base64 a picture of 9 MB, nearly the largest that Discord takes, has 12.
+LINE_BYTES_MAX = 12 * 1_048_576
 # All bytes between two frames, including comments and blank lines: one line, and room for more.
 FRAME_BYTES_MAX = LINE_BYTES_MAX + 1_048_576
 # 200,000 tokens at 300 bytes are 60 MB; no reply meant for a reader is longer.
@@ -29,8 +30,10 @@ PAUSES_MAX = 8
 # How much of an error response is read to find its message.
 ERROR_BYTES_MAX = 65_536
 
-# How much is kept of a response that is no event stream: a reply sent whole.
-REPLY_BYTES_MAX = 4 * 1_048_576
+# How much is kept of a response that is no event stream: a reply sent whole, with a picture.
+REPLY_BYTES_MAX = LINE_BYTES_MAX
+# Pictures and sounds in one reply.
+FILES_MAX = 16
 
 # The strictest of the three providers accepts 5 MB for an image...
 IMAGE_BYTES_MAX = 5 * 1_048_576

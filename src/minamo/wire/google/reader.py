@@ -13,6 +13,7 @@ import msgspec
 from minamo.core.chunks import Chunk, Usage
 from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
+from minamo.wire.files import PCM, fenced
 from minamo.wire.frames import Reader
 from minamo.wire.google.grounding import cite
 from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
@@ -124,11 +125,27 @@ class _FunctionCall(msgspec.Struct, rename="camel"):
     will_continue: bool | None = None
 
 
+class _Blob(msgspec.Struct, rename="camel"):
+    mime_type: str | None = None
+    data: Any = None
+
+
+class _Code(msgspec.Struct):
+    """A program that the model ran, or its output."""
+
+    language: str | None = None
+    code: str | None = None
+    output: str | None = None
+
+
 class _Part(msgspec.Struct, rename="camel"):
     text: str | None = None
     thought: bool | None = None
     thought_signature: str | None = None
     function_call: _FunctionCall | None = None
+    inline_data: _Blob | None = None
+    executable_code: _Code | None = None
+    code_execution_result: _Code | None = None
 
 
 class _Content(msgspec.Struct):
@@ -253,14 +270,29 @@ class GoogleReader(Reader):
         if part.function_call is not None:
             return self._call(part.function_call, part.thought_signature)
         signature = part.thought_signature
-        if signature and len(signature) <= REPLAY_CHARS_MAX and not part.thought:
+        # The signature of a picture is of no use without the picture.
+        kept = signature and not part.thought and part.inline_data is None
+        if kept and signature and len(signature) <= REPLAY_CHARS_MAX:
             self.reply.replay["thought_signature"] = signature
         if not part.text:
-            return self.reply.skip() if part == _NO_PART else []
+            return self.reply.skip() if part == _NO_PART else self._made(part)
         if part.thought:
             return self.reply.say("", part.text)
         self._text.append(part.text)
         return self.reply.say(part.text)
+
+    def _made(self, part: _Part) -> list[Chunk]:
+        """Return the chunks of a file, or of a program and its output."""
+        if part.inline_data is not None and not part.thought:
+            media_type = part.inline_data.mime_type or ""
+            put = self.reply.hear if PCM.match(media_type) else self.reply.attach
+            return put(part.inline_data.data, media_type)
+        code = part.executable_code
+        if code is not None and code.code:
+            known = (code.language or "").lower()
+            return self.reply.say(fenced(code.code, "python" if known == "python" else ""))
+        result = part.code_execution_result
+        return self.reply.say(fenced(result.output)) if result and result.output else []
 
     def _call(self, told: _FunctionCall, signature: str | None) -> list[Chunk]:
         calls = self.reply.calls

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from minamo.core.chunks import Chunk, Usage
-from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler
+from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler, is_link
 from minamo.wire.errors import from_object
 from minamo.wire.frames import Reader
 from minamo.wire.json import (
@@ -131,6 +131,25 @@ class _Delta(msgspec.Struct):
     tool_calls: list[_Piece] | None = None
     reasoning_steps: list[_Step] | None = None
     annotations: Any = None
+    images: Any = None
+    audio: Any = None
+
+
+class _Url(msgspec.Struct):
+    url: str | None = None
+
+
+class _Image(msgspec.Struct):
+    """A picture, as OpenRouter sends it: in a data URL."""
+
+    image_url: _Url = msgspec.field(default_factory=_Url)
+
+
+class _Audio(msgspec.Struct):
+    """A piece of speech, and of what is said in it."""
+
+    data: str | None = None
+    transcript: str | None = None
 
 
 class _Whole(msgspec.Struct):
@@ -323,10 +342,26 @@ class OpenAIReader(Reader):
                 return self.reply.work()
         if delta.refusal:
             self._refusal.add(delta.refusal)
+        out: list[Chunk] = []
+        if delta.audio is not None:
+            speech = convert_optional(_Audio, delta.audio) or _Audio()
+            text = text or speech.transcript or ""
+            out = self.reply.hear(speech.data)
         if text or thought:
             self._spoke = self._spoke or bool(text)
-            return self.reply.say(text, thought)
-        return []
+            out = self.reply.say(text, thought)
+        return out if delta.images is None else out + self._pictures(delta.images)
+
+    def _pictures(self, images: Any) -> list[Chunk]:
+        out: list[Chunk] = []
+        for image in convert_optional(list[_Image], images) or ():
+            url = image.image_url.url or ""
+            head, _, content = url.partition(";base64,")
+            if head.startswith("data:"):
+                out += self.reply.attach(content, head.removeprefix("data:"))
+            elif is_link(url):
+                out += self.reply.say(f"\n\n{url}\n\n")
+        return out
 
     def _piece(self, piece: _Piece) -> None:
         function, calls = piece.function or _NOTHING, self.reply.calls

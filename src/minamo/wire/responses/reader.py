@@ -43,6 +43,8 @@ class _Item(msgspec.Struct):
     summary: Any = None
     encrypted_content: str | None = None
     action: Any = None
+    result: Any = None
+    output_format: str | None = None
 
 
 class _Annotation(msgspec.Struct):
@@ -273,6 +275,8 @@ class ResponsesReader(Reader):
         else:
             # The service wants reasoning back together with what it led to, which is not kept.
             self._replayable = False
+            if item.type == "image_generation_call":
+                return self.reply.attach(item.result, f"image/{item.output_format or 'png'}")
             if not item.type.endswith(("_call", "_output")):
                 self.reply.skip()
         return self.reply.work()
