@@ -45,20 +45,21 @@ run: $(VENV)/.ready  ## See it: a local Discord, the bot, the live page; with DI
 	@$(RUN)minamo run $(ARGS)
 
 # Every branch of the pure code must be reached, by its own tests.  They run by themselves: measuring
-# makes a test several times slower.
+# makes a test several times slower.  The other tests wait half of their time, for sockets, clocks
+# and other programs, so there are more of them at a time than a small machine has processors.
 PURE := tests/core tests/machine tests/wire
-PYTEST = $(RUN)pytest -q -n 2 --dist worksteal -m "not slow" --proof=$(BEGAN)
+PYTEST = $(RUN)pytest -q --dist worksteal -m "not slow" --proof=$(BEGAN)
 test: check      ## Everything a change must pass: format, lint, types, charts, tests, coverage
-	@$(PYTEST) $(PURE) --cov --cov-report=term-missing:skip-covered
-	@$(PYTEST) --ignore=tests/oldest $(PURE:%=--ignore=%)
+	@$(PYTEST) -n 2 $(PURE) --cov --cov-report=term-missing:skip-covered
+	@$(PYTEST) -n 4 --ignore=tests/oldest $(PURE:%=--ignore=%)
 
 quick: check     ## Format, lint, types, charts, and the tests of the pure code
-	@$(PYTEST) $(PURE)
+	@$(PYTEST) -n 2 $(PURE)
 
 # The oldest hikari that is promised, and lightbulb, which wants no newer one.
 OLDEST := .venv-oldest
 oldest: $(OLDEST)/.done  ## The tests of the Discord side once more, with the oldest hikari
-	@$(OLDEST)/bin/pytest -q -n 2 --dist worksteal -m "not slow" --proof=$(BEGAN) tests/oldest tests/shell/delivery tests/shell/discord \
+	@$(OLDEST)/bin/pytest -q -n 4 --dist worksteal -m "not slow" --proof=$(BEGAN) tests/oldest tests/shell/delivery tests/shell/discord \
 		tests/shell/test_client_streams.py --ignore=tests/shell/discord/test_frameworks.py \
 		--ignore=tests/shell/discord/test_client_private.py
 $(OLDEST)/.done: pyproject.toml

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from minamo.bot.settings import Settings
 from minamo.bot.tools import toolbox
 from minamo.shell.turns.turn_result import TurnResult
 from minamo.twin import Twin
+from support.commands import minamo_command
 
 SECRETS = ("DISCORD_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY")
 
@@ -99,7 +99,7 @@ class Command:
 async def _command(*arguments: str, **environ: str) -> AsyncIterator[Command]:
     kept = {name: value for name, value in os.environ.items() if name not in SECRETS}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "minamo.cli.main", *arguments,
+        *minamo_command(), *arguments,
         env={**kept, **environ},
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip

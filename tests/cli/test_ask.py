@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from aiohttp import web
 from minamo.bot.factory import HOMES
 from minamo.cli.ask import _adapter
 from minamo.cli.main import main, parser
+from support.commands import minamo_command
 from support.provider_server import refusing, saying, serving, streamed
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def ask(
     url: str, *options: str, provider: str = "openai"
 ) -> subprocess.CompletedProcess[bytes]:
     return await anyio.run_process(
-        [sys.executable, "-m", "minamo.cli.main", "ask", "Hi?", "--provider", provider,
+        [*minamo_command(), "ask", "Hi?", "--provider", provider,
          "--base-url", url, "--model", "m", *options],
         check=False, env={**os.environ, KEYS[provider]: CANARY},
     )  # fmt: skip
@@ -77,7 +77,7 @@ def test_the_key_that_is_set_tells_who_answers(
 async def test_the_environment_says_where_to_ask() -> None:
     async with serving(saying(HELLO, END)) as server:
         done = await anyio.run_process(
-            [sys.executable, "-m", "minamo.cli.main", "ask", "Hi?"],
+            [*minamo_command(), "ask", "Hi?"],
             check=False,
             env={**os.environ, "OPENAI_BASE_URL": server.url, "MINAMO_MODEL": "m"},
         )
@@ -87,9 +87,7 @@ async def test_the_environment_says_where_to_ask() -> None:
 
 async def test_without_a_model_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MINAMO_MODEL", raising=False)
-    done = await anyio.run_process(
-        [sys.executable, "-m", "minamo.cli.main", "ask", "Hi?"], check=False
-    )
+    done = await anyio.run_process([*minamo_command(), "ask", "Hi?"], check=False)
     assert done.returncode == 2
     assert done.stderr == b"minamo: no model to ask: name it with --model, or set MINAMO_MODEL\n"
 
@@ -103,9 +101,7 @@ async def test_json_lines_and_a_trace_that_replays_the_same(tmp_path: Path) -> N
     result = last["result"]
     assert result.pop("usage") == {"input_tokens": 3, "output_tokens": 5}
     assert result["messages"] == ["Hello there.", "Second paragraph."]
-    again = await anyio.run_process(
-        [sys.executable, "-m", "minamo.cli.main", "replay", "--json", str(trace)]
-    )
+    again = await anyio.run_process([*minamo_command(), "replay", "--json", str(trace)])
     assert json.loads(again.stdout) == result
 
 
@@ -161,7 +157,7 @@ async def test_ctrl_c_is_a_stop_and_keeps_what_was_said() -> None:
         await anyio.sleep(30)
         return response
 
-    command = [sys.executable, "-m", "minamo.cli.main", "ask", "Hi?", "--model", "m", "--json"]
+    command = [*minamo_command(), "ask", "Hi?", "--model", "m", "--json"]
     async with (
         serving(hang) as server,
         await anyio.open_process([*command, "--base-url", server.url]) as process,

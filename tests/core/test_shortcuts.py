@@ -61,6 +61,7 @@ def state(part: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("degree", range(4))
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_the_buffer_cuts_phrases_as_it_would_character_by_character(degree: int) -> None:
     rng = random.Random(degree)
     for _ in range(200):
@@ -97,6 +98,7 @@ def known(lexer: Lexer) -> dict[str, object]:
     return found | {"_held": None, "_pos": None, "_start": None, "_looked": ahead}
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_the_lexer_reads_plain_text_as_it_would_bit_by_bit() -> None:
     rng = random.Random(5)
     for _ in range(300):
@@ -113,6 +115,7 @@ def test_the_lexer_reads_plain_text_as_it_would_bit_by_bit() -> None:
         assert short.result() == long.result()
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_plain_text_of_any_length_is_not_too_much_for_one_step() -> None:
     stream = Stream(StreamConfig(flush_buffer_size=100))
     stream.chunk(TextChunk("so "))
@@ -122,6 +125,7 @@ def test_plain_text_of_any_length_is_not_too_much_for_one_step() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name != "line_end"])
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_no_rule_finds_anything_in_what_is_clean_at_first_sight(name: str) -> None:
     """The debris that a rule looks for, whole and in parts, among harmless words."""
     rule = getattr(clean_rules, name)

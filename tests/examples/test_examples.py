@@ -269,7 +269,12 @@ def run(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def copied(tmp_path: Path) -> Path:
     ignored = shutil.ignore_patterns("__pycache__", ".hypothesis")
-    return shutil.copytree(EXAMPLES / "testing", tmp_path / "mine", ignore=ignored)
+    folder = shutil.copytree(EXAMPLES / "testing", tmp_path / "mine", ignore=ignored)
+    profile = folder / "conftest.py"
+    words = profile.read_text(encoding="utf-8")
+    assert "max_examples=50" in words
+    profile.write_text(words.replace("max_examples=50", "max_examples=10"), encoding="utf-8")
+    return folder
 
 
 def test_the_tests_pass(tmp_path: Path) -> None:

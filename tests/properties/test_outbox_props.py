@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 from attrs import define, field
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from minamo.core.accounting.outbox import Outbox
@@ -209,6 +209,7 @@ def waiting_outbox(text: str, batches: list[FittedBatch]) -> Outbox:
     return made
 
 
+@settings(max_examples=40)  # the texts are long
 @given(
     st.one_of(markdown_texts(), texts()),
     st.integers(1, 4),

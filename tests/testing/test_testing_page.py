@@ -20,7 +20,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     # A busy computer is no reason to fail, and the examples are the same each time.
     (tmp_path / "conftest.py").write_text(
         "from hypothesis import HealthCheck, settings\n"
-        "settings.register_profile('page', deadline=None, derandomize=True, max_examples=60,"
+        "settings.register_profile('page', deadline=None, derandomize=True, max_examples=20,"
         " suppress_health_check=list(HealthCheck))\n"
         "settings.load_profile('page')\n"
     )

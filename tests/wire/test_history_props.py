@@ -93,6 +93,7 @@ def histories(draw: Any) -> list[ChatMessage]:
 
 
 @pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.no_cover  # measuring would be most of its time
 @given(history=histories(), with_tools=st.booleans(), choice=st.sampled_from([None, "none"]))
 def test_every_service_takes_what_a_bot_remembers(
     service: str, history: list[ChatMessage], with_tools: bool, choice: str | None

@@ -103,5 +103,5 @@ def test_nothing_is_lost(text, seed):
 @pytest.mark.no_cover  # measuring would be most of its time
 def test_long_runs_take_linear_time(atom):
     started = time.process_time()
-    humanize(atom * (100_000 // len(atom)), 1)
-    assert time.process_time() - started < 10
+    humanize(atom * (30_000 // len(atom)), 1)
+    assert time.process_time() - started < 2

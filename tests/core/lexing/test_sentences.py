@@ -151,5 +151,5 @@ def test_a_newline_forgets_everything(text):
 @pytest.mark.no_cover  # measuring would be most of its time
 def test_long_runs_take_linear_time(atom):
     started = time.process_time()
-    find_ends(atom * (100_000 // len(atom)))
-    assert time.process_time() - started < 10
+    find_ends(atom * (30_000 // len(atom)))
+    assert time.process_time() - started < 2

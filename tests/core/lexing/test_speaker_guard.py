@@ -210,5 +210,5 @@ def test_chunking_does_not_matter(text, generic, first_line, dice: random.Random
 @pytest.mark.no_cover  # measuring would be most of its time
 def test_long_runs_take_linear_time(atom, generic):
     started = time.process_time()
-    said(atom * (100_000 // len(atom)), generic=generic, first_line=True)
-    assert time.process_time() - started < 10
+    said(atom * (30_000 // len(atom)), generic=generic, first_line=True)
+    assert time.process_time() - started < 2
