@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
-
-from attrs import frozen
+from typing import Any, NamedTuple
 
 from minamo.errors import Stuck, UnknownEvent
 from minamo.machine.compiler import CompiledTransition, Node, Table
@@ -27,8 +25,7 @@ STEPS_MAX = 1_000
 _RESTING, _STEPPING, _UNSETTLED = range(3)
 
 
-@frozen(slots=True)
-class TransitionRecord:
+class TransitionRecord(NamedTuple):
     """The record passed to observers: one row taken, or an event that changed nothing."""
 
     event: str

@@ -8,6 +8,7 @@ Formatting still open at the end of the text is returned as the carry, for the t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from attrs import evolve, frozen
 
@@ -39,12 +40,10 @@ def offset_after(text: str, fitted: Fitted, count: int) -> int:
 
 def truncate(fitted: Fitted, count: int, start: int) -> Fitted:
     """Return the first *count* messages, and the spans dropped before *start*."""
-    dropped = (
-        DroppedSpan(span.start, min(span.end, start), span.reason)
-        for span in fitted.dropped
-        if span.start < start
-    )
-    return Fitted(fitted.messages[:count], tuple(dropped), fitted.carry)
+    dropped = fitted.dropped[: bisect_left(fitted.dropped, start, key=lambda span: span.start)]
+    if dropped and dropped[-1].end > start:
+        dropped = *dropped[:-1], DroppedSpan(dropped[-1].start, start, dropped[-1].reason)
+    return Fitted(fitted.messages[:count], dropped, fitted.carry)
 
 
 def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
