@@ -81,6 +81,13 @@ def convert_optional(kind: type[T], value: Any) -> T | None:
         return None
 
 
+def count_at(found: Any, path: str) -> int | None:
+    """Return the number at a dotted path in decoded JSON; None if there is none."""
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return convert_optional(int, found)
+
+
 def total(*counts: int | None) -> int | None:
     """Return the sum of the known counts, or None if none is known."""
     known = [count for count in counts if count is not None]

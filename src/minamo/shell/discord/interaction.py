@@ -31,12 +31,11 @@ from minamo.shell.discord.bot import (
     CallRunner,
     creating,
     edited_flags,
-    editing,
     mark_unrepeatable,
     or_undefined,
     treat_missing_as_deleted,
 )
-from minamo.shell.discord.webhook import flagged
+from minamo.shell.discord.webhook import edit_by_token, flagged
 
 # The token lasts 15 minutes; the margin keeps calls in flight from being refused.
 TOKEN_S = 15 * 60.0
@@ -246,16 +245,8 @@ class InteractionSender:
 
     async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         """Edit a sent message, with the token or, after it has expired, as the bot."""
-        call = flagged(
-            edited_flags(post),
-            lambda: self._rest.edit_webhook_message(
-                self.application_id,
-                self._token,
-                message_id,
-                or_undefined(post.text),
-                **editing(post),
-            ),
-        )
+        webhook = (self.application_id, self._token)
+        call = edit_by_token(self._rest, webhook, post, message_id)
         return await self._change(post.channel_id, call, lambda: self.bot.edit(post, message_id))
 
     async def delete(self, channel_id: int, message_id: int) -> SendOutcome:

@@ -7,7 +7,7 @@ twice.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -128,18 +128,10 @@ class WebhookSender:
 
     async def edit(self, post: OutgoingMessage, message_id: int) -> SendOutcome:
         """Edit a sent message."""
-        call = flagged(
-            edited_flags(post),
-            lambda: self._rest.edit_webhook_message(
-                self.place,
-                self._token,
-                message_id,
-                or_undefined(post.text),
-                thread=or_undefined(self._thread(post.channel_id)),
-                **editing(post),
-            ),
+        thread = self._thread(post.channel_id)
+        return await self.calls.make(
+            edit_by_token(self._rest, (self.place, self._token), post, message_id, thread)
         )
-        return await self.calls.make(call)
 
     async def delete(self, channel_id: int, message_id: int) -> SendOutcome:
         """Delete a message."""
@@ -169,6 +161,21 @@ async def flagged(flags: int | None, edit: Callable[[], Awaitable[T]]) -> T:
     """
     _FLAGS.set(flags)
     return await edit()
+
+
+def edit_by_token(
+    rest: hikari.api.RESTClient,
+    webhook: tuple[int, str],
+    post: OutgoingMessage,
+    message_id: int,
+    thread: int | None = None,
+) -> Coroutine[Any, Any, hikari.Message]:
+    """Return the call that edits a message of a webhook, given as its id and token."""
+    told = {"thread": or_undefined(thread), **editing(post)}
+    return flagged(
+        edited_flags(post),
+        lambda: rest.edit_webhook_message(*webhook, message_id, or_undefined(post.text), **told),
+    )
 
 
 def _dumps(body: Any) -> bytes:

@@ -14,12 +14,10 @@ from minamo.errors import BadRequest
 from minamo.shell.providers.base import HttpAdapter
 from minamo.shell.providers.http import Timeouts
 from minamo.shell.validation import (
-    checked_headers,
     checked_key,
     checked_model,
     checked_url,
     is_loopback,
-    secrets_of,
 )
 from minamo.wire.anthropic import request as anthropic
 from minamo.wire.anthropic.reader import AnthropicReader
@@ -69,7 +67,6 @@ class OpenAICompatible(HttpAdapter):
             max_tokens_field=max_tokens_field,
             names=names,
         )
-        own = checked_headers(headers or {})
         super().__init__(
             "openai",
             name,
@@ -78,8 +75,9 @@ class OpenAICompatible(HttpAdapter):
             partial(openai.build, ways=ways),
             lacks={} if ways.search_plugin or ways.searches else _NO_SEARCH,
             media_types=ways.media_types,
-            headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
-            secrets=secrets_of(api_key or "", own),
+            key=api_key,
+            auth={"Authorization": f"Bearer {api_key}"} if api_key else {},
+            headers=headers,
             limits=limits,
             timeouts=timeouts,
             keep_alive=host.endswith(_THINK_SILENTLY) if keep_alive is None else keep_alive,
@@ -108,7 +106,6 @@ class OpenAI(HttpAdapter):
         base = checked_url(base_url, allow_http=allow_http)
         if api_key is not None or not (allow_http or is_loopback(base)):
             api_key = checked_key(api_key)
-        own = checked_headers(headers or {})
         name = checked_model(model)
         super().__init__(
             "openai",
@@ -121,8 +118,9 @@ class OpenAI(HttpAdapter):
                 "seed": "the Responses API draws its own",
             },
             media_types=responses.media_types(urlsplit(base).hostname or "", name),
-            headers=({"Authorization": f"Bearer {api_key}"} if api_key else {}) | own,
-            secrets=secrets_of(api_key or "", own),
+            key=api_key,
+            auth={"Authorization": f"Bearer {api_key}"} if api_key else {},
+            headers=headers,
             limits=limits,
             timeouts=timeouts,
             keep_alive=keep_alive,
@@ -151,7 +149,6 @@ class Gemini(HttpAdapter):
         name = checked_model(model).removeprefix("models/")
         if "/" in name or ".." in name:
             raise BadRequest("model is not a name of Gemini's")
-        own = checked_headers(headers or {})
         super().__init__(
             "google",
             name,
@@ -160,8 +157,9 @@ class Gemini(HttpAdapter):
             partial(google.build, thoughts=thoughts),
             media_types=google.media_types(name),
             # In a header, never in the URL: URLs are written to logs.
-            headers={"x-goog-api-key": key} | own,
-            secrets=secrets_of(key, own),
+            key=key,
+            auth={"x-goog-api-key": key},
+            headers=headers,
             limits=limits,
             timeouts=timeouts,
             keep_alive=keep_alive,
@@ -187,7 +185,6 @@ class Anthropic(HttpAdapter):
     ) -> None:
         base = _versioned(checked_url(base_url, allow_http=allow_http), "v1")
         key = checked_key(api_key)
-        own = checked_headers(headers or {})
         name = checked_model(model)
         super().__init__(
             "anthropic",
@@ -197,8 +194,9 @@ class Anthropic(HttpAdapter):
             partial(anthropic.build, thoughts=thoughts),
             lacks={"seed": "Anthropic's models draw their own"},
             media_types=anthropic.media_types(name),
-            headers={"x-api-key": key, "anthropic-version": "2023-06-01"} | own,
-            secrets=secrets_of(key, own),
+            key=key,
+            auth={"x-api-key": key, "anthropic-version": "2023-06-01"},
+            headers=headers,
             limits=limits,
             timeouts=timeouts,
             keep_alive=keep_alive,

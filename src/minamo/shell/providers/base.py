@@ -38,6 +38,7 @@ from minamo.errors import BadRequest
 from minamo.shell.callbacks import Guarded, place_of, refuse_async
 from minamo.shell.providers.http import Http, Timeouts
 from minamo.shell.providers.pdf import PdfReader
+from minamo.shell.validation import checked_headers, secrets_of
 from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.conversation import ChatMessage, Origin, noting_files, user
 from minamo.wire.files import PDF
@@ -307,8 +308,9 @@ class HttpAdapter(Adapter):
         reader: Callable[[ReplyAssembler], Reader],
         build: Build,
         *,
-        headers: Mapping[str, str],
-        secrets: tuple[str, ...] = (),
+        key: str | None,
+        auth: Mapping[str, str],
+        headers: Mapping[str, str] | None = None,
         limits: WireLimits | None = None,
         timeouts: Timeouts | None = None,
         overlap_removal: bool = False,
@@ -323,8 +325,9 @@ class HttpAdapter(Adapter):
         self._url = url
         self._reader = reader
         self._build = build
-        self._headers = _JSON | dict(headers)
-        self._secrets = secrets
+        own = checked_headers(headers or {})
+        self._headers = {**_JSON, **auth, **own}
+        self._secrets = secrets_of(key or "", own)
         self._limits = limits or WireLimits()
         self._overlap_removal = overlap_removal
         self._keep_alive = keep_alive

@@ -19,7 +19,7 @@ from minamo.wire.anthropic.request import OWN_BLOCKS, continued
 from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.frames import Reader
-from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
+from minamo.wire.json import BROKEN, convert_optional, count_at, decode_lenient, total
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
@@ -79,18 +79,6 @@ class _Frame(msgspec.Struct):
     error: Any = None
 
 
-class _Details(msgspec.Struct):
-    thinking_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: _Details | None = None
-
-
 _FRAME = msgspec.json.Decoder(_Frame)
 _decode = _FRAME.decode
 _READ = ("content_block_start", "content_block_delta", "message_start", "message_delta",
@@ -117,7 +105,7 @@ class AnthropicReader(Reader):
         self._drafts: dict[int, PartialToolCall] = {}
         self._blocks = KeptBlocks()
         self._passages: dict[int, tuple[int, list[Any]]] = {}  # start and sources of open blocks
-        self._counts = _Usage()
+        self._counts: dict[str, int | None] = {}
         self._before = Usage()  # what the parts of a reply before its last pause took
         self._container = ""
 
@@ -174,7 +162,7 @@ class AnthropicReader(Reader):
         self._started = False
         self._kinds.clear()
         self._blocks.pause()
-        self._before, self._counts = self.reply.usage or Usage(), _Usage()
+        self._before, self._counts = self.reply.usage or Usage(), {}
         return True
 
     def whole(self, found: Any) -> list[bytes]:
@@ -295,22 +283,21 @@ class AnthropicReader(Reader):
 
     def _usage(self, found: Any) -> None:
         """Update the token counts; they are cumulative, so the last value of each is used."""
-        usage = convert_optional(_Usage, found)
-        if usage is None:
+        if not isinstance(found, dict):
             return
         known = self._counts
-        for name in usage.__struct_fields__:
-            new = getattr(usage, name)
-            if new is not None:
-                setattr(known, name, new)
-        cached = known.cache_read_input_tokens
-        details = known.output_tokens_details or _Details()
+        known.update((name, new) for name in _COUNTS if (new := count_at(found, name)) is not None)
         self.reply.usage = self._before + Usage(
-            total(known.input_tokens, cached, known.cache_creation_input_tokens),
-            known.output_tokens,
-            details.thinking_tokens,
-            cached,
+            total(*(known.get(name) for name in _INPUT)),
+            known.get("output_tokens"),
+            known.get("output_tokens_details.thinking_tokens"),
+            known.get("cache_read_input_tokens"),
         )
+
+
+# All input: what was new, and what was read from the cache or written to it.
+_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_COUNTS = (*_INPUT, "output_tokens", "output_tokens_details.thinking_tokens")
 
 
 # Block type that each delta belongs to, and the field with its content; empty if it is not read.

@@ -16,7 +16,7 @@ from minamo.wire.errors import from_object
 from minamo.wire.files import PCM, fenced
 from minamo.wire.frames import Reader
 from minamo.wire.google.grounding import cite
-from minamo.wire.json import BROKEN, convert_optional, decode_lenient, total
+from minamo.wire.json import BROKEN, count_at, decode_lenient, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
@@ -174,14 +174,6 @@ class _Frame(msgspec.Struct, rename="camel"):
     error: Any = None
 
 
-class _Usage(msgspec.Struct, rename="camel"):
-    prompt_token_count: int | None = None
-    candidates_token_count: int | None = None
-    thoughts_token_count: int | None = None
-    tool_use_prompt_token_count: int | None = None
-    cached_content_token_count: int | None = None
-
-
 _BLANK, _NO_PART, _NOTHING = _FunctionCall(), _Part(), _Frame()
 _FRAME = msgspec.json.Decoder(_Frame)
 _decode = _FRAME.decode
@@ -327,12 +319,13 @@ class GoogleReader(Reader):
 
 
 def _usage(found: Any) -> Usage | None:
-    usage = convert_optional(_Usage, found)
-    if usage is None:
+    if not isinstance(found, dict):
         return None
+    thoughts = count_at(found, "thoughtsTokenCount")
+    prompt = ("promptTokenCount", "toolUsePromptTokenCount")
     return Usage(
-        total(usage.prompt_token_count, usage.tool_use_prompt_token_count),
-        total(usage.candidates_token_count, usage.thoughts_token_count),
-        usage.thoughts_token_count,
-        usage.cached_content_token_count,
+        total(*(count_at(found, name) for name in prompt)),
+        total(count_at(found, "candidatesTokenCount"), thoughts),
+        thoughts,
+        count_at(found, "cachedContentTokenCount"),
     )

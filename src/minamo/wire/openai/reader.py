@@ -16,6 +16,7 @@ from minamo.wire.frames import Reader
 from minamo.wire.json import (
     BROKEN,
     convert_optional,
+    count_at,
     decode,
     decode_lenient,
     loads_strict,
@@ -175,19 +176,6 @@ class _Frame(msgspec.Struct):
     object: Any = None
     citations: Any = None
     search_results: Any = None
-
-
-class _Details(msgspec.Struct):
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    completion_tokens_details: _Details | None = None
-    prompt_tokens_details: _Details | None = None
 
 
 _UNSET = msgspec.UNSET
@@ -425,14 +413,12 @@ def _parted(parts: list[_Part]) -> tuple[str, str, int]:
 
 
 def _usage(found: Any) -> Usage | None:
-    usage = convert_optional(_Usage, found)
-    if usage is None:
+    if not isinstance(found, dict):
         return None
-    told = usage.completion_tokens_details or _Details()
-    asked = usage.prompt_tokens_details or _Details()
-    output = usage.completion_tokens
+    prompt, output = count_at(found, "prompt_tokens"), count_at(found, "completion_tokens")
+    thought = count_at(found, "completion_tokens_details.reasoning_tokens")
     # xAI and Gemini's compatible server count reasoning separately; their total shows it.
-    whole = total(usage.prompt_tokens, output, told.reasoning_tokens)
-    if usage.total_tokens is not None and usage.total_tokens == whole:
-        output = total(output, told.reasoning_tokens)
-    return Usage(usage.prompt_tokens, output, told.reasoning_tokens, asked.cached_tokens)
+    together = total(prompt, output, thought)
+    if together is not None and count_at(found, "total_tokens") == together:
+        output = total(output, thought)
+    return Usage(prompt, output, thought, count_at(found, "prompt_tokens_details.cached_tokens"))

@@ -14,7 +14,7 @@ from minamo.core.chunks import Chunk, Usage
 from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.frames import Reader
-from minamo.wire.json import BROKEN, convert_optional, decode, decode_lenient, size_of
+from minamo.wire.json import BROKEN, convert_optional, count_at, decode, decode_lenient, size_of
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
@@ -79,21 +79,6 @@ class _Frame(msgspec.Struct):
     annotation: Any = None
     response: Any = None
     error: Any = None
-
-
-class _InputDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _OutputDetails(msgspec.Struct):
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: _InputDetails | None = None
-    output_tokens_details: _OutputDetails | None = None
 
 
 _FRAME = msgspec.json.Decoder(_Frame)
@@ -362,11 +347,10 @@ def _lacks_text(part: _Part) -> bool:
 
 
 def _usage(found: Any) -> Usage | None:
-    usage = convert_optional(_Usage, found)
-    if usage is None:
+    if not isinstance(found, dict):
         return None
-    read = usage.input_tokens_details or _InputDetails()
-    thought = usage.output_tokens_details or _OutputDetails()
-    return Usage(
-        usage.input_tokens, usage.output_tokens, thought.reasoning_tokens, read.cached_tokens
-    )
+    return Usage(*(count_at(found, path) for path in _COUNTS))
+
+
+_COUNTS = ("input_tokens", "output_tokens", "output_tokens_details.reasoning_tokens",
+           "input_tokens_details.cached_tokens")  # fmt: skip
