@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import hikari
 import pytest
 
 import minamo
+from minamo.core.chunks import FileChunk
 from minamo.shell.discord import attachments
 from minamo.shell.discord.history import HistoryLimits, ReplyChain
+from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import Twin
 from minamo.wire.conversation import ChatMessage
 from support.bot import rigged
@@ -186,3 +189,43 @@ async def test_an_endless_download_ends(twin: Twin, monkeypatch: pytest.MonkeyPa
         told_pdf = await read(twin, [("a.pdf", b"%PDF-x")], url=server.url)
     assert "the first 60000 characters only" in told.text
     assert "the first 60000 characters only" in told_pdf.text
+
+
+async def test_a_picture_of_the_bots_own_can_be_talked_about(twin: Twin) -> None:
+    """Somebody replies to a picture: "make it blue"."""
+    dots = [FileChunk(PNG + bytes([n]), "image/png", f"dot-{n}.png") for n in range(2)]
+    told: list[list[ChatMessage]] = []
+
+    async def answer(rig: Any, event: Any) -> Any:
+        told.append(await rig.client.conversation(event))
+        script = ScriptedProvider(["Two dots:", *dots, "Enjoy."])
+        return await rig.client.stream(event, script, reply=True)
+
+    async with rigged(twin, answer) as rig:
+        await rig.ask("draw")
+        await twin.reply(twin.messages()[-1], "make them blue", user="ann")
+        await rig.until(lambda: len(told) == 2)
+    asked = told[1]
+    assert [one.role for one in asked] == ["user", "assistant", "user"]
+    assert [one.source for one in asked[2].images] == [dot.data for dot in dots]
+    assert asked[1].text == "Two dots:\n\nEnjoy."
+    assert asked[2].text.split("\n") == [
+        "make them blue",
+        "[attached, too: dot-1.png, which you sent before]",
+        "[attached, too: dot-0.png, which you sent before]",
+    ]
+
+
+async def test_pictures_of_the_bot_without_a_question_after_them(twin: Twin) -> None:
+    async with rigged(twin, None) as rig:
+        files = [hikari.Bytes(PNG, "dot.png"), hikari.Bytes(b"x", "a.txt")]
+        mine = await rig.bot.rest.create_message(
+            twin.channel("general").id, "Mine.", attachments=files
+        )
+        told = await ReplyChain(rig.bot.rest, twin.bot.id, HistoryLimits()).read([mine])
+        said = await twin.say("look", user="ann")
+        asked = await rig.bot.rest.fetch_message(said.channel_id, said.id)
+        none = HistoryLimits(images_max=0)
+        left = await ReplyChain(rig.bot.rest, twin.bot.id, none).read([asked, mine, asked])
+    assert told == []
+    assert [(one.text, one.images) for one in left] == [("look", ()), ("Mine.", ()), ("look", ())]

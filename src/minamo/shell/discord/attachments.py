@@ -74,9 +74,9 @@ async def read_attachments(
     """
     texts: list[str] = []
     files: list[File] = []
-    pictures = [attachment for attachment in attachments if _is_picture(attachment)]
+    pictures = [attachment for attachment in attachments if is_picture(attachment)]
     for attachment in attachments:
-        if _is_picture(attachment):
+        if is_picture(attachment):
             continue
         found = await _file(attachment, room, ask)
         if isinstance(found, File):
@@ -171,5 +171,6 @@ def _as_base64(size: int) -> int:
     return (size + 2) // 3 * 4
 
 
-def _is_picture(attachment: hikari.Attachment) -> bool:
+def is_picture(attachment: hikari.Attachment) -> bool:
+    """Return whether an attachment says that it is a picture."""
     return (attachment.media_type or "").startswith("image/")

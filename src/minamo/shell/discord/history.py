@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 import hikari
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from minamo.shell.discord.attachments import Room, read_attachments
+from minamo.shell.discord.attachments import Room, is_picture, read_attachments
 from minamo.shell.discord.bot import CallRunner
 from minamo.shell.discord.targets import name_of
 from minamo.wire.conversation import ChatMessage, assistant, user
+from minamo.wire.files import clean_name
 from minamo.wire.limits import CONVERSATION_BYTES_MAX
 from minamo.wire.options import as_json
 
@@ -138,6 +139,8 @@ class ReplyChain:
         told: list[ChatMessage] = []
         for message, text in zip(reversed(messages), texts, strict=False):
             if self._is_mine(message):
+                if message.attachments:
+                    await self._show_own(message.attachments, told, room)
                 if text and _noticed(message) is None:
                     told.append(assistant(text))
                 continue
@@ -149,6 +152,21 @@ class ReplyChain:
                 name = name_of(message)
                 told.append(user(said, name=name, images=found.images, files=found.files))
         return _joined(told[::-1])
+
+    async def _show_own(
+        self, attachments: Sequence[hikari.Attachment], told: list[ChatMessage], room: Room
+    ) -> None:
+        """Add the bot's own pictures to the user's message after them: only users show pictures."""
+        after = next((at for at in reversed(range(len(told))) if told[at].role == "user"), None)
+        pictures = [attachment for attachment in attachments if is_picture(attachment)]
+        if after is None or not pictures:
+            return
+        found = await read_attachments(pictures, room, self._ask)
+        if found.images:
+            names = ", ".join(clean_name(picture.filename) for picture in pictures)
+            text = f"{told[after].text}\n[attached, too: {names}, which you sent before]"
+            images = (*found.images, *told[after].images)
+            told[after] = evolve(told[after], text=text.strip(), images=images)
 
 
 def _noticed(message: hikari.PartialMessage) -> int | None:
