@@ -159,7 +159,7 @@ def obstacles(picture: Picture) -> list[Rect]:
     return found + [arrow.label.rect for arrow in picture.arrows if arrow.label]
 
 
-@pytest.fixture(params=CHARTS)
+@pytest.fixture(params=CHARTS, scope="module")  # all tests of one chart, then the next
 def drawn(request) -> tuple[Chart, Picture]:
     return chart_number(request.param), picture_of(request.param)
 
