@@ -104,7 +104,7 @@ def _row(rng: random.Random, index: int, source: str, states: list[str]) -> Row:
 
 CHARTS_MADE = 60
 # Measuring what is covered takes several times as long as drawing: a third of them is enough.
-CHARTS = [
+CHART_NUMBERS = [
     pytest.param(n, marks=pytest.mark.no_cover if n > CHARTS_MADE // 3 else [])
     for n in range(CHARTS_MADE + 1)
 ]
@@ -159,13 +159,13 @@ def obstacles(picture: Picture) -> list[Rect]:
     return found + [arrow.label.rect for arrow in picture.arrows if arrow.label]
 
 
-@pytest.fixture(params=CHARTS, scope="module")  # all tests of one chart, then the next
+@pytest.fixture(params=CHART_NUMBERS, scope="module")  # all tests of one chart, then the next
 def drawn(request) -> tuple[Chart, Picture]:
     return chart_number(request.param), picture_of(request.param)
 
 
 @pytest.mark.parametrize("sizes", [WIDE, SQUARE, TALL], ids=["wide", "square", "tall"])
-@pytest.mark.parametrize("n", CHARTS)
+@pytest.mark.parametrize("n", CHART_NUMBERS)
 def test_small_pictures_have_names_only_and_nothing_covers_anything(n, sizes):
     drawn = small_picture_of(n, sizes)
     for check in ALWAYS:

@@ -166,6 +166,13 @@ def test_tokens_are_never_cut(token: str) -> None:
         assert sum(message.count(token) for message in messages) == 1
 
 
+def test_tokens_that_touch_are_cut_between_them() -> None:
+    token = "<:ripple:123456789012345678>"
+    messages = said(token * 50, limit=300)
+    assert "".join(messages) == token * 50
+    assert all(len(text) % len(token) == 0 for text in messages)
+
+
 def test_a_token_longer_than_a_message_is_cut() -> None:
     url = "https://example.com/" + "a" * 2500
     assert said(f"see {url} ok") == [("see " + url)[:1950], ("see " + url)[1950:] + " ok"]
