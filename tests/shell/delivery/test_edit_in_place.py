@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
 import anyio
 import pytest
 from hypothesis import given
@@ -12,7 +17,12 @@ from minamo.core.messages import OutgoingMessage, Receipt
 from minamo.shell.delivery.edit_in_place import PageSet
 from minamo.shell.delivery.interfaces import Deleted, Rejected, SendOutcome, Unknown
 from minamo.shell.delivery.lanes import open_lanes
+from minamo.shell.delivery.queue import StreamQueue
+from minamo.twin import CREATE, DELETE, EDIT, Permission, Rules, Twin
 from support.fake_discord import FakeSender, Script, run_with_virtual_clock
+from support.lanes import Post, posting, reasons, unpaced
+
+pytestmark = pytest.mark.anyio
 
 
 def stands(sender: FakeSender) -> list[str]:
@@ -148,3 +158,148 @@ def test_a_withdrawn_reply_stays_as_it_stands() -> None:
 
     run_with_virtual_clock(main)
     assert stands(sender) == ["one"]
+
+
+async def grow_in_place(updates: int, seconds: float, length: int) -> str:
+    whole = "\n".join(f"Line {n} of a long reply." for n in range(length))
+    async with Twin() as twin:
+        twin.faults.latency_s = 0.05
+        async with posting(twin) as post:
+            sender, pages = post.sender(), PageSet()
+            one = post.lanes.open(
+                sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt
+            )
+            began = time.perf_counter()
+            for n in range(1, updates + 1):
+                pages.show(whole[: len(whole) * n // updates])
+                one.deliver()
+                await asyncio.sleep(max(0, began + seconds * n / updates - time.perf_counter()))
+            edits = twin.journal.count(EDIT)
+            receipts = await one.finish()
+        assert all(one.delivered for one in receipts)
+        assert twin.texts() == [message.text for message in fit(whole).messages]
+        assert twin.journal.count(EDIT, status=429) == 0
+        assert twin.journal.count(CREATE, status=429) == 0
+        bodies = [one.body for one in twin.journal.requests(EDIT)]
+        assert all(body["allowed_mentions"]["parse"] == [] for body in bodies)
+        total = twin.journal.count(EDIT)
+        return f"{updates} updates in {seconds} s: {edits} edits, {total} with the last, 0 × 429"
+
+
+async def test_many_updates_are_few_edits(figure: Callable[[str], None]) -> None:
+    figure(await grow_in_place(100, 2.0, 150))
+
+
+@pytest.mark.slow
+async def test_400_updates_in_8_s_are_at_most_14_edits(figure: Callable[[str], None]) -> None:
+    told = await grow_in_place(400, 8.0, 60)
+    figure(told)
+    assert int(told.split(", ")[1].split()[0]) <= 14
+
+
+async def test_a_message_that_somebody_deleted_is_not_written_again() -> None:
+    async with Twin() as twin, posting(twin) as post:
+        sender, pages = post.sender(), PageSet()
+        one = post.lanes.open(
+            sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt
+        )
+        pages.show("one")
+        one.deliver()
+        await one.answered()
+        await twin.delete(twin.messages()[-1])
+        pages.show("one two")
+        one.deliver()
+        receipts = await one.finish()
+        assert (receipts[-1].outcome, receipts[-1].reason) == ("refused", "unknown_message")
+        assert pages.broken == "unknown_message"
+        assert twin.texts() == []
+
+
+LONG = "\n".join(f"Line {n} of a long reply." for n in range(200))
+
+
+@asynccontextmanager
+async def grown(*texts: str) -> AsyncIterator[tuple[Twin, Post, StreamQueue, PageSet]]:
+    rules = Rules(rate_limits=False)
+    async with Twin(rules=rules) as twin, posting(twin, pacer=unpaced()) as post:
+        sender, pages = post.sender(), PageSet(fresh=True)
+        one = post.lanes.open(
+            sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt
+        )
+        for text in texts:
+            pages.show(text)
+            one.deliver()
+            await one.answered()
+        yield twin, post, one, pages
+
+
+@pytest.mark.parametrize("last", ["one two three", LONG])
+async def test_the_end_is_fresh_and_the_text_never_absent(last: str) -> None:
+    async with grown("one", "one two", last) as (twin, _, one, pages):
+        before = twin.texts()
+        old = {message.id for message in twin.messages()}
+        receipts = await one.finish()
+        assert twin.texts() == before
+        assert not old & {message.id for message in twin.messages()}
+        assert pages.ids == tuple(message.id for message in twin.messages())
+        assert all(told.delivered for told in receipts)
+        done = [request.name for request in twin.journal.requests_made]
+        assert done[-len(old) :] == [DELETE] * len(old)
+        assert done[-2 * len(old) : -len(old)] == [CREATE] * len(old)
+
+
+async def test_the_last_words_are_not_edited_in_first() -> None:
+    async with grown("one") as (twin, _, one, pages):
+        pages.show("one two")
+        await one.finish()
+        assert twin.texts() == ["one two"]
+        assert twin.journal.count(EDIT) == 0
+        assert twin.journal.count(CREATE) == 2
+
+
+async def test_what_never_grew_is_fresh_already() -> None:
+    async with grown("one") as (twin, _, one, _pages):
+        await one.finish()
+        assert (twin.journal.count(CREATE), twin.journal.count(DELETE)) == (1, 0)
+
+
+async def test_if_nothing_new_can_be_said_what_grew_is_completed() -> None:
+    async with grown("one", "one two") as (twin, _, one, pages):
+        twin.deny("general", Permission.SEND_MESSAGES)
+        pages.show("one two three")
+        receipts = await one.finish()
+        assert twin.texts() == ["one two three"]
+        assert reasons(receipts)[-2:] == [("refused", "no_permission"), ("delivered", "")]
+        assert not pages.broken
+
+
+async def test_if_some_fresh_page_fails_the_others_are_removed() -> None:
+    async with grown("one", LONG) as (twin, _, one, pages):
+        before = twin.texts()
+        twin.faults.status(403, on=CREATE, skip=1)
+        await one.finish()
+        assert twin.texts() == before
+        assert pages.ids == tuple(message.id for message in twin.messages())
+
+
+@pytest.mark.parametrize("skip", [0, 1, 2])
+async def test_a_kill_in_between_leaves_the_text_once(skip: int) -> None:
+    async with grown("one", LONG) as (twin, _, one, _pages):
+        before = twin.texts()
+        assert len(before) == 3
+        made = twin.journal.count(CREATE)
+        twin.faults.delay(0.1, on=CREATE, skip=skip)
+        one.close()
+        await twin.journal.until(lambda: twin.journal.count(CREATE) == made + skip + 1)
+        one.withdraw("killed")
+        await one.finish()
+        assert twin.texts() == before
+        assert all(told.kind == "delete" or told.outcome == "delivered" for told in one.receipts)
+
+
+async def test_a_kill_before_the_end_leaves_what_grew() -> None:
+    async with grown("one", "one two") as (twin, _, one, pages):
+        pages.show("one two three")
+        one.withdraw("killed")
+        await one.finish()
+        assert twin.texts() == ["one two"]

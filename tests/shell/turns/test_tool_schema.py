@@ -1,12 +1,14 @@
-"""What a model is told of a function: every supported shape, and what each provider makes of it."""
+"""Tools: what is told to a model about them, and what the page about them says."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum, IntEnum
+from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import anyio
@@ -20,13 +22,15 @@ from hypothesis import strategies as st
 from minamo.core.chunks import Call
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.shell.stops.registry import StopSignal
-from minamo.shell.turns.tool_job import ToolContext
-from minamo.shell.turns.tool_runner import ToolRunner
+from minamo.shell.turns.tool_job import CLEAN_UP_S, LINES_MAX, ToolContext
+from minamo.shell.turns.tool_runner import LEFT_BEHIND_MAX, ToolRunner
 from minamo.shell.turns.tool_schema import documented
 from minamo.shell.turns.tools import Tools, tool
-from minamo.shell.turns.turn_result import ToolResult, TurnSettings
+from minamo.shell.turns.turn_result import STOP_GRACE_MS, ToolResult, TurnSettings
 from minamo.wire.conversation import user
 from minamo.wire.options import Tool
+
+pytestmark = pytest.mark.anyio
 
 
 class Colour(Enum):
@@ -245,3 +249,40 @@ async def untouched(at: Sequence[int] = (), how: Any = None) -> str:
 async def test_what_is_not_given_is_left_to_the_function() -> None:
     (one,) = await answers(Tools([untouched]), {})
     assert one.text == "() None"
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
+
+
+async def test_the_programs_of_the_page_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(blocks), "tools.md", "exec"), names)
+    shown, progress, result = await names["main"]()
+
+    assert f"`{[shown[0]]!r}"[:-1].replace("'", '"') in PAGE
+    assert repr(shown[1]) in PAGE
+    assert progress == ["Looking at the sky over Rome…"]
+    assert result.status == "completed"
+    assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]
+    assert len(await names["roll"](6, 3)) == 3
+    assert await names["sum_up"](2) == 2
+
+
+def test_the_table_of_limits_is_right() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d ]+|none) \|", PAGE, re.MULTILINE))
+    told = {name: value.replace(" ", "") for name, value in rows.items()}
+    real = {name: str(value or "none") for name, value in attrs.asdict(TurnSettings()).items()}
+    assert told == real
+
+
+def test_the_numbers_in_the_prose_are_right() -> None:
+    assert "every tool that it ends a second to clean up" in " ".join(PAGE.split())
+    assert CLEAN_UP_S == 1
+    assert "After four calls of one tool" in PAGE
+    assert LEFT_BEHIND_MAX == 4
+    assert f"a turn shows at most {LINES_MAX} of them" in PAGE
+    scaling = (Path(__file__).parents[3] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    for page in (PAGE, scaling):
+        assert re.search(r"a second[^.]* \(`stop_grace_ms`\)", page)
+    assert STOP_GRACE_MS == 1_000
