@@ -225,3 +225,16 @@ def test_p24_bytes_that_are_not_utf_8_become_replacement_characters() -> None:
     data = b'data: {"choices":[{"delta":{"content":"a\xffb"}}]}\n\ndata: [DONE]\n\n'
 
     assert read("openai", data).text == "a\ufffdb"
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r"])
+def test_a_line_with_a_picture_is_read_in_any_pieces(end: bytes) -> None:
+    line = b"x" * 300_000
+    data = b"data: a" + end + b"data: " + line + end + b"data: b" + end
+    expected = [SseEvent(b"a"), SseEvent(line), SseEvent(b"b")]
+    for size in (1_000, 65_537, 65_552, 150_000, len(data)):
+        decoder = Decoder()
+        found = [
+            item for at in range(0, len(data), size) for item in decoder.feed(data[at : at + size])
+        ]
+        assert found == expected

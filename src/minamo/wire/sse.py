@@ -17,6 +17,8 @@ _BOM = b"\xef\xbb\xbf"
 # Overhead counted for each line besides its bytes, about its real cost, so that a flood of blank
 # lines or one-letter comments also reaches the limit.
 _LINE_COST = 32
+# A line with a picture is copied once; for all others it is quicker to split everything at once.
+_LONG = 65_536
 
 
 class SseEvent(msgspec.Struct, frozen=True, gc=False):
@@ -133,9 +135,15 @@ class Decoder:
                 self._phase = Phase.READ
                 self._held += _LINE_COST
         if 10 in data:
-            if self._partial:
+            begun: list[bytes] = []
+            if len(self._partial) > _LONG:
+                end, _, data = data.partition(b"\n")
+                self._partial += end
+                begun = [bytes(self._partial)]
+            elif self._partial:
                 data = bytes(self._partial) + data
             *lines, data = data.split(b"\n")
+            lines = begun + lines
             self._partial = bytearray(data)
             if not self._plain(lines, out) and not self._fold(lines, out):
                 return

@@ -18,6 +18,8 @@ from minamo.twin import CREATE, Permission, Rules, Twin
 from minamo.wire.conversation import user
 from support.bot import on_command, rigged, streaming
 from support.lanes import unpaced
+from support.provider_server import saying, serving
+from support.recordings import adapter, recording
 
 pytestmark = pytest.mark.anyio
 CAT = FileChunk(b"\x89PNG cat", "image/png", "cat.png")
@@ -221,3 +223,21 @@ async def test_a_file_then_an_error(twin: Twin) -> None:
         result = await rig.ask()
     assert (result.status, result.files) == ("error", (CAT,))
     assert shown(twin)[0] == {"cat.png": CAT.data}
+
+
+@pytest.mark.parametrize(
+    "name", ["google-18-image", "openai-18-image", "responses-image", "openai-19-speech"]
+)
+async def test_from_the_providers_bytes_to_the_channel(twin: Twin, name: str) -> None:
+    async with (
+        serving(saying(recording(name))) as server,
+        adapter(name, server.url) as llm,
+        quick(twin, streaming(lambda _: llm.ask("draw"))) as rig,
+    ):
+        result = await rig.ask()
+    files = [(one.name, one.data) for one in result.files]
+    sent = [pair for one in shown(twin) if isinstance(one, dict) for pair in one.items()]
+    assert result.status == "completed"
+    assert files
+    assert sent == files
+    assert [one.file for one in result.receipts if one.file] == [one for one, _ in files]
