@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Citation, DoneChunk, TextChunk
+from minamo.core.chunks import Call, Citation, DoneChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
+from minamo.wire.conversation import assistant, tool_result, user
 from minamo.wire.options import EFFORTS, Tool
 from support.recordings import KEY, adapter, once, read, recording, replayed
 
@@ -66,6 +67,62 @@ def test_effort() -> None:
 def test_thoughts_of_claude(model: str, options: Any, thinking: Any) -> None:
     assert body(claude(model, thoughts=True), **options)["thinking"] == thinking
     assert "thinking" not in body(claude(model))
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("claude-opus-5", {"thinking": {"type": "disabled"}}),
+        ("claude-sonnet-4-6", {"thinking": {"type": "disabled"}}),
+        ("claude-opus-4-5@20251101", {"thinking": {"type": "disabled"}}),
+        (
+            "claude-sonnet-5-5",
+            {"thinking": {"type": "between_tools"}, "output_config": {"effort": "low"}},
+        ),
+        ("claude-opus-5-5", {"output_config": {"effort": "low"}}),
+        ("claude-fable-5-1", {"output_config": {"effort": "low"}}),
+    ],
+)
+def test_no_thoughts_of_claude_as_far_as_it_goes(model: str, told: Any) -> None:
+    sent = body(claude(model, thoughts=True), effort="none")
+    assert {name: sent[name] for name in ("thinking", "output_config") if name in sent} == told
+
+
+def test_a_forced_call_is_made_without_thinking() -> None:
+    asked = {"tools": [Tool("roll")], "tool_choice": "required"}
+    for model in ("claude-opus-5", "claude-sonnet-4-5"):
+        told = body(claude(model, thoughts=True), **asked)
+        assert (told["thinking"], told["tool_choice"]) == ({"type": "disabled"}, {"type": "any"})
+    assert "thinking" in body(claude(thoughts=True), tools=[Tool("roll")], tool_choice="auto")
+    for model in ("claude-opus-5-5", "claude-sonnet-5-5", "claude-fable-5-1"):
+        with pytest.raises(BadRequest, match=f"{model} cannot be forced to call a tool"):
+            body(claude(model), **asked)
+
+
+@pytest.mark.parametrize(
+    ("model", "continues"),
+    [("claude-3-opus", True), ("claude-haiku-4-5", True), ("kimi-k3", True),
+     ("claude-sonnet-4-6", False), ("claude-opus-5-5", False)],
+)  # fmt: skip
+def test_a_reply_is_begun_only_for_models_that_go_on_with_it(model: str, continues: bool) -> None:
+    history = [user("Tell me a tale."), assistant("Once ")]
+    *_, last = json.loads(claude(model).chat(history).request.body)["messages"]
+    told = {"type": "text", "text": "Once" if continues else "…"}
+    assert last == {"role": "assistant" if continues else "user", "content": [told]}
+
+
+def test_a_model_that_thinks_by_a_budget_takes_over_a_round_of_tools() -> None:
+    call = Call("roll", {}, "t1")
+    history = [user("Go!"), assistant(calls=[call]), tool_result(call, "4")]
+    llm = claude("claude-sonnet-4-5", thoughts=True)
+    assert json.loads(llm.chat(history).request.body)["thinking"] == {"type": "disabled"}
+    again = [*history, assistant("A four."), user("Again!")]
+    assert json.loads(llm.chat(again).request.body)["thinking"]["type"] == "enabled"
+    own = Call(
+        "roll", {}, "t1", {"thinking": [{"type": "thinking", "thinking": "", "signature": "x"}]}
+    )
+    history = [user("Go!"), assistant(calls=[own]), tool_result(own, "4")]
+    assert json.loads(llm.chat(history).request.body)["thinking"]["type"] == "enabled"
 
 
 def test_a_reply_in_json() -> None:

@@ -384,7 +384,9 @@ class ReplyAssembler:
         """Fail because of an undecodable frame; a blank one is ignored."""
         if not data.strip():
             return []
-        return self.fail("model_error", "a frame that is not what it should be")
+        # Before any text it is likely to be a passing fault, such as a proxy's page.
+        first = not self.chars
+        return self.fail("model_error", "a frame that is not what it should be", retryable=first)
 
     def lacks(self, what: str) -> list[Chunk]:
         """Fail because a frame lacks a required field, so that its content is lost."""

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from minamo.errors import BadRequest
 from minamo.wire.conversation import (
+    FILLER,
     ChatMessage,
     Image,
     MessageWithIds,
@@ -30,6 +32,10 @@ _MAX_TOKENS = ((re.compile(r"claude-3-(opus|sonnet|haiku)"), 4_096),
 _MAX_TOKENS_TODAY = 32_000
 # Models before 4.6 think by a budget of tokens, later ones as much as they see fit.
 _BUDGETED = re.compile(r"claude-(3-7|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?(@|$))")
+# They, and other companies' models, continue a reply that the request begins.
+_CONTINUES = re.compile(rf"(?!.*claude)|claude-(2|instant|3)|{_BUDGETED.pattern}")
+# Since 5.5 models think before every reply, so that they refuse to be forced to call a tool.
+_FORCED = re.compile(r"(?!.*claude)|claude-(2|instant|3|[a-z]+-(4(-\d)?|5)(-\d{8})?(@|$))")
 _BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384}
 
 # Ids from other providers may contain dots and colons, which Anthropic refuses.
@@ -59,7 +65,11 @@ def build(
     }
     if told := system_text(turns):
         body["system"] = told
+    if not _CONTINUES.match(origin.model) and body["messages"][-1]["role"] == "assistant":
+        body["messages"].append({"role": "user", "content": [{"type": "text", "text": FILLER}]})
     body |= _thinking(origin.model, options, thoughts=thoughts)
+    if _is_budgeted(body) and _lacks_thinking(body["messages"]):
+        body["thinking"] = {"type": "disabled"}
     if options.cache:
         body["cache_control"] = {"type": "ephemeral"}
     if options.tools or options.web_search:
@@ -71,6 +81,8 @@ def build(
         ]
     elif used := _used(turns):
         body |= {"tools": used, "tool_choice": {"type": "none"}}
+    if _is_forced(options) and not _FORCED.match(origin.model):
+        raise BadRequest(f"{origin.model} cannot be forced to call a tool: use auto or none")
     if options.tool_choice in _CHOICES:
         body["tool_choice"] = {"type": _CHOICES[options.tool_choice]}
     elif options.tool_choice:
@@ -99,7 +111,11 @@ def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[st
     """Return the fields about thinking and the form of the output."""
     body: dict[str, Any] = {}
     output: dict[str, Any] = {}
-    if options.effort == "none":
+    if options.effort == "none" and not _FORCED.match(model):
+        # The least that these models do.
+        output["effort"] = "low"
+        body |= {"thinking": {"type": "between_tools"}} if "sonnet" in model else {}
+    elif options.effort == "none" or (_is_forced(options) and "claude" in model):
         body["thinking"] = {"type": "disabled"}
     elif _BUDGETED.match(model):
         if thoughts or options.effort:
@@ -116,6 +132,23 @@ def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[st
     if options.response_format is not None:
         output["format"] = {"type": "json_schema", "schema": options.response_format}
     return body | ({"output_config": output} if output else {})
+
+
+def _is_forced(options: RequestOptions) -> bool:
+    return options.tool_choice not in (None, "auto", "none")
+
+
+def _is_budgeted(body: dict[str, Any]) -> bool:
+    return bool(body.get("thinking", {}).get("type") == "enabled")
+
+
+def _lacks_thinking(messages: list[dict[str, Any]]) -> bool:
+    """Return whether the last calls were made without thinking, as by another model.
+
+    Models that think by a budget then refuse to begin in the middle of a round of tools.
+    """
+    answers = messages[-1]["content"][0]["type"] == "tool_result"
+    return answers and messages[-2]["content"][0]["type"] not in THINKING
 
 
 def media_types(model: str) -> frozenset[str]:
@@ -145,8 +178,7 @@ def _messages(
 
 def _trimmed(message: dict[str, Any]) -> dict[str, Any]:
     """Return a last message without whitespace at its end, with which no reply may go on."""
-    last = message["content"][-1]
-    if message["role"] == "assistant" and "text" in last:
+    if message["role"] == "assistant" and "text" in (last := message["content"][-1]):
         last["text"] = last["text"].rstrip()
     return message
 
