@@ -144,7 +144,8 @@ def _growth(found: Run) -> str:
     return (
         "### Growth: long replies\n\n"
         f"Replies of {found['chunks'][0]:,} to {found['chunks'][-1]:,} chunks of 4 characters. The "
-        "slope is that of the curve: 1 is linear, 2 quadratic. In brackets: seconds for the "
+        "slope is that of the curve from 2,000 chunks on, four messages: 1 is linear, 2 "
+        "quadratic. In brackets: seconds for the "
         "longest reply that was tried, with its length.\n\n"
         "![Time for a reply against its length, on logarithmic axes](pictures/bench-growth.svg)"
         "\n\n" + table(["slope", *shapes], rows)
@@ -181,8 +182,8 @@ def _concurrency(found: Run) -> str:
         "### Concurrency: many replies in one process\n\n"
         f"Replies of {found['chunks']:,} chunks, as fast as the provider writes; minamo carries "
         "them on to messages, the others only read.\n\n" + table(head, rows) + "\n\n"
-        f"In real time, through the driver: {load}. A stream that waits for its provider takes "
-        f"{found['idle_bytes'] / 1024:.1f} KiB."
+        f"In real time, through the driver: {load}. To a task that waits for a silent provider "
+        f"minamo adds {found['idle_bytes'] / 1024:.1f} KiB."
     )
 
 

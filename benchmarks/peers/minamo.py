@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -237,7 +237,7 @@ async def load(streams: int, seconds: float, rate: int) -> dict[str, Any]:
 
 
 async def idle(streams: int) -> float:
-    """Return the bytes that a stream takes up while its provider is silent."""
+    """Return the bytes that minamo adds to a task that waits for a silent provider."""
 
     async def silent() -> AsyncIterator[str]:
         yield _TOKENS[0]
@@ -247,7 +247,11 @@ async def idle(streams: int) -> float:
         stream = Stream()
         await Driver(stream).run(silent(), NullSink(stream))
 
-    async def grown(count: int) -> int:
+    async def bare() -> None:
+        async for _ in silent():
+            pass
+
+    async def grown(wait: Callable[[], Awaitable[None]], count: int) -> int:
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
         async with anyio.create_task_group() as tasks:
@@ -261,7 +265,7 @@ async def idle(streams: int) -> float:
 
     tracemalloc.start()
     try:
-        await grown(10)
-        return await grown(streams) / streams
+        await grown(wait, 10)
+        return (await grown(wait, streams) - await grown(bare, streams)) / streams
     finally:
         tracemalloc.stop()

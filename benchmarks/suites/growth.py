@@ -1,6 +1,7 @@
 """Growth: how the time for a reply grows with its length, for replies of one shape.
 
-A slope of 1 is linear, 2 quadratic.  A contestant is not asked for a length that would take it
+A slope of 1 is linear, 2 quadratic; it is that of replies of four messages and more, because
+shorter ones cost less per chunk.  A contestant is not asked for a length that would take it
 over three seconds.
 """
 
@@ -21,6 +22,7 @@ LONGEST_S = 3.0
 ROUNDS = 3
 # Below it a time says more about the clock and the start than about the text.
 _LEAST_S = 0.002
+_LEAST_CHUNKS = 2_000
 
 
 def measure(scale: Scale = FULL) -> dict[str, Any]:
@@ -74,7 +76,9 @@ def _expected(points: list[tuple[int, float]], length: int) -> float:
 
 
 def _figures(points: list[tuple[int, float]]) -> dict[str, Any]:
-    counted = [point for point in points if point[1] >= _LEAST_S]
+    counted = [
+        (length, took) for length, took in points if took >= _LEAST_S and length >= _LEAST_CHUNKS
+    ]
     return {
         "seconds": [[length, short(took)] for length, took in points],
         "slope": slope(counted) if len(counted) > 2 else None,

@@ -260,7 +260,7 @@ class StreamActions:
 
     def hand_over(self, _: object) -> None:
         # One at a time, so that the path through the chart does not depend on the chunking.
-        segment = self.buffer.ready.popleft()
+        segment = self.buffer.ready.pop(0)
         self.handed += 1
         if segment.text.strip():
             self.model_parts.append({"text": segment.text})

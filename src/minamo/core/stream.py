@@ -50,6 +50,7 @@ _EXPIRED: dict[str, StopReason] = {
 
 #: The clocks that are started again, by a chunk or a receipt.
 RESTARTED = [clock.name for clock in CHART.clocks.values() if clock.since != (ENTRY,)]
+_DEFAULTS = StreamConfig()
 
 
 def clock_lengths(config: StreamConfig) -> dict[str, float]:
@@ -63,7 +64,7 @@ class Stream:
     __slots__ = ("_intake", "_numbers", "actions", "characters", "chunks", "machine", "skipped")
 
     def __init__(self, config: StreamConfig | None = None) -> None:
-        config = config or StreamConfig()
+        config = config or _DEFAULTS
         self.actions: StreamActions = StreamActions(config)
         self.machine: Machine = Machine(TABLE, self.actions, path=[], path_max=STATES_MAX)
         self.actions.machine = self.machine

@@ -9,7 +9,6 @@ when a limit is reached.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterable
 
 from attrs import evolve, frozen
@@ -217,7 +216,7 @@ class Buffer:
                  "_ticks", "_token_max", "fence", "ready")  # fmt: skip
 
     def __init__(self, degree: int, prose_max: int, code_max: int, token_max: int) -> None:
-        self.ready: deque[Segment] = deque()
+        self.ready: list[Segment] = []  # a deque would be 700 bytes of every stream
         self._degree = degree
         self._pieces = _WORDS if degree == SENTENCES else _PHRASES
         self._prose_max = AGGREGATE_MAX if degree == AGGREGATED else prose_max
