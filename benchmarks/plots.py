@@ -30,7 +30,7 @@ _STYLE = """
 .plot .curve{fill:none;stroke-width:2}
 """
 _WIDTH, _GAP, _TOP = 440, 24, 56
-_LABEL, _VALUE = 140, 96
+_LABEL, _VALUE = 150, 120
 
 
 class Bar(NamedTuple):

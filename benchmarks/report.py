@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.contestants import ABSENT
 from benchmarks.environments import ROOT
+from benchmarks.goals import goals
 from benchmarks.pictures import number, pictures
 
 PAGE = ROOT / "docs" / "performance.md"
@@ -36,7 +37,7 @@ def publish(run: Run) -> list[Path]:
 def section(run: Run) -> str:
     """Return the figures of a run as Markdown."""
     found = run["benchmarks"]
-    parts = [_about(run)]
+    parts = [_about(run), _goals(run)]
     parts += [tell(found[name]) for name, tell in _SECTIONS.items() if name in found]
     parts.append(_notes(run))
     return "\n\n".join(parts) + "\n"
@@ -57,6 +58,14 @@ def _about(run: Run) -> str:
         "its interval holds the median of the rounds' ratios with 95 % confidence.\n\n"
         f"Versions: {versions}."
     )
+
+
+def _goals(run: Run) -> str:
+    rows = [
+        [goal.what, goal.limit, goal.found, _yes(goal.is_met)]  # a missed goal is shown, too
+        for goal in goals(run)
+    ]
+    return "### Goals\n\n" + table(["goal of minamo", "limit", "found", "met"], rows)
 
 
 def _notes(run: Run) -> str:

@@ -25,5 +25,6 @@ class Scale(NamedTuple):
 
 FULL = Scale()
 QUICK = Scale(rounds=7, size=0.25)
-CHECK = Scale(rounds=9, size=0.5, peers=False)
+#: Of the full size: a shorter reply has a larger share of what it takes to begin one.
+CHECK = Scale(rounds=9, peers=False)
 TINY = Scale(rounds=2, size=0.01, peers=False)

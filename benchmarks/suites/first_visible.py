@@ -21,7 +21,7 @@ from minamo.twin.journal import RequestEntry
 
 WAYS = {
     "minamo": ("minamo live", {}),
-    "minamo, edit in place": ("minamo live", {"edit": True}),
+    "minamo, editing": ("minamo live", {"edit": True}),
     "hermes-agent": ("hermes-agent", {}),
     "chat": ("chat", {}),
 }

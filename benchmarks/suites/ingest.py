@@ -48,7 +48,7 @@ def _dialect(
 
     names = [name for name in scale.names(*READERS[dialect]) if name in workers]
     found: Notes = {}
-    answers = interleave(names, scale.rounds, read, found, budget_s=25)
+    answers = interleave(names, scale.rounds, read, found, budget_s=18)
     notes |= {f"{name} ({dialect})": why for name, why in found.items()}
     took = {name: [one.cpu_s for one in given] for name, given in answers.items()}
     text = "".join(said)

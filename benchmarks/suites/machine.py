@@ -41,7 +41,7 @@ def _events(
         given: dict[str, Any] = {"events": events, "count": count, "observers": observers}
         return workers[name].call("step", **given, peer=name)
 
-    answers = interleave(workers, scale.rounds, call, notes, budget_s=10)
+    answers = interleave(workers, scale.rounds, call, notes, budget_s=7)
     took = {name: [one.result for one in given] for name, given in answers.items()}
     return {
         name: {

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import contestants, figures, inputs, judge, pictures, report
-from benchmarks.suites import CHECK, TINY
+from benchmarks import contestants, figures, goals, inputs, judge, pictures, report
+from benchmarks.suites import TINY, Scale
 
 ROOT = Path(__file__).resolve().parents[2]
 # In real time: part of the slow tests.
@@ -67,6 +67,15 @@ def test_the_page_and_the_pictures_are_those_of_the_stored_run() -> None:
     assert program.ratios(run) == json.loads(program.RATIOS.read_text(encoding="utf-8"))
 
 
+def test_a_missed_goal_is_told(tiny_run: dict[str, Any]) -> None:
+    found = {goal.what: goal for goal in goals.goals(tiny_run)}
+    assert found["split with a fault"].is_met
+    tiny_run["benchmarks"]["splitting"]["contestants"]["minamo"]["documents_with_a_fault"] = 3
+    missed = next(goal for goal in goals.goals(tiny_run) if goal.what == "split with a fault")
+    assert (missed.found, missed.is_met) == ("3", False)
+    assert "| split with a fault | 0 | 3 | **no** |" in report.section(tiny_run)
+
+
 def test_a_loss_of_a_quarter_is_told() -> None:
     stored = {"a": 1.0, "b": 2.0, "c": 3.0}
     assert program.compare(stored, {"a": 1.24, "b": 2.6}) == ["b: 2.60, stored 2.00"]
@@ -102,10 +111,11 @@ def test_every_dialect_says_the_whole_reply() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_the_promised_figures(figure: Callable[[str], None]) -> None:
     with contestants.kept("minamo", "minamo live", "floor"):
-        run = program.perform(program.SUITES, CHECK, quick=True)["benchmarks"]
+        scale = Scale(rounds=5, size=0.5, peers=False)
+        run = program.perform(program.SUITES, scale, quick=True)["benchmarks"]
     for dialect, one in run["ingest"]["dialects"].items():
         figure(f"ingest, {dialect}: {one['minamo']}")
         assert one["minamo"]["to_floor"]["ratio"] <= 2
@@ -116,7 +126,7 @@ def test_the_promised_figures(figure: Callable[[str], None]) -> None:
     for shape, ways in run["growth"]["shapes"].items():
         slopes = {way: one["slope"] for way, one in ways.items()}
         figure(f"growth, {shape}: {slopes}")
-        assert all(slope <= 1.1 for slope in slopes.values())
+        assert all(slope is None or slope <= 1.15 for slope in slopes.values())
     load = run["concurrency"]["load"]
     figure(f"load: {load}, {run['concurrency']['idle_bytes']} bytes per idle stream")
     assert run["concurrency"]["idle_bytes"] <= 32 * 1024
