@@ -57,7 +57,7 @@ _HEAD_BYTES = 1_024
 _FIELDS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
 
-class Phase(Enum):
+class ReadPhase(Enum):
     """What becomes of the next bytes."""
 
     READ = auto()
@@ -80,7 +80,7 @@ class Decoder:
         self._opening: bytes | None = b""  # the first bytes, while they may be a BOM
         self._partial = bytearray()  # an incomplete line
         self._after_cr = False  # a LF now belongs to the previous CR
-        self._phase = Phase.READ
+        self._phase = ReadPhase.READ
         self._spoiled = False  # an event whose data was discarded is not dispatched
         self._data: list[bytes] = []
         self._name = b""
@@ -93,14 +93,14 @@ class Decoder:
     @property
     def over(self) -> bool:
         """Whether a limit was broken: further input is discarded."""
-        return self._phase is Phase.OVER
+        return self._phase is ReadPhase.OVER
 
     def feed(self, data: bytes) -> list[Item]:
         """Take some bytes and return the events they complete."""
         out: list[Item] = []
         if not self.frames:
             self.head += data[: REPLY_BYTES_MAX - len(self.head)]
-        if self._phase is Phase.OVER:
+        if self._phase is ReadPhase.OVER:
             return out
         room = self._limits.stream_bytes_max - self._total
         self._total += len(data)
@@ -129,10 +129,10 @@ class Decoder:
         if 13 in data:  # a CR; `b"\r" in data` means the same and costs five times as much
             self._after_cr = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if self._phase is Phase.DISCARD:
+        if self._phase is ReadPhase.DISCARD:
             _, end, data = data.partition(b"\n")
             if end:
-                self._phase = Phase.READ
+                self._phase = ReadPhase.READ
                 self._held += _LINE_COST
         if 10 in data:
             begun: list[bytes] = []
@@ -153,7 +153,7 @@ class Decoder:
             return
         what = self._too_long(len(self._partial), self._held)
         if what and self._skips(what, self._partial, self._name, out):
-            self._phase = Phase.DISCARD
+            self._phase = ReadPhase.DISCARD
             self._partial = bytearray()
 
     def _plain(self, lines: list[bytes], out: list[Item]) -> bool:
@@ -240,7 +240,7 @@ class Decoder:
         return True
 
     def _give_up(self, what: str, out: list[Item]) -> bool:
-        self._phase = Phase.OVER
+        self._phase = ReadPhase.OVER
         self._partial = bytearray()
         self._data = []
         out.append(TooLong(what))
