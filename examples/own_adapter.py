@@ -18,7 +18,6 @@ import msgspec
 import minamo
 from minamo.testing import check_adapter
 
-Chunk = minamo.TextChunk | minamo.FunctionCall | minamo.ErrorChunk | minamo.DoneChunk
 Connect = Callable[[str], AsyncIterator[bytes]]
 
 
@@ -66,7 +65,7 @@ class LinesAdapter(minamo.Adapter):
         for frame in decoder.end():
             yield frame
 
-    def process_chunk(self, frame: minamo.Frame) -> list[Chunk]:
+    def process_chunk(self, frame: minamo.Frame) -> list[minamo.Chunk]:
         if frame.stream.done:
             return []
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from minamo.wire.limits import WireLimits
-from minamo.wire.sse import Comment, Decoder, SseEvent, TooLong
+from minamo.wire.sse import Comment, Decoder, Oversize, SseEvent, TooLong
 
 SMALL = WireLimits(line_bytes_max=32, frame_bytes_max=160, stream_bytes_max=256, frames_max=8)
 
@@ -24,7 +24,7 @@ def check(data: bytes) -> None:
         assert whole == [*decoder.feed(stream[:place]), *decoder.feed(stream[place:])]
         decoder = Decoder(limits)
         assert whole == [e for i in range(len(stream)) for e in decoder.feed(stream[i : i + 1])]
-        assert all(isinstance(found, SseEvent | Comment) for found in whole[:-1])
+        assert all(isinstance(found, SseEvent | Comment | Oversize) for found in whole[:-1])
         assert decoder.over is bool(whole and isinstance(whole[-1], TooLong))
 
 
