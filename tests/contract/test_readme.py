@@ -1,6 +1,6 @@
 """Every Python program in the README and on the page about the machine runs as it is printed.
 
-The bot of the README is run on the twin, by tests/shell/test_embedding_page.py; the other pages
+The bot of the README is run on the twin, by tests/shell/test_first_visit.py; the other pages
 in docs/ have tests of their own.
 """
 
