@@ -6,12 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from minamo import machine  # lazy: other commands need neither the verifier nor the pictures
 from minamo.errors import BadRequest, ChartError
-from minamo.machine.export import to_markdown, to_mermaid, to_scxml
-from minamo.machine.model import Chart
-from minamo.machine.reader import chart_names, home, load
-from minamo.machine.svg.render import to_svg
-from minamo.machine.verifier import verify
 
 _FORMATS = ("mermaid", "md", "svg", "scxml")
 _EPILOG = """\
@@ -50,9 +46,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from minamo.machine.reader import home
+
     folder: Path = options.charts or home()
     diagrams: Path = options.diagrams or _beside(folder, writing=options.write)
-    known = chart_names(folder)
+    known = machine.chart_names(folder)
     if not known:
         raise BadRequest(f"no charts in {folder}; a chart is a file there, ending in .yaml")
     if options.check or options.write:
@@ -67,7 +65,9 @@ def _run(options: argparse.Namespace) -> int:
         return _list(folder, known)
     if options.name not in known:
         raise BadRequest(f"there is no chart {options.name!r}; known are {', '.join(known)}")
-    return _show(load(folder / f"{options.name}.yaml"), options.format or "md", options.state)
+    return _show(
+        machine.load(folder / f"{options.name}.yaml"), options.format or "md", options.state
+    )
 
 
 def _beside(folder: Path, *, writing: bool) -> Path:
@@ -80,36 +80,39 @@ def _list(folder: Path, known: list[str]) -> int:
     line = "{:<12} {:>7} {:>7} {:>7} {:>7}  {}".format
     print(line("chart", "states", "leaves", "events", "rows", "about"))
     for name in known:
-        chart = load(folder / f"{name}.yaml")
+        chart = machine.load(folder / f"{name}.yaml")
         counts = (len(chart.states), len(chart.leaves), len(chart.events), len(chart.rows))
         print(line(name, *counts, chart.about.split(". ")[0].rstrip(".")))
     return 0
 
 
-def _show(chart: Chart, form: str, state: str | None) -> int:
+def _show(chart: machine.Chart, form: str, state: str | None) -> int:
     leaves = [leaf.id for leaf in chart.leaves]
     if state is not None and state not in leaves:
         raise BadRequest(f"{chart.name} has no leaf {state!r}; it has {', '.join(leaves)}")
     if state is not None and form in ("md", "scxml"):
         raise BadRequest(f"--state lights a picture; {form} has none, use mermaid or svg")
     if form == "mermaid":
-        text = to_mermaid(chart, lit=state)
+        text = machine.to_mermaid(chart, lit=state)
     elif form == "svg":
-        text = to_svg(chart, lit=state)
+        text = machine.to_svg(chart, lit=state)
     else:
-        text = to_scxml(chart) if form == "scxml" else to_markdown(chart)
+        text = machine.to_scxml(chart) if form == "scxml" else machine.to_markdown(chart)
     sys.stdout.write(text)
     return 0
 
 
-def _pictures(chart: Chart) -> dict[str, str]:
-    return {f"{chart.name}.md": to_markdown(chart), f"{chart.name}.svg": to_svg(chart)}
+def _pictures(chart: machine.Chart) -> dict[str, str]:
+    return {
+        f"{chart.name}.md": machine.to_markdown(chart),
+        f"{chart.name}.svg": machine.to_svg(chart),
+    }
 
 
 def _write(folder: Path, diagrams: Path, known: list[str]) -> int:
     diagrams.mkdir(exist_ok=True)
     for name in known:
-        for file, text in _pictures(load(folder / f"{name}.yaml")).items():
+        for file, text in _pictures(machine.load(folder / f"{name}.yaml")).items():
             (diagrams / file).write_text(text, encoding="utf-8")
             print(_place(diagrams / file))
     return 0
@@ -133,11 +136,11 @@ def _check(folder: Path, diagrams: Path, known: list[str], rewrite: str) -> int:
     wrong: list[str] = []
     for name in known:
         try:
-            chart = load(folder / f"{name}.yaml")
+            chart = machine.load(folder / f"{name}.yaml")
         except ChartError as error:
             wrong.append(str(error))
             continue
-        wrong += map(str, verify(chart))
+        wrong += map(str, machine.verify(chart))
         if chart.name != name:
             wrong.append(
                 f"{name}.yaml: the chart calls itself {chart.name!r}; name it like its file"
@@ -151,7 +154,7 @@ def _check(folder: Path, diagrams: Path, known: list[str], rewrite: str) -> int:
     return 1 if wrong else 0
 
 
-def _compare(chart: Chart, diagrams: Path, rewrite: str) -> list[str]:
+def _compare(chart: machine.Chart, diagrams: Path, rewrite: str) -> list[str]:
     wrong = []
     for file, text in _pictures(chart).items():
         path = diagrams / file
