@@ -307,6 +307,13 @@ def test_pictures_that_are_none() -> None:
     assert said.files == ()
 
 
+@pytest.mark.parametrize("content", ["++//AP8=", "--__AP8=", "--__AP8", "++//AP8"])
+def test_base64_of_any_kind(content: str) -> None:
+    file = ReplyFiles().take(content, "image/png")
+    assert file is not None
+    assert file.data == b"\xfb\xef\xff\0\xff"
+
+
 def test_files_of_a_reply_have_limits() -> None:
     files = ReplyFiles()
     made = [files.take(base64.b64encode(bytes([65 + n])).decode(), "image/png") for n in range(20)]

@@ -148,6 +148,20 @@ _RATE = 24_000
 _KIND = re.compile(r"image|audio|video")
 
 
+_URL_SAFE = str.maketrans("-_", "+/")
+
+
+def _decoded(content: Any) -> bytes | None:
+    """Return the bytes of base64; None if it is none.  Google's SDK writes its URL-safe form."""
+    if not isinstance(content, str):
+        return None
+    data = convert_optional(bytes, content)
+    if data is None:
+        plain = content.translate(_URL_SAFE) + "=" * (-len(content) % 4)
+        data = convert_optional(bytes, plain)
+    return data
+
+
 class ReplyFiles:
     """The files of one reply: each of them once, and so many at most.
 
@@ -165,7 +179,7 @@ class ReplyFiles:
 
     def take(self, content: Any, media_type: Any) -> FileChunk | None:
         """Return the file of a *content* in base64; None if it is none, or a repeat."""
-        data = convert_optional(bytes, content) if isinstance(content, str) else None
+        data = _decoded(content)
         if not data or self._count == FILES_MAX:
             return None
         mark = len(data), hash(data)  # a digest would take longer than all the rest
@@ -176,7 +190,7 @@ class ReplyFiles:
 
     def hear(self, content: Any, media_type: str = "") -> None:
         """Keep a piece of speech, in base64."""
-        data = convert_optional(bytes, content) if isinstance(content, str) else None
+        data = _decoded(content)
         rate = PCM.match(media_type)
         if rate is not None and rate[1]:
             self._rate = int(rate[1])

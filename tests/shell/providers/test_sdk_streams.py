@@ -67,6 +67,9 @@ async def heard(dialect: str, answer: Answer) -> list[Chunk]:
         ("anthropic", "anthropic-09-server-tools"), ("anthropic stream", "anthropic-thinking"),
         ("anthropic stream", "anthropic-text"), ("google", "google-text"),
         ("google", "google-parallel"), ("google", "google-grounding"),
+        ("google", "google-18-image"), ("google", "google-19-speech"),
+        ("google", "google-other-parts"), ("openai", "openai-18-image"),
+        ("openai", "openai-19-speech"), ("responses", "responses-image"),
     ],
 )  # fmt: skip
 async def test_an_sdk_stream_is_read_like_our_own(dialect: str, name: str) -> None:
@@ -78,6 +81,7 @@ async def test_an_sdk_stream_is_read_like_our_own(dialect: str, name: str) -> No
     assert said.last.usage == ours.last.usage
     assert said.last.finish_reason == ours.last.finish_reason
     assert said.last.citations == ours.last.citations
+    assert said.files == ours.files
 
 
 @pytest.mark.parametrize(
