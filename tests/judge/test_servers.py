@@ -17,7 +17,8 @@ from minamo.testing import TextPass, run_turn
 from support.foreign_servers import aimock, litellm
 from support.recordings import gathered
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+# The proxy alone takes half a minute to start, and several on a busy machine.
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(600)]
 
 KEY = "sk-canary-0123456789abcdef"
 TEXT = "Ebbe und Flut, 潮の満ち引き: zweimal täglich. " * 20

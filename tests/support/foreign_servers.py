@@ -18,7 +18,7 @@ from support.redis_server import free_port
 from support.system_parts import report_missing
 
 ROOT = Path(__file__).parents[2]
-START_S = 120.0
+START_S = 300.0
 
 
 @contextmanager
