@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -35,14 +36,19 @@ def node_modules(folder: Path) -> Path:
     home = cache / f"npm-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]}"
     if not home.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        _install(npm, wanted, home)
+        with home.with_suffix(".lock").open("w") as lock:  # one worker installs, the others wait
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not home.exists():
+                _install(npm, wanted, home)
     return home / "node_modules"
 
 
 def _install(npm: str, wanted: Path, home: Path) -> None:
     """Install beside *home* and put the whole there, unless another process was faster."""
     made = Path(tempfile.mkdtemp(dir=home.parent))
-    command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"]
+    # One more try, at once: where there is no network, npm would try for minutes.
+    command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund",
+               "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]  # fmt: skip
     try:
         shutil.copy(wanted, made)
         subprocess.run(command, cwd=made, check=True, capture_output=True, text=True, timeout=300)
