@@ -23,6 +23,7 @@ from minamo.core.chunks import TextChunk
 from minamo.core.cleaning.clean import clean
 from minamo.core.cleaning.humanize import humanize
 from minamo.core.config import StreamConfig
+from minamo.core.contract import TEXT_MAX
 from minamo.core.fitting.compose import OpenFormatting
 from minamo.core.fitting.fences import Fence
 from minamo.core.fitting.fit import fit
@@ -33,12 +34,15 @@ from minamo.core.stream import Stream
 from minamo.inspect.explain import AuditSnapshot, fates
 from minamo.inspect.tracks import Tracks
 from minamo.shell.delivery.edit_in_place import EditInPlace, PageSet
+from minamo.shell.driver import TURN_CHARACTERS, TURN_CHUNKS
 from minamo.shell.notices.localization import Languages
 from minamo.shell.notices.notices import quotable
 from minamo.shell.notices.thoughts import MESSAGES_MAX, log_embeds, plainly, spoilers
 
 SIZE = 8_000
 """What a lane holds."""
+READ_MAX = TURN_CHARACTERS + TEXT_MAX
+"""What is read at once: one chunk, after as much as does not yet give others a turn."""
 LIMIT_S = 0.05
 """The event loop is never held longer than this, on a computer with nothing else to do..."""
 REFERENCE_S = 0.004
@@ -185,7 +189,7 @@ def _behind(text: str) -> Iterator[Step]:
         for segment in some:
             box.put(segment)
 
-    count = 2_000 // size  # as much as is read at once
+    count = READ_MAX // size
     for at in range(0, len(segments), count):
         yield partial(put, segments[at : at + count])
     yield lambda: box.take(None, 2)
@@ -200,14 +204,16 @@ def told_stream(**settings: object) -> Way:
 
     def way(text: str) -> Iterator[Step]:
         stream = Stream(StreamConfig(**settings))  # type: ignore[arg-type]
-        size = (7, 2_000)[crc32(text.encode()) % 2]
+        size = (7, TEXT_MAX)[crc32(text.encode()) % 2]
+
+        once = min(READ_MAX, TURN_CHUNKS * size)
 
         def heard(begin: int) -> None:
-            for at in range(begin, begin + 2_000, size):
-                stream.chunk(TextChunk(text[at : min(at + size, begin + 2_000)]))
+            for at in range(begin, begin + once, size):
+                stream.chunk(TextChunk(text[at : min(at + size, begin + once)]))
                 stream.take_effects()
 
-        for begin in range(0, len(text), 2_000):
+        for begin in range(0, len(text), once):
             yield partial(heard, begin)
         yield stream.end
         while stream.actions.outbox.waiting:
@@ -242,8 +248,8 @@ def _grown(text: str) -> Iterator[Step]:
             )  # fmt: skip
 
     for _ in range(2):
-        for at in range(0, len(text), 2_000):
-            yield partial(stream.chunk, TextChunk(text[at : at + 2_000]))
+        for at in range(0, len(text), TEXT_MAX):
+            yield partial(stream.chunk, TextChunk(text[at : at + TEXT_MAX]))
             growing.touch()
             yield change
     stream.end()

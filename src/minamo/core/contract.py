@@ -33,7 +33,7 @@ from minamo.core.chunks import (
 from minamo.core.redact import shorten
 
 # Longer texts are split, so that processing one does not block the event loop.
-TEXT_MAX = 2_000
+TEXT_MAX = 500
 _KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 _NONE: tuple[str, ...] = ()  # the empty-tuple singleton
 _TEXTS = {str}

@@ -119,8 +119,8 @@ class NullSink:
 _LOG = logging.getLogger("minamo.stream")
 
 # A source that always has a chunk ready would otherwise keep all other tasks from running.
-_TURN_CHUNKS = 16
-_TURN_CHARACTERS = 2_000
+TURN_CHUNKS = 16
+TURN_CHARACTERS = 250
 # A source may name the finish reason of its calls in a chunk of its own, which follows at once.
 _FINISH_GRACE_S = 0.02
 
@@ -272,7 +272,7 @@ class Driver:
                 if outlet.held >= HELD_MAX:
                     await self._wait_for_room(outlet, clocks)
                 read = stream.characters - self._turned_at
-                if not stream.chunks % _TURN_CHUNKS or read >= _TURN_CHARACTERS:
+                if not stream.chunks % TURN_CHUNKS or read >= TURN_CHARACTERS:
                     self._turned_at = stream.characters
                     await checkpoint()
                 chunk = await anext(chunks, None)

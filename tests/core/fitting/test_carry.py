@@ -10,7 +10,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.fitting.closers import Closers
 from minamo.core.fitting.fences import Fence
 from minamo.core.fitting.fit import NOTHING, OpenFormatting, fit, fit_front, followed
-from minamo.core.limits import AGGREGATE_MAX, FIT_MAX
+from minamo.core.limits import AGGREGATE_MAX, FIT_MAX, FIT_SEGMENTS_MAX
 from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.edit_in_place import PageSet
@@ -253,9 +253,10 @@ CODE = "```py\n" + "".join(f"line_{number} = {number}\n" for number in range(2_0
 SPOILER = "||" + "secret words " * 2_500 + "|| end"
 ITALICS = "*" + "one long thought " * 1_500 + "* end"
 BLANK = "a" + " \n" * 12_000 + "b"
+MARKERS = "".join(f"a{mark}*_" for mark in "*_~" * 1_500)
 
 
-@pytest.mark.parametrize("text", [PROSE, CODE, SPOILER, ITALICS, BLANK])
+@pytest.mark.parametrize("text", [PROSE, CODE, SPOILER, ITALICS, BLANK, MARKERS])
 @pytest.mark.parametrize("room", [None, 1, 4])
 def test_portions_hold_the_whole_text(text: str, room: int | None) -> None:
     made, at, steps = fit("", last=False), 0, 0
@@ -328,6 +329,18 @@ def test_segments_are_fitted_together_as_far_as_that_is_done_at_once() -> None:
     waited = outbox.waiting
     outbox.take()
     assert waited - FIT_MAX <= outbox.waiting < waited - FIT_MAX + 1_000
+
+
+def test_tiny_segments_are_fitted_together_up_to_a_number() -> None:
+    stream = Stream(StreamConfig(degree=3))
+    stream.chunk(TextChunk("a\n" * 3 * FIT_SEGMENTS_MAX))
+    outbox = stream.actions.outbox
+    waited = outbox.waiting
+    messages = outbox.take()
+    assert outbox.waiting == waited - 2 * FIT_SEGMENTS_MAX
+    while outbox.waiting:
+        messages += outbox.take()
+    assert "".join(message.text for message in messages).count("a") == 3 * FIT_SEGMENTS_MAX - 1
 
 
 def stands(pages: PageSet, shown: list[str]) -> None:

@@ -41,7 +41,7 @@ from minamo.core.cleaning.links import LINK_MARKS, NO_LINKS, Links
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.fitting.fit import NOTHING, Fitted, FittedMessage, OpenFormatting, fit_front
 from minamo.core.lexing.segmenter import Run, Segment
-from minamo.core.limits import FIT_MAX
+from minamo.core.limits import FIT_MAX, FIT_SEGMENTS_MAX
 from minamo.core.messages import File, Kind, MessageSource
 
 
@@ -244,6 +244,8 @@ class Outbox(MessageSource):
         for pending in self._waiting[:most]:
             size += len(pending.segment.text)
             if count and (size > FIT_MAX or pending.file is not None):
+                break
+            if count == FIT_SEGMENTS_MAX:
                 break
             count += 1
             self.waiting -= len(pending.segment.text)
