@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
+from minamo.core.contract import TEXT_MAX
 from minamo.testing import check_adapter
 from minamo.wire.conversation import assistant, tool_result, user
 from minamo.wire.frames import Frame
@@ -164,7 +165,7 @@ def test_a_long_text_is_split(length: int) -> None:
     ):
         chunks = llm._response().read(b"data: " + msgspec.json.encode(data) + b"\n\n")
         assert "".join(chunk.content for chunk in chunks) == text
-        assert max(len(chunk.content) for chunk in chunks) == 2_000
+        assert max(len(chunk.content) for chunk in chunks) == TEXT_MAX
 
 
 def sized(kind: str, *, named: bool = True, **told: Any) -> bytes:
