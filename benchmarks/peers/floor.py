@@ -86,6 +86,17 @@ def pipeline(chunks: list[str], peer: str = "") -> list[str]:
     return split([text])[0]
 
 
+def yardstick(chunks: list[str]) -> int:
+    """Look at every character in Python: work whose speed depends on the machine alone."""
+    counts = dict.fromkeys("\n<`|*", 0)
+    for _ in range(20):
+        for chunk in chunks:
+            for character in chunk:
+                if character in counts:
+                    counts[character] += 1
+    return sum(counts.values())
+
+
 def split(texts: list[str]) -> list[list[str]]:
     """Cut texts into messages."""
     return [[text[at : at + 2_000] for at in range(0, len(text), 2_000)] for text in texts]

@@ -18,6 +18,8 @@ PEERS = ("hermes-agent", "nanobot", "chat", "remend")
 #: Ways through minamo: the core with a lane that is idle or behind, and the whole driver.
 WAYS = {"minamo": "pipeline", "minamo, driver": "driven", "minamo, busy channel": "behind"}
 SIZES = (4, 24)
+#: A loop over the characters, by which runs on different machines are compared.
+YARDSTICK = "yardstick"
 
 
 def measure(scale: Scale = FULL) -> dict[str, Any]:
@@ -42,18 +44,21 @@ def _mixed(
     chunks = inputs.cut(reply["text"], size)
 
     def call(name: str) -> Answer:
+        if name == YARDSTICK:
+            return workers["floor"].call("yardstick", chunks=chunks)
         if name in WAYS:
             return workers["minamo"].call(WAYS[name], chunks=chunks)
         return workers[name].call("pipeline", chunks=chunks, peer=name)
 
-    names = [*WAYS, *(name for name in workers if name != "minamo")]
+    names = [*WAYS, YARDSTICK, *(name for name in workers if name != "minamo")]
     answers = interleave(names, scale.rounds, call, notes, budget_s=20)
     took = {name: [one.cpu_s for one in given] for name, given in answers.items()}
+    yardstick = took.pop(YARDSTICK)
     return {
         name: {
             "us_per_chunk": short(statistics.median(seconds) / len(chunks) * 1e6),
             "to_minamo": ratio(seconds, took["minamo"]),
-            "to_floor": ratio(seconds, took["floor"]),
+            "to_yardstick": ratio(seconds, yardstick),
             **_judged(answers[name][0].result, reply),
         }
         for name, seconds in took.items()
