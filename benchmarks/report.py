@@ -252,7 +252,7 @@ def _splitting(found: Run) -> str:
     return (
         "### Splitting: replies longer than a message\n\n"
         f"{found['documents']} documents with code, tables, spoilers of 2,700 characters, bold "
-        "passages of 660, links, emoji and text without spaces, alone and mixed.\n\n"
+        "passages of 2,400, links, emoji and text without spaces, alone and mixed.\n\n"
         + table(["splitter", *columns.values()], rows)
     )
 

@@ -117,9 +117,8 @@ FIT_MAX = 4_100
 FIT_STEP = 195
 # A message of single characters, each with a blank: every segment takes its time.
 FIT_SEGMENTS_MAX = 1_000
-# How far past a portion closers of its formatting are searched: half a message, as the portion
-# itself reaches nearly one message past the text that is sent.
-AHEAD_MAX = 1_000
+# How far past a portion closers of its formatting are searched: the length of one message.
+AHEAD_MAX = 2_000
 # Closers are not searched if more than one of so many characters is a marker.
 MARKER_SHARE_MAX = 3
 
