@@ -42,8 +42,8 @@ class Document:
         self.parts.append(f"A paragraph with **bold {self.mark()} words**: {words}.\n\n")
 
     def bold(self) -> None:
-        """Add a long bold passage, of 2,400 characters."""
-        words = " ".join(f"loud {self.mark()}" for _ in range(220))
+        """Add a long bold passage, of 660 characters."""
+        words = " ".join(f"loud {self.mark()}" for _ in range(60))
         self.parts.append(f"**{words}**\n\n")
 
     def code(self, lines: int = 60, fence: str = "```") -> None:
