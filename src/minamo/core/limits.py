@@ -119,7 +119,9 @@ FIT_STEP = 195
 FIT_SEGMENTS_MAX = 1_000
 # How far past a portion closers of its formatting are searched: the length of one message.
 AHEAD_MAX = 2_000
-# Closers are not searched if more than one of so many characters is a marker.
+# Closers are not searched if there are more markers than this, and more than one of so many
+# characters is one.
+MARKERS_MIN = 200
 MARKER_SHARE_MAX = 3
 
 # Closing quotes and markers after a full stop, at most.

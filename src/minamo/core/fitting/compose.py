@@ -26,6 +26,7 @@ from minamo.core.fitting.fences import (
 )
 from minamo.core.fitting.markdown import Scan, scan
 from minamo.core.fitting.tables import continue_table, head_of, next_table, write_table
+from minamo.core.limits import MARKER_SHARE_MAX, MARKERS_MIN
 
 LINE_QUOTE = "> "
 QUOTES = (LINE_QUOTE, ">>> ")
@@ -347,6 +348,8 @@ def _across(draft: MessageDraft, ahead: str) -> list[tuple[int, str]]:
     if _MARKER.search(ahead) is None:
         return []
     text = mask(_with_line_feeds(draft.text), draft.blocks)
+    if len(_MARKER.findall(text)) > max(MARKERS_MIN, len(text) // MARKER_SHARE_MAX):
+        return []  # so many markers are no formatting, and they take long
     return scan(text + _with_line_feeds(ahead), split=len(text)).across
 
 

@@ -20,7 +20,6 @@ from minamo.core.limits import (
     AHEAD_MAX,
     FIT_MAX,
     FIT_STEP,
-    MARKER_SHARE_MAX,
     MESSAGE_LENGTH,
     MESSAGE_LENGTH_MIN,
     UTF16_MAX,
@@ -69,7 +68,6 @@ def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
 
 __all__ = ["NOTHING", "Fitted", "FittedMessage", "OpenFormatting", "fit"]
 
-_MARKERS = re.compile(r"[*_~|]")
 _TABLES = ("code", "bullets", "raw")
 # Most text that models write: no character that begins formatting, a quote, a table or a tag, and
 # at least one that is visible.  ASCII, so that a character is one UTF-16 unit.
@@ -147,13 +145,6 @@ def _portion_end(text: str, least: int) -> int:
     return end or FIT_MAX
 
 
-def _after(text: str, at: int) -> str:
-    """Return the text from *at* on in which closers of earlier formatting are looked for."""
-    if len(_MARKERS.findall(text, 0, at)) > at // MARKER_SHARE_MAX:
-        return ""  # so many markers are no formatting, and a search for closers takes long
-    return text[at : at + AHEAD_MAX]
-
-
 def fit_front(
     text: str,
     *,
@@ -186,7 +177,7 @@ def fit_front(
             carry=carry,
             last=whole and last,
             cut_off=whole and cut_off,
-            ahead=ahead if whole else _after(text, size),
+            ahead=ahead if whole else text[size : size + AHEAD_MAX],
             mid_line=mid_line,
         )
         count = len(fitted.messages)
@@ -201,6 +192,6 @@ def fit_front(
         size = _portion_end(text, step)
     count = count if room is None else min(count, room)
     start = offset_after(text, fitted, count)
-    after = _after(text, start)
+    after = text[start : start + AHEAD_MAX]
     rest = carry_after(text[:start], tables=tables, carry=carry, ahead=after, mid_line=mid_line)
     return evolve(truncate(fitted, count, start), carry=rest), start

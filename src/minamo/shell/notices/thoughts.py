@@ -129,6 +129,7 @@ def _fitted(text: str, room: int, narrow: int = 0) -> Iterator[tuple[list[str], 
         parts = [message.text for message in fitted.messages]
         if limit == room and narrow and any(_units(part) > _UNITS_MAX for part in parts):
             limit = narrow
+            yield [], at  # a turn for others: the portion is fitted twice
             continue
         at, carry, limit = at + end, fitted.carry, room
         count += len(parts)
