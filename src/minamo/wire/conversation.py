@@ -193,7 +193,7 @@ def match_tool_results(
 
     An id is kept if it *fits* the provider and no earlier call has it: the history may come from
     another provider, and some servers restart their ids with every reply.  Files stay if the
-    provider *takes* their media type; a line of text stands for any other.
+    provider *takes* their media type; a line of text replaces any other.
     """
     given: object = messages
     if not isinstance(given, Iterable) or isinstance(given, str):

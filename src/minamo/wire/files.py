@@ -115,7 +115,7 @@ class File:
         return f"data:{self.media_type};base64,{self.base64()}"
 
     def note(self, why: str = "") -> str:
-        """Return the line that stands for the file where it cannot be sent."""
+        """Return the line that replaces the file where it cannot be sent."""
         if self.media_type == PDF:
             return f"[{self.name} is a PDF that cannot be read here{why and f': {why}'}]"
         what = f"{self.name} is a sound"

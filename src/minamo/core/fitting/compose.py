@@ -139,6 +139,7 @@ _BARE_QUOTE = re.compile(
 )  # a quoted line with nothing on it, or a blank
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _MARKER = re.compile(r"[*_~|]")
+_DENSE = re.compile(r"[*_~|`]")  # what makes a text slow to read
 _HIDING = (SPOILER, *QUOTES)
 
 
@@ -348,7 +349,7 @@ def _across(draft: MessageDraft, ahead: str) -> list[tuple[int, str]]:
     if _MARKER.search(ahead) is None:
         return []
     text = mask(_with_line_feeds(draft.text), draft.blocks)
-    if len(_MARKER.findall(text)) > max(MARKERS_MIN, len(text) // MARKER_SHARE_MAX):
+    if len(_DENSE.findall(text)) > max(MARKERS_MIN, len(text) // MARKER_SHARE_MAX):
         return []  # so many markers are no formatting, and they take long
     return scan(text + _with_line_feeds(ahead), split=len(text)).across
 

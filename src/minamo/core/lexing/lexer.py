@@ -128,7 +128,7 @@ class Lexer:
         return Token("text", text, start)
 
     def begin_line(self) -> None:
-        """Read the next character as the first of a line: a file stood before it."""
+        """Read the next character as the first of a line, because a file came before it."""
         self._line_start = True
         self._lists = ListLines()
 

@@ -56,7 +56,7 @@ class PdfReader:
     _turn: anyio.Semaphore | None = field(default=None, init=False, repr=False)
 
     async def read(self, files: Iterable[File]) -> dict[File, str]:
-        """Return what stands for each PDF in a message: its text, or a note of why not."""
+        """Return the text of each PDF, or a note that says why there is none."""
         return {file: told(file, await self._read(file)) for file in files}
 
     async def _read(self, file: File) -> PdfText:
