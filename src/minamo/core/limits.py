@@ -115,8 +115,8 @@ TABLE_ADDED_MIN = 4_000
 # 50 ms on a slow computer.
 FIT_MAX = 4_100
 FIT_STEP = 195
-# Segments fitted at once; each takes time of its own, and so many fill a message even if each is one
-# character and a blank.
+# Segments fitted at once.  Each takes time of its own, and so many fill a message even if each is
+# one character and a blank.
 FIT_SEGMENTS_MAX = 1_000
 # How far past a portion closers of its formatting are searched: the length of one message.
 AHEAD_MAX = 2_000
