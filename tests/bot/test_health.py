@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from minamo.bot import run as living
 from minamo.bot.doctor_discord import explained
-from minamo.bot.prometheus import PrometheusMetrics
+from minamo.bot.health import PrometheusMetrics
 from minamo.bot.settings_file import read_settings
 from minamo.core.chunks import ErrorChunk, Usage
 from minamo.core.result import StreamResult

@@ -15,7 +15,7 @@ import hikari
 import pytest
 
 from minamo import __version__
-from minamo.cli import bench, colours
+from minamo.cli import colours
 from minamo.cli import main as cli
 from minamo.cli.main import main, parser
 from support.provider_server import saying, serving
@@ -90,7 +90,7 @@ def test_bench_refuses_what_it_does_not_know(capsys: pytest.CaptureFixture[str])
 def test_bench_needs_a_checkout(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench, "_FOLDER", tmp_path)
+    monkeypatch.setattr("minamo.cli.main._FOLDER", tmp_path)
     assert main(["bench", "machine"]) == 1
     assert "run this in a checkout" in capsys.readouterr().err
 
@@ -218,7 +218,7 @@ def test_a_measurement_is_run_by_the_checkout(
     suites.mkdir(parents=True)
     (suites / "nap.py").touch()
     (tmp_path / "benchmarks" / "__main__.py").write_text("import sys; print(sys.argv[1:])\n")
-    monkeypatch.setattr(bench, "_FOLDER", tmp_path / "benchmarks")
+    monkeypatch.setattr("minamo.cli.main._FOLDER", tmp_path / "benchmarks")
     assert main(["bench", "nap", "--json"]) == 0
     assert capfd.readouterr().out == "['nap', '--json']\n"
 

@@ -15,8 +15,9 @@ from typing import Any
 import yaml
 from attrs import define, field
 
-from minamo.machine import Chart, Machine, Table, guards
+from minamo.machine import Chart, Machine, Table
 from minamo.machine.compiler import declare
+from minamo.machine.syntax import guard_names
 
 EVENTS = ["go", "come", "turn", "halt"]
 # Two pools: guards of eventless rows may depend only on what actions did, because the reference
@@ -210,7 +211,7 @@ class Pair:
             name
             for row in self.chart.rows
             if row.guard and not row.events
-            for name in guards.names(row.guard)
+            for name in guard_names(row.guard)
         )
 
     def compare(self, seed: int, events: list[str]) -> str:

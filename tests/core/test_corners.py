@@ -13,7 +13,7 @@ from minamo.core.lexing.segmenter import Buffer, Cut, cut_code, cut_prose
 from minamo.core.limits import SPANS_MAX
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
-from minamo.machine import guards
+from minamo.machine.syntax import build_guard, guard_names
 from support.audit import audit, run
 
 
@@ -173,8 +173,8 @@ def test_guards_can_be_combined() -> None:
     names = {"yes": yes, "no": no}
     for text, holds in (("not no", True), ("yes and no", False), ("no or yes", True),
                         ("not (yes and no) and (no or yes)", True)):  # fmt: skip
-        assert guards.build(text, names)(None, None) is holds
-    assert guards.names("b and not a or c") == ["b", "a", "c"]
+        assert build_guard(text, names)(None, None) is holds
+    assert guard_names("b and not a or c") == ["b", "a", "c"]
 
 
 def test_the_way_through_the_chart_has_a_limit() -> None:

@@ -7,8 +7,8 @@ import pytest
 from minamo.core.messages import (
     AllowedMentions,
     Extras,
-    File,
     MessageSource,
+    OutgoingFile,
     OutgoingMessage,
     Receipt,
 )
@@ -29,7 +29,7 @@ def test_allowed_mentions_refuse_what_would_notify_everyone(wrong: dict[str, obj
 
 
 def test_a_file_is_uploaded_whatever_its_text() -> None:
-    file = File.of_text("rest.md", "é\ud800")
+    file = OutgoingFile.of_text("rest.md", "é\ud800")
     assert (file.data, file.characters) == ("é?".encode(), 2)
 
 

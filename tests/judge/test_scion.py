@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from minamo.machine import Chart, Machine, chart_names, compile, load, to_scxml
-from minamo.machine.guards import names
+from minamo.machine.syntax import guard_names
 from support.node_packages import node_environment
 from support.seeds import dice
 
@@ -105,7 +105,9 @@ def _run(machine: Machine, run: Run) -> Seen:
 
 
 def random_runs(chart: Chart, rng: random.Random, count: int, most: int) -> list[Run]:
-    at_once = {name for row in chart.rows if not row.events for name in names(row.guard or "_")}
+    at_once = {
+        name for row in chart.rows if not row.events for name in guard_names(row.guard or "_")
+    }
     resting = sorted(at_once & set(chart.guards))
 
     def step() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from statemachine.io import load as load_document
 from minamo.machine import chart_names, load, read, to_markdown, to_mermaid, to_scxml
 from minamo.machine.compiler import ChartIR, declare, lower
 from minamo.machine.export import entered_by_default, label
-from minamo.machine.guards import in_javascript
+from minamo.machine.syntax import guard_in_javascript
 
 TEXT = """\
 name: tap
@@ -157,7 +157,7 @@ def test_scxml_carries_actions_guards_and_clocks() -> None:
     assert logged("transition")[0] == "'pour'"
     assert 'cond="wanted &amp;&amp; patient"' in to_scxml(load("delivery"))
     assert 'cond="!has_tools"' in to_scxml(load("turn"))
-    assert in_javascript("a or b and not (c or d)") == "a || (b && !(c || d))"
+    assert guard_in_javascript("a or b and not (c or d)") == "a || (b && !(c || d))"
     stream = to_scxml(load("stream"))
     assert '<state id="opening" minamo:clocks="first_token">' in stream
     assert "first_token_timeout_ms" in stream

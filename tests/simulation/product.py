@@ -15,7 +15,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from minamo.machine import Chart, load
-from minamo.machine.guards import build, names
+from minamo.machine.syntax import build_guard, guard_names
 
 STREAM, DELIVERY, CHANNEL = load("stream"), load("delivery"), load("channel")
 
@@ -139,7 +139,7 @@ def taken(chart: Chart, leaf: str, event: str, decide: dict[str, Fork], draft: D
 ]:  # fmt: skip
     """Each row that *event* may take in *leaf*, or None, with where that is so."""
     rows = chart.rows_for(leaf, event)
-    atoms = sorted({name for row in rows if row.guard for name in names(row.guard)})
+    atoms = sorted({name for row in rows if row.guard for name in guard_names(row.guard)})
     for outcome in itertools.product((True, False), repeat=len(atoms)):
         truth = dict(zip(atoms, outcome, strict=True))
         drafts = [draft]
@@ -148,7 +148,9 @@ def taken(chart: Chart, leaf: str, event: str, decide: dict[str, Fork], draft: D
             if known is not None:
                 drafts = [fork for each in drafts for fork in known(each)]
         resolve = {name: (lambda _, __, value=value: value) for name, value in truth.items()}
-        row = next((r for r in rows if not r.guard or build(r.guard, resolve)(None, None)), None)
+        row = next(
+            (r for r in rows if not r.guard or build_guard(r.guard, resolve)(None, None)), None
+        )
         yield from ((each, row) for each in drafts if each.possible)
 
 

@@ -19,9 +19,8 @@ import hikari
 from minamo.bot.demo.demo import demo_world
 from minamo.bot.doctor_discord import CannotRun, explained
 from minamo.bot.factory import make_bot, make_client, make_providers, with_options
-from minamo.bot.health import Readiness, serve_health
+from minamo.bot.health import PrometheusMetrics, Readiness, serve_health
 from minamo.bot.listener import Answering
-from minamo.bot.prometheus import PrometheusMetrics
 from minamo.bot.provider_check import Probed, probe
 from minamo.bot.settings import ProviderSettings, Settings
 from minamo.bot.tools import add_mcp, toolbox

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from minamo import __version__
 from minamo.errors import BadRequest, BadSetting, MinamoError
 
 # Each module has `add(commands)`, which declares the arguments and the function to run.
-_COMMANDS = ("run", "demo", "new", "doctor", "ask", "replay", "charts", "twin", "bench")
+_COMMANDS = ("run", "demo", "new", "doctor", "ask", "replay", "charts", "twin")
+# A package has no benchmarks; a checkout has.
+_FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 # The exit code of shells for a process ended by Ctrl-C: 128 + SIGINT.
 _INTERRUPTED = 130
 _EPILOG = """\
@@ -45,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     for name in _COMMANDS:
         import_module(f"minamo.cli.{name}").add(commands)
+    _add_bench(commands)
     return top
 
 
@@ -78,6 +83,41 @@ def _run(arguments: Sequence[str] | None) -> int:
         # A file or folder named by the user.
         print(f"minamo: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
+
+
+def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare `minamo bench`, which runs the benchmarks of a checkout."""
+    parser = commands.add_parser(
+        "bench",
+        help="measure, in a checkout",
+        description="Measure a part of minamo beside its peers, in one interleaved run.  "
+        "`make bench` runs them all.",
+    )
+    known = ", ".join(_benchmarks()) or "nothing here; the measurements are in a checkout"
+    parser.add_argument("subject", nargs="?", help=f"what to measure: {known}")
+    parser.add_argument("--quick", action="store_true", help="a short run, with rough figures")
+    parser.add_argument("--json", action="store_true", help="figures for programs")
+    parser.set_defaults(run=_run_bench)
+
+
+def _benchmarks() -> list[str]:
+    return sorted(path.stem for path in (_FOLDER / "suites").glob("[a-z]*.py"))
+
+
+def _run_bench(options: argparse.Namespace) -> int:
+    known = _benchmarks()
+    if not known:
+        raise MinamoError("the measurements are not in the package; run this in a checkout")
+    if options.subject is None:
+        print("\n".join(known))
+        return 0
+    if options.subject not in known:
+        raise BadRequest(
+            f"nothing to measure called {options.subject!r}; there is {', '.join(known)}"
+        )
+    flags = [f"--{flag}" for flag in ("quick", "json") if getattr(options, flag)]
+    command = [sys.executable, "-m", "benchmarks", options.subject, *flags]
+    return subprocess.run(command, cwd=_FOLDER.parent, check=False).returncode  # noqa: S603
 
 
 if __name__ == "__main__":

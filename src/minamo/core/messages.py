@@ -73,7 +73,7 @@ class Button:
 
 
 @frozen(slots=True)
-class File:
+class OutgoingFile:
     """A file attached to a message."""
 
     name: str
@@ -82,7 +82,7 @@ class File:
     """The length of the reply's text in it; 0 if it is a file that the model made."""
 
     @classmethod
-    def of_text(cls, name: str, text: str) -> File:
+    def of_text(cls, name: str, text: str) -> OutgoingFile:
         """Return a file with a part of the reply's text."""
         return cls(name, text.encode("utf-8", "replace"), len(text))
 
@@ -112,7 +112,7 @@ class OutgoingMessage:
     flags: int = 0
     embed: Embed | None = None
     button: Button | None = None
-    file: File | None = None
+    file: OutgoingFile | None = None
     extras: Extras | None = field(default=None, repr=False)
     bare: bool = False
     """Whether this is an edit that removes the button."""
@@ -173,7 +173,7 @@ class Sendable(Protocol):
         """The id of the message to edit or delete; 0 for a new one."""
 
     @property
-    def file(self) -> File | None:
+    def file(self) -> OutgoingFile | None:
         """The file to attach, if there is one."""
 
 

@@ -15,18 +15,22 @@ from attrs import field, frozen
 
 from minamo.errors import BadSetting, BadTrace, MinamoError
 from minamo.inspect.access import HEADERS, ICON, AccessControl, is_unicode, json_error
-from minamo.inspect.assets import (
+from minamo.inspect.explain import AuditSnapshot
+from minamo.inspect.hub import Hub, Page
+from minamo.inspect.recorder import Recorder
+from minamo.inspect.views import (
+    Actions,
     PageFile,
+    Prompt,
     chart_list,
     chart_style,
     chart_svg,
     draw_charts,
+    look_at_lines,
+    of_books,
     page_files,
+    words,
 )
-from minamo.inspect.explain import AuditSnapshot
-from minamo.inspect.hub import Hub, Page
-from minamo.inspect.recorder import Recorder
-from minamo.inspect.views import Actions, Prompt, look_at_lines, of_books, words
 
 # A trace of a long reply is some hundred kilobytes.
 BODY_MAX = 8 * 1024 * 1024

@@ -20,9 +20,8 @@ from statemachine.io import load as load_document
 from statemachine.transition import Transition
 
 from minamo.errors import ChartError
-from minamo.machine import guards
 from minamo.machine.model import DONE_PREFIX, Chart, Row, State
-from minamo.machine.yaml_nodes import hint
+from minamo.machine.syntax import Guard, build_guard, hint
 
 # By default, a loaded chart swallows exceptions raised in actions and then enters the target
 # anyway; and its configuration is empty while actions run.
@@ -215,12 +214,12 @@ class CompiledTransition:
 
     def __init__(
         self,
-        guard: guards.Guard | None,
+        guard: Guard | None,
         before: tuple[Action, ...],
         after: tuple[Action, ...],
         row: Row,
     ) -> None:
-        self.guard: guards.Guard | None = guard
+        self.guard: Guard | None = guard
         self.before: tuple[Action, ...] = before
         self.after: tuple[Action, ...] = after
         self.row: Row = row
@@ -320,7 +319,7 @@ def _fill(
     nodes: Mapping[str, Node],
     leaf: Leaf,
     methods: Mapping[str, Action],
-    tests: Mapping[str, guards.Guard],
+    tests: Mapping[str, Guard],
 ) -> None:
     node = nodes[leaf.id]
     for step in leaf.steps:
@@ -337,9 +336,9 @@ def _way(
     chart: Chart,
     step: LeafRow,
     methods: Mapping[str, Action],
-    tests: Mapping[str, guards.Guard],
+    tests: Mapping[str, Guard],
 ) -> CompiledTransition:
-    guard = guards.build(step.guards[0], tests) if step.guards else None
+    guard = build_guard(step.guards[0], tests) if step.guards else None
     row = chart.states[step.source].rows[step.place]
     return CompiledTransition(
         guard,

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from xml.etree import ElementTree as ET
 
-from minamo.machine import guards
 from minamo.machine.model import Chart, Clock, Row, State
+from minamo.machine.syntax import guard_in_javascript
 
 
 def trigger(row: Row) -> str:
@@ -303,7 +303,7 @@ def _scxml_state(chart: Chart, parent: ET.Element, state: State) -> None:
     for row in state.rows:
         attributes = {
             "event": " ".join(row.events),
-            "cond": guards.in_javascript(row.guard) if row.guard else "",
+            "cond": guard_in_javascript(row.guard) if row.guard else "",
             "target": row.target or "",
         }
         kept = {key: value for key, value in attributes.items() if value}

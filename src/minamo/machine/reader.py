@@ -14,9 +14,8 @@ import yaml
 from attrs import define, field
 
 from minamo.errors import ChartError
-from minamo.machine import guards
 from minamo.machine.model import DONE_PREFIX, ENTRY, Chart, Clock, Row, State
-from minamo.machine.yaml_nodes import Nodes, hint, line
+from minamo.machine.syntax import BadGuard, Nodes, guard_names, hint, line, parse_guard
 
 
 def check_names(chart: Chart) -> None:
@@ -39,7 +38,7 @@ def check_names(chart: Chart) -> None:
             _check_row(chart, row)
             used["event"].update(row.events)
             used["action"].update(row.actions)
-            used["guard"].update(guards.names(row.guard) if row.guard else ())
+            used["guard"].update(guard_names(row.guard) if row.guard else ())
     _all_used(chart, "event", chart.events, used["event"])
     _all_used(chart, "guard", chart.guards, used["guard"])
     _all_used(chart, "action", chart.actions, used["action"])
@@ -60,7 +59,7 @@ def _check_row(chart: Chart, row: Row) -> None:
         _known(chart, "target", row.target, chart.states, line=row.line, **where)
     for action in row.actions:
         _known(chart, "action", action, chart.actions, line=row.line, **where)
-    for guard in guards.names(row.guard) if row.guard else ():
+    for guard in guard_names(row.guard) if row.guard else ():
         _known(chart, "guard", guard, chart.guards, line=row.line, **where)
 
 
@@ -273,8 +272,8 @@ class _Reader:
         guard = self.nodes.scalar(parts["cond"]) if "cond" in parts else ""
         if guard:
             try:
-                guards.parse(guard)
-            except guards.BadGuard as error:
+                parse_guard(guard)
+            except BadGuard as error:
                 raise self.nodes.error(
                     parts["cond"], f"guard {error}", state=source, event=" ".join(events)
                 ) from None

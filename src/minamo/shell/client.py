@@ -154,6 +154,10 @@ class Client:
         self._closing: asyncio.Task[list[Receipt]] | None = None
         self._orchestrator: StreamOrchestrator | None = None
         self._ways = StopControls(bot, self.stops, self._languages.wording, stop_command)
+        self._subscribe(bot)
+
+    def _subscribe(self, bot: hikari.RESTAware) -> None:
+        """Follow the bot's start and end, and the use of the stop button and command."""
         if any(
             isinstance(listener, MethodType) and isinstance(listener.__self__, Client)
             for listener in listeners(bot)

@@ -6,8 +6,8 @@ whose reply was refused or stayed empty gets a short answer instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -96,60 +96,8 @@ class Replies:
         settings: TurnSettings | None,
     ) -> TurnResult:
         """Send a provider's reply to *messages*, running the tools that it calls."""
-
-        async def job(ticket: QueuedTurn) -> TurnResult:
-            async def one_pass(
-                source: ChunkSource, *, first: bool, suppress_user_errors: bool
-            ) -> StreamResult:
-                return await reply.stream(
-                    source,
-                    ticket,
-                    first=first,
-                    suppress_user_errors=suppress_user_errors,
-                    in_turn=True,
-                )
-
-            def show(progress: Progress) -> None:
-                if ticket.stop_signal.strongest is None:  # else the turn is about to stop
-                    reply.show_progress(progress)
-
-            def on_request(_: StopRequest) -> bool:
-                reply.withdraw_progress()
-                return False  # the turn itself decides when to act on the request
-
-            ended = False
-            try:
-                with self._known(reply, ticket.stop_signal), ticket.stop_signal.listen(on_request):
-                    result = await run_turn(
-                        llm,
-                        messages,
-                        stream_pass=one_pass,
-                        tools=tools,
-                        stop_signal=ticket.stop_signal,
-                        settings=settings,
-                        fallbacks=fallbacks,
-                        user_id=reply.target.author_id,
-                        channel_id=reply.target.channel_id,
-                        progress=show,
-                        watch=self._observer("turn", reply.channel_id),
-                        telemetry=self._telemetry,
-                    )
-                ended = result.status == "completed"
-            finally:
-                if not ended:
-                    reply.withdraw_progress()
-            ticket.result = result
-            whole = result.as_stream_result()
-            added = await reply.send_extras(whole)
-            if added is not None and (last := result.last) is not None:
-                last = evolve(last, receipts=(*last.receipts, added))
-                result = ticket.result = evolve(result, results=(*result.results[:-1], last))
-            if result.error_unshown:
-                await reply.tell_error(whole)
-            await reply.tell_thoughts(whole)
-            return result
-
-        outcome = await self._in_turn(reply, job)
+        run = partial(run_turn, llm, messages, tools=tools, settings=settings, fallbacks=fallbacks)
+        outcome = await self._in_turn(reply, partial(self._write_turn, reply, run))
         if isinstance(outcome, TurnRefused):
             refused = await _refused(reply, outcome)
             await _release(reply, refused.status)
@@ -163,6 +111,40 @@ class Replies:
         last = outcome.last if outcome.status == "completed" else None
         await _release(reply, outcome.status if last is None else last.status)
         return outcome
+
+    async def _write_turn(
+        self, reply: ReplyContext, run: Callable[..., Awaitable[TurnResult]], ticket: QueuedTurn
+    ) -> TurnResult:
+        """Run a turn whose channel is free, and send what follows its text."""
+        ended = False
+        try:
+            with (
+                self._known(reply, ticket.stop_signal),
+                _showing(reply, ticket.stop_signal) as show,
+            ):
+                result = await run(
+                    stream_pass=partial(reply.stream, ticket=ticket, in_turn=True),
+                    stop_signal=ticket.stop_signal,
+                    user_id=reply.target.author_id,
+                    channel_id=reply.target.channel_id,
+                    progress=show,
+                    watch=self._observer("turn", reply.channel_id),
+                    telemetry=self._telemetry,
+                )
+            ended = result.status == "completed"
+        finally:
+            if not ended:
+                reply.withdraw_progress()
+        ticket.result = result
+        whole = result.as_stream_result()
+        added = await reply.send_extras(whole)
+        if added is not None and (last := result.last) is not None:
+            last = evolve(last, receipts=(*last.receipts, added))
+            result = ticket.result = evolve(result, results=(*result.results[:-1], last))
+        if result.error_unshown:
+            await reply.tell_error(whole)
+        await reply.tell_thoughts(whole)
+        return result
 
     async def _in_turn(self, reply: ReplyContext, job: Job[T]) -> T | TurnRefused:
         """Run *job* when the channel allows it, with the events of its start and its end."""
@@ -194,6 +176,22 @@ class Replies:
             return None
         _, observer = call(self._looker.observer, chart, channel_id)
         return observer  # type: ignore[no-any-return]  # an inspector that follows its protocol
+
+
+@contextmanager
+def _showing(reply: ReplyContext, signal: StopSignal) -> Iterator[Callable[[Progress], None]]:
+    """Give the function that shows the progress of tools; a stop request withdraws it."""
+
+    def show(progress: Progress) -> None:
+        if signal.strongest is None:  # else the turn is about to stop
+            reply.show_progress(progress)
+
+    def on_request(_: StopRequest) -> bool:
+        reply.withdraw_progress()
+        return False  # the turn itself decides when to act on the request
+
+    with signal.listen(on_request):
+        yield show
 
 
 async def _refused(reply: ReplyContext, refused: TurnRefused) -> StreamResult:

@@ -33,9 +33,8 @@ from minamo.core.contract import TEXT_MAX, split_text
 from minamo.core.redact import shorten
 from minamo.wire.conversation import Origin
 from minamo.wire.files import ReplyFiles
-from minamo.wire.json import loads_strict, measure
+from minamo.wire.json import joined, loads_strict, measure, split_half
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
-from minamo.wire.surrogates import joined, split_half
 
 # Characters remembered, and the shortest match treated as an overlap; both as specified.
 WINDOW = 4_096

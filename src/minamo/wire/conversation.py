@@ -16,8 +16,8 @@ from attrs import evolve, field, frozen
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
 from minamo.wire.files import TEXT, File, decode_text, quoted
+from minamo.wire.json import whole
 from minamo.wire.limits import IMAGE_BYTES_MAX
-from minamo.wire.surrogates import whole
 
 # The four formats that all three providers accept, by their first bytes.
 _MAGIC = (

@@ -1,7 +1,9 @@
-"""JSON decoding into typed structures: msgspec, and a slower fallback for input it refuses.
+"""JSON decoding into typed structures, and the surrogate halves that JSON may leave.
 
-Invalid JSON and wrong types are expected of a provider, so they are a value (None), not an
-exception.
+msgspec decodes; a slower fallback takes input that it refuses.  Invalid JSON and wrong types are
+expected of a provider, so they are a value (None), not an exception.  JSON may escape the halves of
+a surrogate pair, such as an emoji, in two frames, and Python does not join them by itself.  A lone
+half is passed on unchanged: the core counts it as `surrogate`.
 """
 
 from __future__ import annotations
@@ -92,3 +94,29 @@ def total(*counts: int | None) -> int | None:
     """Return the sum of the known counts, or None if none is known."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
+
+
+def joined(text: str) -> str:
+    """Return *text* with every surrogate pair joined into one character."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return text
+
+
+def whole(text: str) -> str:
+    """Return *text* in an encodable form: pairs joined, lone halves replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def split_half(text: str) -> tuple[str, str]:
+    """Return the complete characters of a non-empty piece, and the high half at its end, if any.
+
+    The half belongs in front of the next piece, which may bring the low half.
+    """
+    if "\ud800" <= text[-1] <= "\udbff":
+        return joined(text[:-1]), text[-1]
+    return joined(text), ""

@@ -16,9 +16,8 @@ from attrs import field, frozen
 from minamo.core.checks import NUMBER_MAX, is_number, is_whole
 from minamo.core.redact import shorten
 from minamo.errors import BadRequest
-from minamo.wire.json import measure
+from minamo.wire.json import measure, whole
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, BODY_BYTES_MAX, STOP_STRINGS_MAX
-from minamo.wire.surrogates import whole
 
 # Accepted by all three providers: Gemini requires a letter first, the others no dots.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")

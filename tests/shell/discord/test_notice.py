@@ -11,8 +11,7 @@ from minamo.core.chunks import ErrorChunk
 from minamo.core.messages import Receipt
 from minamo.core.result import StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.delivery.error_codes import reason_for
-from minamo.shell.delivery.interfaces import Accepted, Rejected, SendOptions
+from minamo.shell.delivery.interfaces import Accepted, Rejected, SendOptions, reason_for
 from minamo.shell.delivery.persona import ReplyNotice
 from minamo.shell.discord.bot import BotSender
 from minamo.shell.notices.localization import Languages, Wording

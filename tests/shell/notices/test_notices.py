@@ -12,8 +12,7 @@ from minamo.core.chunks import ErrorChunk, ErrorKind
 from minamo.core.messages import NOBODY, Embed, Receipt
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.errors import BadSetting
-from minamo.shell.delivery.error_codes import BY_CODE
-from minamo.shell.delivery.interfaces import Rejected, RetryLater, TextQueue, Unknown
+from minamo.shell.delivery.interfaces import BY_CODE, Rejected, RetryLater, TextQueue, Unknown
 from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.notices.localization import Languages, Wording
 from minamo.shell.notices.notices import NOTICE_S, NoticeSettings, notice_for, quotable, send_notice

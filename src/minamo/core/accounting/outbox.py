@@ -42,7 +42,7 @@ from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.fitting.fit import NOTHING, Fitted, FittedMessage, OpenFormatting, fit_front
 from minamo.core.lexing.segmenter import Run, Segment
 from minamo.core.limits import FIT_MAX, FIT_SEGMENTS_MAX
-from minamo.core.messages import File, Kind, MessageSource
+from minamo.core.messages import Kind, MessageSource, OutgoingFile
 
 
 @define
@@ -224,7 +224,7 @@ class Outbox(MessageSource):
             self.files.append(file)
             return []
         start, size = self._said.add("\n\n")  # a file stands between two paragraphs
-        message = FittedMessage("", (), File(file.name, file.data))
+        message = FittedMessage("", (), OutgoingFile(file.name, file.data))
         sent = self._account(SourceMap([], [], [], start, start + size), Fitted((message,), ()))
         if sent:
             self._files_out[self.count - 1] = file

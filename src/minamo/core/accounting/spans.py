@@ -5,7 +5,7 @@ A long reply has thousands of runs and pieces, so a run is found by bisection, n
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -104,29 +104,40 @@ class Edit:
     text: str = ""
 
 
+def _part(piece: TextSpan, low: int, high: int) -> TextSpan:
+    """Return the characters *low* up to *high* of a piece."""
+    if high - low == len(piece.text):
+        return piece
+    start = None if piece.start is None else piece.start + low
+    return TextSpan(piece.text[low:high], start, piece.reason)
+
+
 class _Reader:
     """Cursor that returns a list of pieces a given number of characters at a time."""
 
-    __slots__ = ("_index", "_pieces", "_used")
+    __slots__ = ("_at", "_ends", "_index", "_pieces")
 
     def __init__(self, pieces: Sequence[TextSpan]) -> None:
         self._pieces = pieces
+        self._ends = list(accumulate([len(piece.text) for piece in pieces]))
         self._index = 0
-        self._used = 0  # characters of the current piece already returned
+        self._at = 0
 
     def take(self, count: int) -> list[TextSpan]:
         """Return pieces for the next *count* characters."""
-        out: list[TextSpan] = []
-        while count > 0:
-            piece = self._pieces[self._index]
-            text = piece.text[self._used : self._used + count]
-            start = None if piece.start is None else piece.start + self._used
-            out.append(TextSpan(text, start, piece.reason))
-            count -= len(text)
-            self._used += len(text)
-            if self._used == len(piece.text):
-                self._index += 1
-                self._used = 0
+        if count == 0:
+            return []
+        first, end = self._index, self._at + count
+        last = bisect_left(self._ends, end, first)
+        out = list(self._pieces[first : last + 1])
+        low = self._at - self._ends[first] + len(out[0].text)
+        high = end - self._ends[last] + len(out[-1].text)
+        if first == last:
+            out = [_part(out[0], low, high)]
+        else:
+            out[0] = _part(out[0], low, len(out[0].text))
+            out[-1] = _part(out[-1], 0, high)
+        self._at, self._index = end, last + (end == self._ends[last])
         return out
 
 
@@ -140,7 +151,7 @@ def edit(shaped: Rewritten, edits: Iterable[Edit], reason: str) -> Rewritten:
 
     Dropping a character that an earlier edit added is not recorded: it was never input.
     """
-    total = sum(len(piece.text) for piece in shaped.pieces)
+    total = sum([len(piece.text) for piece in shaped.pieces])
     reader = _Reader(shaped.pieces)
     kept: list[TextSpan] = []
     dropped = list(shaped.dropped)

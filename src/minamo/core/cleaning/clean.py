@@ -170,13 +170,16 @@ def mention(text: str, setting: Setting) -> list[Edit]:
     hidden = setting.code(text).plus(match.span() for match in URL.finditer(text))
     # Looked up by length instead of one large pattern: a server may have thousands of names.
     lengths = sorted({len(name) for name in setting.mentions if name}, reverse=True)
+    initials = re.escape("".join(sorted({name[0] for name in setting.mentions if name})))
     out: list[Edit] = []
-    at = text.find("@")
-    while at >= 0:
+    end = 0
+    for match in re.finditer(f"@(?=[{initials}])", text) if initials else ():
+        at = match.start()
+        if at < end:
+            continue  # a name that has an "@"
         end = _handle_end(text, at, lengths, setting.mentions)
         if end > at and not hidden.touches(at, end):
             out.append(Edit(at, end, f"<@{setting.mentions[text[at + 1 : end]]}>"))
-        at = text.find("@", max(at + 1, end))
     return out
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 
 from attrs import frozen
 
@@ -51,10 +52,19 @@ class Spans:
         return Spans.of([*zip(self.starts, self.ends, strict=True), *ranges])
 
 
+_NO_SPANS = Spans()
+
+
 def code_spans(text: str, *, fence: str = "") -> Spans:
     """Return the code ranges of *text*; *fence* is the run that opened the one it begins in."""
     if not fence and "`" not in text and "~~~" not in text:
-        return Spans()
+        return _NO_SPANS
+    return _code_spans(text, fence)
+
+
+# Most rules of cleaning change nothing, and each asks for the code of the same text.
+@lru_cache(maxsize=4)
+def _code_spans(text: str, fence: str) -> Spans:
     ranges = fence_ranges(text, fence)
     here = 0
     inline: list[tuple[int, int]] = []

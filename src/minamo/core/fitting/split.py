@@ -13,7 +13,7 @@ from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text
 from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, DraftLayout
 from minamo.core.fitting.draft import BREAK, Enclosure, MessageDraft
 from minamo.core.limits import UTF16_MAX
-from minamo.core.messages import File, Kind
+from minamo.core.messages import Kind, OutgoingFile
 
 _CUT = re.compile(rb"[^\0]")
 
@@ -134,7 +134,7 @@ class FittedMessage:
     target: ClassVar[int] = 0
     text: str
     pieces: tuple[TextSpan, ...]
-    file: File | None = None
+    file: OutgoingFile | None = None
     """The file that the message consists of, if it is one."""
 
 

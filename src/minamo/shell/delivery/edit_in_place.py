@@ -23,7 +23,7 @@ from minamo.core.accounting.pending import RenderedPrefix, Snapshot
 from minamo.core.chunks import FileChunk
 from minamo.core.fitting.fit import Fitted, FittedMessage, fit_front, followed, truncate
 from minamo.core.limits import MESSAGE_LENGTH
-from minamo.core.messages import File, Kind, MessageSource, Receipt
+from minamo.core.messages import Kind, MessageSource, OutgoingFile, Receipt
 from minamo.core.stream import Stream
 from minamo.machine import Machine, compile, load
 from minamo.machine.machine import Observer
@@ -36,7 +36,7 @@ class PageEdit:
     text: str
     kind: Kind = "create"
     target: int = 0
-    file: File | None = None
+    file: OutgoingFile | None = None
 
 
 @define(eq=False)
@@ -399,7 +399,7 @@ class EditInPlace(MessageSource):
                 return []
             self._sent += 1
             self._file = self._files.pop(0)
-            return [PageEdit("", file=File(self._file.name, self._file.data))]
+            return [PageEdit("", file=OutgoingFile(self._file.name, self._file.data))]
         due = self.pages.take(most, room)
         reach = self.pages.reach
         self._out = None if reach is None else RenderedPrefix(self._look, *reach)

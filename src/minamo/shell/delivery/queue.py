@@ -15,7 +15,7 @@ from typing import Self
 import anyio
 from attrs import evolve
 
-from minamo.core.messages import File, Kind, MessageSource, OutgoingMessage, Receipt
+from minamo.core.messages import Kind, MessageSource, OutgoingFile, OutgoingMessage, Receipt
 from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import place_of
@@ -294,7 +294,7 @@ class StreamQueue:
         text = self._source.take_rest()
         if not text.strip():
             return
-        file = File.of_text(overflow.rules.file_name, text)
+        file = OutgoingFile.of_text(overflow.rules.file_name, text)
         if len(file.data) > overflow.rules.bytes_max:
             overflow.split("too_large")
             self._source.put_rest_back()

@@ -1,4 +1,1 @@
-"""The hikari adapters: senders, webhooks, interactions and the outcomes of their calls.
-
-No hikari exception and no text of one leaves this package: it can contain tokens.
-"""
+"""Hikari behind the senders of delivery: no hikari exception, and no text of one, leaves it."""

@@ -16,9 +16,10 @@ import hikari
 from attrs import define, field
 
 from minamo.core.messages import SUPPRESS_EMBEDS, Button, Extras, Kind, OutgoingMessage
-from minamo.shell.delivery.error_codes import BY_CODE, UNKNOWN_MESSAGE, reason_for
 from minamo.shell.delivery.interfaces import (
+    BY_CODE,
     CLOSED,
+    UNKNOWN_MESSAGE,
     Accepted,
     Burst,
     Deleted,
@@ -26,6 +27,7 @@ from minamo.shell.delivery.interfaces import (
     RetryLater,
     SendOutcome,
     Unknown,
+    reason_for,
 )
 
 _LOG = logging.getLogger("minamo.discord")

@@ -21,8 +21,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.messages import Embed, MessageSource, Receipt
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
-from minamo.shell.delivery.error_codes import BY_CODE
-from minamo.shell.delivery.interfaces import Sender, SendOptions, TextQueue
+from minamo.shell.delivery.interfaces import BY_CODE, Sender, SendOptions, TextQueue
 from minamo.shell.delivery.lanes import Lanes
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.notices.localization import Wording

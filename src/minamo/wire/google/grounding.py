@@ -12,8 +12,7 @@ import msgspec
 
 from minamo.core.chunks import CITATIONS_MAX
 from minamo.wire.assembler import ReplyAssembler
-from minamo.wire.json import convert_optional
-from minamo.wire.surrogates import joined
+from minamo.wire.json import convert_optional, joined
 
 # The bytes of UTF-8 that continue a character; every other byte begins one.
 _CONTINUING = bytes(range(0x80, 0xC0))
