@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,18 @@ def test_the_source_distribution_can_be_tested(dist: Path) -> None:
 def test_the_changelog_has_notes_for_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"\n## {minamo.__version__}" in text
+
+
+def test_the_changelog_names_tests_that_exist() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    tests = {
+        name
+        for file in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"def (test_\w+)", file.read_text(encoding="utf-8"))
+    }
+    named = set(re.findall(r"`(test_\w+)`", text))
+    assert named
+    assert named <= tests
 
 
 def test_every_supported_python_is_a_classifier() -> None:
