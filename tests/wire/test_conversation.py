@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -17,9 +19,10 @@ from minamo.wire.conversation import (
     tool_result,
     user,
 )
+from minamo.wire.files import Base64
 from minamo.wire.frames import HttpRequest
 from minamo.wire.json import measure
-from minamo.wire.options import RequestOptions, Tool, checked, encoded, merged
+from minamo.wire.options import RequestBody, RequestOptions, Tool, checked, encoded, merged
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 ROLL = Call("roll", {"sides": 6}, "c1")
@@ -208,6 +211,24 @@ def test_a_body_that_is_no_json_or_too_large() -> None:
         encoded({}, {"a": object()})
     with pytest.raises(BadRequest, match="at most 20971520"):
         encoded({"a": "x" * 21_000_000}, {})
+    with pytest.raises(BadRequest, match="a request of 26666676 bytes: at most 20971520"):
+        encoded({"a": Base64(bytes(20_000_000))}, {})
+
+
+@pytest.mark.parametrize("text", ["a", '"\\u0040"', '\\"\\u0040"', '"@"', "@", "\ud83d", "\0"])
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 196_607, 196_608, 196_609])
+def test_files_are_encoded_in_their_places_while_a_body_is_sent(text: str, size: int) -> None:
+    data = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    files = [{text: Base64(data)}, text, (Base64(b"x", "data:a/b;base64,"),), text * 99_999]
+    made = encoded({"a": files}, {"b": Base64(data)})
+    content, said = b64encode(data).decode(), text.replace("\ud83d", "\ufffd")
+
+    assert json.loads(bytes(made)) == {
+        "a": [{said: content}, said, ["data:a/b;base64,eA=="], said * 99_999],
+        "b": content,
+    }
+    assert len(made) == len(bytes(made))
+    assert max(map(len, made.pieces())) <= 262_144
 
 
 def test_p21_a_repr_shows_neither_words_nor_keys() -> None:
@@ -218,7 +239,7 @@ def test_p21_a_repr_shows_neither_words_nor_keys() -> None:
         system(secret),
         tool_result(ROLL, secret),
         ChatMessage("user", secret),
-        HttpRequest("https://example.invalid", {"x-api-key": secret}, secret.encode()),
+        HttpRequest("https://example.invalid", {"x-api-key": secret}, RequestBody(secret.encode())),
         Tool("a", "", {"type": "object", "description": secret}),
         Image(f"https://example.invalid/{secret}.png"),
         RequestOptions(extra={"a": secret}),

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minamo.core.chunks import FileChunk, TextChunk
+from minamo.core.chunks import DoneChunk, FileChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
 from minamo.testing import check_adapter
 from minamo.wire.conversation import ChatMessage, user
 from minamo.wire.files import File, ReplyFiles, clean_name, decode_text, quoted, shortened
+from minamo.wire.limits import WireLimits
 from support.recordings import adapter, read, recording, replayed
 
 PDF = b"%PDF-1.7\n..."
@@ -272,6 +273,35 @@ def test_speech_is_one_file_at_the_end(name: str, rate: int) -> None:
     with wave.open(io.BytesIO(content)) as sound:
         assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (rate, 1, 2)
         assert sound.readframes(1_000) == SAMPLES
+
+
+LONG = base64.b64encode(DOT * 40).decode()
+TOO_LONG = {
+    "google": {"candidates": [{"content": {"parts": [
+        {"text": "A dot:"}, {"inlineData": {"mimeType": "image/png", "data": LONG}},
+        {"inlineData": {"mimeType": "audio/L16;rate=24000", "data": LONG}}, {"text": " Done."},
+    ]}, "finishReason": "STOP"}]},
+    "openai": {"choices": [{"delta": {"content": "A dot: Done.", "images": [
+        {"image_url": {"url": f"data:image/png;base64,{LONG}"}},
+        {"image_url": {"url": f"data:image/png;base64,{LONG}"}},
+    ]}, "finish_reason": "stop"}]},
+    "responses": {"type": "response.completed", "response": {"output": [
+        {"type": "image_generation_call", "result": LONG},
+        {"type": "image_generation_call", "result": LONG},
+        {"type": "message", "content": [{"text": "A dot: Done."}]},
+    ]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", TOO_LONG)
+def test_a_file_that_is_too_long_ends_no_reply(dialect: str) -> None:
+    data = f"data: {json.dumps(TOO_LONG[dialect])}\n\n".encode()
+    said = read(dialect, data, limits=WireLimits(line_bytes_max=1_000))
+
+    assert said.text == "A dot: Done."
+    second = "audio-2.wav" if dialect == "google" else "image-2.png"
+    assert [(file.name, file.data) for file in said.files] == [("image-1.png", b""), (second, b"")]
+    assert isinstance(said.last, DoneChunk)
 
 
 def whole(dialect: str, reply: dict[str, Any]) -> Any:

@@ -40,7 +40,7 @@ def body(dialect: str, messages: list[ChatMessage], **options: Any) -> Any:
 def sent_to(host: str, messages: list[ChatMessage], model: str = "m", **options: Any) -> Any:
     ways = ways_for(host, model)
     told = RequestOptions(**options)
-    return json.loads(encoded(build(Origin(host, model), messages, told, ways=ways), {}))
+    return json.loads(encoded(build(Origin(host, model), messages, told, ways=ways), {}).json)
 
 
 def openai_ids(told: Any) -> tuple[list[str], list[str]]:
@@ -262,7 +262,7 @@ def test_arguments_with_half_a_character_go_round() -> None:
     assert told["contents"][1]["parts"][0]["functionCall"]["args"] == {"a": "b\ufffd"}
 
 
-@pytest.mark.parametrize("arguments", [{"a": object()}, {"a\ud83d": float("nan")}])
+@pytest.mark.parametrize("arguments", [{"a": object()}, {"a\ud83d": object()}])
 def test_arguments_that_are_not_json(arguments: Any) -> None:
     with pytest.raises(BadRequest, match="not JSON"):
         body("openai", [user("Roll!"), *round_of(Call("roll", arguments))])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -15,12 +17,16 @@ from support.recordings import NAMES, adapter, read, recording, replayed
 SMALL = WireLimits(line_bytes_max=8, frame_bytes_max=100, stream_bytes_max=96, frames_max=3)
 
 
-def whole(data: bytes, limits: WireLimits | None = None) -> list[Item]:
-    return Decoder(limits).feed(data)
+def whole(
+    data: bytes, limits: WireLimits | None = None, files: re.Pattern[bytes] | None = None
+) -> list[Item]:
+    return Decoder(limits, files).feed(data)
 
 
-def bytewise(data: bytes, limits: WireLimits | None = None) -> list[Item]:
-    decoder = Decoder(limits)
+def bytewise(
+    data: bytes, limits: WireLimits | None = None, files: re.Pattern[bytes] | None = None
+) -> list[Item]:
+    decoder = Decoder(limits, files)
     return [found for i in range(len(data)) for found in decoder.feed(data[i : i + 1])]
 
 
@@ -118,6 +124,54 @@ def test_an_oversize_line_takes_no_memory() -> None:
     assert decoder.feed(b"\n\ndata: a\n\n") == [SseEvent(b"a")]
 
 
+# A line may have 80 bytes, so the content of a file begins within the first 40.
+FILES = WireLimits(line_bytes_max=80, frame_bytes_max=1_000)
+BEGINS = re.compile(rb'"(?:file|url)"\s*:\s*"(?:data:a/b;base64,)?\Z')
+LONGER = b"iVBORw0K" * 12
+
+
+@pytest.mark.parametrize(
+    ("line", "data"),
+    [
+        (b'{"file" : "%s", "text": "a"}', b'{"file" : "*", "text": "a"}'),
+        (b'{"url":"data:a/b;base64,%s"}', b'{"url":"data:a/b;base64,*"}'),
+        (b'["file":"%s","file":"%s"]', b'["file":"*","file":"*"]'),
+        # The line ends inside of the file, so it is no JSON.
+        (b'{"file":"%s', b'{"file":"*'),
+        # Text is never cut out, nor what follows too much else, nor what is too long without it.
+        (b'{"text":"%s"}', None),
+        (b'{"text":"data:a/b;base64,%s"}', None),
+        (b'{"text":"\\"file\\":\\"%s"}', None),
+        (b'{"arguments":"12345678901234567890","file":"%s"}', None),
+        (b'{"file":"%s","text":"%s"}', None),
+    ],
+)
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n"])
+def test_a_file_that_is_too_long_is_cut_out_of_its_line(
+    line: bytes, data: bytes | None, end: bytes
+) -> None:
+    stream = b"data: " + line.replace(b"%s", LONGER) + end + b"data: a" + end
+    found = whole(stream, FILES, BEGINS)
+
+    assert found == bytewise(stream, FILES, BEGINS)
+    assert found[-1] == SseEvent(b"a")
+    if data is None:
+        assert isinstance(found[0], Oversize)
+    else:
+        assert found == [SseEvent(data), SseEvent(b"a")]
+    # A comment has no files, and a dialect without files none in its data.
+    assert whole(b":" + line.replace(b"%s", LONGER) + end, FILES, BEGINS) == [Comment()]
+    assert isinstance(whole(stream, FILES)[0], Oversize)
+
+
+def test_the_frame_may_be_too_long_before_the_line_is() -> None:
+    limits = WireLimits(line_bytes_max=80, frame_bytes_max=150)
+    stream = b"data: " + b"x" * 60 + b'\ndata: {"file":"' + LONGER + b'"}\n\n'
+    found = whole(stream, limits, BEGINS)
+
+    assert found == bytewise(stream, limits, BEGINS) == [TooLong("frame")]
+
+
 @pytest.mark.parametrize("frame_bytes_max", range(1, 120, 7))
 def test_plain_events_and_others_are_bounded_alike(frame_bytes_max: int) -> None:
     limits = WireLimits(frame_bytes_max=frame_bytes_max, line_bytes_max=64)
@@ -149,19 +203,20 @@ def test_limits_must_be_whole_numbers(value: object) -> None:
 
 
 ATOMS = [b"\r", b"\n", b"\r\n", b"data:", b"data: ", b"event: ", b"a", b":", b" ", b"id: 1",
-         b"\xef\xbb\xbf", b"\xf0\x9f\x98\x80", b"\xff"]  # fmt: skip
+         b"\xef\xbb\xbf", b"\xf0\x9f\x98\x80", b"\xff", b'"', b'"url":"', b'"file":"',
+         b"data:a/b;base64,"]  # fmt: skip
 RUNS = st.tuples(st.sampled_from(ATOMS), st.sampled_from([1, 1, 1, 2, 3, 7, 8, 9, 20, 21]))
 
 
 @given(st.lists(RUNS, max_size=20).map(lambda runs: b"".join(a * n for a, n in runs)), st.data())
 @example(b"data: a\r\n\r\n", None)
 def test_p24_any_cut_gives_the_same_events(data: bytes, drawn: st.DataObject | None) -> None:
-    for limits in (None, SMALL):
-        found = whole(data, limits)
-        assert found == bytewise(data, limits)
+    for limits in (None, SMALL, FILES):
+        found = whole(data, limits, BEGINS)
+        assert found == bytewise(data, limits, BEGINS)
         if drawn is not None:
             places = sorted(drawn.draw(st.lists(st.integers(0, len(data)), max_size=5)))
-            decoder = Decoder(limits)
+            decoder = Decoder(limits, BEGINS)
             pieces = zip([0, *places], [*places, len(data)], strict=True)
             assert found == [e for a, b in pieces for e in decoder.feed(data[a:b])]
 

@@ -156,6 +156,7 @@ class FileChunk:
     """A picture, a sound or another file that the model made; a message of its own in the reply."""
 
     data: bytes = field(repr=lambda data: f"<{len(data)} bytes>")
+    """Empty if the file was too large to be read: a line of the reply says so in its place."""
     media_type: str = ""
     """Such as `image/png`; empty if the provider does not say."""
     name: str = "file"

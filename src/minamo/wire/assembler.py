@@ -35,6 +35,7 @@ from minamo.wire.conversation import Origin
 from minamo.wire.files import ReplyFiles
 from minamo.wire.json import joined, loads_strict, measure, split_half
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
+from minamo.wire.sse import CUT_OUT
 
 # Characters remembered, and the shortest match treated as an overlap; both as specified.
 WINDOW = 4_096
@@ -276,6 +277,8 @@ class ReplyAssembler:
 
     def hear(self, content: object, media_type: str = "") -> list[Chunk]:
         """Keep a piece of speech in base64, and return a sign of life."""
+        if content == CUT_OUT:
+            return self.attach(content, "audio/wav")
         self._files = self._files or ReplyFiles()
         self._files.hear(content, media_type)
         return [_ALIVE]

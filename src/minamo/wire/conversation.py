@@ -15,7 +15,7 @@ from attrs import evolve, field, frozen
 
 from minamo.core.chunks import Call
 from minamo.errors import BadRequest
-from minamo.wire.files import TEXT, File, decode_text, quoted
+from minamo.wire.files import TEXT, Base64, File, data_url, decode_text, quoted
 from minamo.wire.json import whole
 from minamo.wire.limits import IMAGE_BYTES_MAX
 
@@ -50,6 +50,12 @@ class Image:
         if self.media_type and self.media_type not in _SUFFIXES.values():
             raise BadRequest(f"an image of type {self.media_type!r}: png, jpeg, gif or webp only")
         object.__setattr__(self, "media_type", self.media_type or found)
+
+    def url(self) -> Base64 | str:
+        """Return the URL of the picture, or the picture itself as a data URL."""
+        if isinstance(self.source, str):
+            return self.source
+        return data_url(self.source, self.media_type)
 
     def _of_bytes(self) -> str:
         assert isinstance(self.source, bytes)

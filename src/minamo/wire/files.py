@@ -11,6 +11,7 @@ import hashlib
 import io
 import re
 import wave
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from minamo.core.chunks import FileChunk
 from minamo.errors import BadRequest
 from minamo.wire.json import convert_optional
 from minamo.wire.limits import FILE_BYTES_MAX, FILES_MAX
+from minamo.wire.sse import CUT_OUT
 
 PDF = "application/pdf"
 TEXT = "text/plain"
@@ -45,9 +47,35 @@ _NOT_IN_NAMES = re.compile(r"""[\s<>\[\]"'`\x00-\x1f\x7f-\x9f\u2028\u2029]+""")
 _NAME_CHARS_MAX = 100
 
 
-def base64_of(data: bytes) -> str:
-    """Return *data* in base64, four times as fast as the standard library."""
-    return msgspec.json.encode(data)[1:-1].decode()
+class Base64:
+    """A string in a request: a file in base64, which is encoded only while it is sent.
+
+    It is neither a struct nor an attrs class, because msgspec would encode those itself.
+    """
+
+    __slots__ = ("_data", "_prefix")
+
+    def __init__(self, data: bytes, prefix: str = "") -> None:
+        self._data = data
+        self._prefix = prefix.encode()
+
+    def __len__(self) -> int:
+        """Return the number of bytes in JSON, the quotes included."""
+        return len(self._prefix) + (len(self._data) + 2) // 3 * 4 + 2
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """Yield the string as JSON, *size* bytes of the file at a time; 3 divides *size*."""
+        yield b'"' + self._prefix
+        view = memoryview(self._data)
+        for at in range(0, len(view), size):
+            # Four times as fast as the standard library.
+            yield msgspec.json.encode(view[at : at + size])[1:-1]
+        yield b'"'
+
+
+def data_url(data: bytes, media_type: str) -> Base64:
+    """Return *data* as a data URL."""
+    return Base64(data, f"data:{media_type};base64,")
 
 
 def clean_name(name: str) -> str:
@@ -105,14 +133,6 @@ class File:
                 f"the file {self.name!r} has {len(self.data)} bytes: at most {FILE_BYTES_MAX}"
             )
         object.__setattr__(self, "media_type", media_type_of(self.data))
-
-    def base64(self) -> str:
-        """Return the content in base64, as JSON carries it."""
-        return base64_of(self.data)
-
-    def url(self) -> str:
-        """Return the content as a data URL."""
-        return f"data:{self.media_type};base64,{self.base64()}"
 
     def note(self, why: str = "") -> str:
         """Return the line that replaces the file where it cannot be sent."""
@@ -178,15 +198,23 @@ class ReplyFiles:
         self._rate = _RATE
 
     def take(self, content: Any, media_type: Any) -> FileChunk | None:
-        """Return the file of a *content* in base64; None if it is none, or a repeat."""
+        """Return the file of a *content* in base64; None if it is none, or a repeat.
+
+        A file that was too long for its line is returned without its content.
+        """
+        if self._count == FILES_MAX:
+            return None
+        media_type = media_type if isinstance(media_type, str) else ""
+        if content == CUT_OUT:
+            return self._named(b"", media_type)
         data = _decoded(content)
-        if not data or self._count == FILES_MAX:
+        if not data:
             return None
         mark = len(data), hash(data)  # a digest would take longer than all the rest
         if mark in self._seen:
             return None
         self._seen.add(mark)
-        return self._named(data, media_type if isinstance(media_type, str) else "")
+        return self._named(data, media_type)
 
     def hear(self, content: Any, media_type: str = "") -> None:
         """Keep a piece of speech, in base64."""

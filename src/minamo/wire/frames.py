@@ -18,6 +18,7 @@ from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.json import decode
 from minamo.wire.limits import WireLimits
+from minamo.wire.options import RequestBody
 from minamo.wire.sse import Comment, Decoder, Oversize, SseEvent, TooLong
 
 
@@ -31,9 +32,14 @@ class HttpRequest:
 
     url: str
     headers: Mapping[str, str] = field(factory=dict, repr=_names)
-    body: bytes = field(default=b"", repr=lambda body: f"<{len(body)} bytes>")
+    content: RequestBody = field(factory=RequestBody)
     model: str = ""
     method: str = "POST"
+
+    @property
+    def body(self) -> bytes:
+        """The content, encoded at once; `content.pieces` encodes it in small steps."""
+        return bytes(self.content)
 
 
 _ANY = msgspec.json.Decoder(Any)
@@ -43,6 +49,8 @@ class Reader(Protocol):
     """The part of a dialect that reads a response."""
 
     reply: ReplyAssembler
+    file_begins: re.Pattern[bytes] | None = None
+    """What precedes the content of a file in base64, in an event; None if the dialect has none."""
 
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
@@ -99,7 +107,7 @@ class ResponseDecoder:
         self._feed = reader.feed
         self.reply: ReplyAssembler = reader.reply
         self._limits = limits
-        self.decoder: Decoder = Decoder(limits)
+        self.decoder: Decoder = Decoder(limits, reader.file_begins)
         """Turns bytes into items; pass each to `take`."""
 
     def resume(self, request: HttpRequest) -> HttpRequest | None:
@@ -108,8 +116,9 @@ class ResponseDecoder:
         if continuation is None:
             return None
         self.reply.resume()
-        self.decoder = Decoder(self._limits)
-        return evolve(request, body=continuation(request.body))
+        self.decoder = Decoder(self._limits, self._reader.file_begins)
+        content = request.content
+        return evolve(request, content=evolve(content, json=continuation(content.json)))
 
     def end(self) -> list[Item]:
         """Return the item that marks the end of the bytes."""
@@ -123,6 +132,10 @@ class ResponseDecoder:
         for item in [data] if isinstance(data, ErrorChunk) else self.decoder.feed(data):
             out += self.take(item)
         return out
+
+    def is_heavy(self, data: bytes | ErrorChunk | None) -> bool:
+        """Return whether `read` would take long, as for a picture of megabytes."""
+        return not isinstance(data, ErrorChunk) and self.decoder.is_heavy(data)
 
     def take(self, item: Item) -> list[Chunk]:
         """Return the chunks of one item."""

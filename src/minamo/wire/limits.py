@@ -30,6 +30,9 @@ PAUSES_MAX = 8
 # How much of an error response is read to find its message.
 ERROR_BYTES_MAX = 65_536
 
+# More than this is decoded elsewhere than in the event loop: a picture of 9 MB takes some 20 ms,
+# which is 0.5 ms for this many bytes, and the way to a thread and back takes 0.1.
+HEAVY_BYTES = 262_144
 # How much is kept of a response that is no event stream: a reply sent whole, with a picture.
 REPLY_BYTES_MAX = LINE_BYTES_MAX
 # Pictures and sounds in one reply.

@@ -5,9 +5,8 @@ Everything is checked before a request is sent.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict, get_args
 
 import msgspec
@@ -16,6 +15,7 @@ from attrs import field, frozen
 from minamo.core.checks import NUMBER_MAX, is_number, is_whole
 from minamo.core.redact import shorten
 from minamo.errors import BadRequest
+from minamo.wire.files import Base64
 from minamo.wire.json import measure, whole
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, BODY_BYTES_MAX, STOP_STRINGS_MAX
 
@@ -190,19 +190,78 @@ def merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_json(value: Any) -> bytes:
     """Return JSON; surrogate halves, which replayed pieces may hold, are joined or replaced."""
+    return _body(value).json
+
+
+def _body(value: Any) -> RequestBody:
     try:
         try:
-            return msgspec.json.encode(value)
+            return _marked(value)
         except UnicodeEncodeError:
-            plain = msgspec.to_builtins(value)
-            return whole(json.dumps(plain, ensure_ascii=False, allow_nan=False)).encode()
+            return _marked(_encodable(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise BadRequest(f"a field that is not JSON ({type(error).__name__})") from None
 
 
-def encoded(body: dict[str, Any], extra: Mapping[str, Any]) -> bytes:
+def _marked(value: Any) -> RequestBody:
+    files: list[Base64] = []
+
+    def mark(found: object) -> msgspec.Raw:
+        if not isinstance(found, Base64):
+            raise TypeError(type(found).__name__)
+        files.append(found)
+        return msgspec.Raw(_MARK)
+
+    return RequestBody(msgspec.json.encode(value, enc_hook=mark), tuple(files))
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, Mapping):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+# What stands for a file: the string "@" as no JSON encoder writes it, so no text contains it.
+_MARK = b'"\\u0040"'
+# How much of a body is written at once.  In base64, which has 4 bytes for 3, it is 256 KiB.
+_PIECE_BYTES = 196_608
+
+
+@frozen(slots=True)
+class RequestBody:
+    """The body of a request: JSON with a mark for each file, which is encoded while it is sent.
+
+    Three pictures make a body of 20 MB; to encode it at once would hold the event loop.
+    """
+
+    json: bytes = field(default=b"", repr=lambda json: f"<{len(json)} bytes>")
+    files: tuple[Base64, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of bytes of all pieces."""
+        return len(self.json) + sum(len(file) - len(_MARK) for file in self.files)
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self.pieces())
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the body in pieces of at most 256 KiB."""
+        first, *others = self.json.split(_MARK)
+        yield from _cut(first)
+        for file, part in zip(self.files, others, strict=True):
+            yield from file.pieces(_PIECE_BYTES)
+            yield from _cut(part)
+
+
+def _cut(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + _PIECE_BYTES] for at in range(0, len(data), _PIECE_BYTES))
+
+
+def encoded(body: dict[str, Any], extra: Mapping[str, Any]) -> RequestBody:
     """Return the body as JSON; refuse one above the size that every provider accepts."""
-    data = as_json(merged(body, extra))
-    if len(data) > BODY_BYTES_MAX:
-        raise BadRequest(f"a request of {len(data)} bytes: at most {BODY_BYTES_MAX}")
-    return data
+    made = _body(merged(body, extra))
+    if len(made) > BODY_BYTES_MAX:
+        raise BadRequest(f"a request of {len(made)} bytes: at most {BODY_BYTES_MAX}")
+    return made

@@ -7,11 +7,13 @@ because UTF-8 has no CR or LF inside a character; turn CR and CRLF into LF; spli
 
 from __future__ import annotations
 
+import re
 from enum import Enum, auto
+from typing import TypeVar
 
 import msgspec
 
-from minamo.wire.limits import REPLY_BYTES_MAX, WireLimits
+from minamo.wire.limits import HEAVY_BYTES, REPLY_BYTES_MAX, WireLimits
 
 _BOM = b"\xef\xbb\xbf"
 # Overhead counted for each line besides its bytes, about its real cost, so that a flood of blank
@@ -53,6 +55,13 @@ class TooLong(msgspec.Struct, frozen=True, gc=False):
 Item = SseEvent | Comment | Oversize | TooLong
 # How much is kept of an oversize line: enough to tell of what kind it is.
 _HEAD_BYTES = 1_024
+CUT_OUT = "*"
+"""Stands for the content of a file that is too long for its line; it is not valid in base64."""
+_DATA_URL = re.compile(rb'data:[^",]{,99};base64,')
+# Of what precedes the content of a file, so much is looked at.
+_BEFORE_FILE_BYTES = 512
+_FILE_ENDS = re.compile(rb'["\n]')
+_Line = TypeVar("_Line", bytes, bytearray)
 # A line that begins otherwise is none of an event stream.
 _FIELDS = (b"data:", b":", b"event:", b"id:", b"retry:")
 
@@ -64,6 +73,8 @@ class ReadPhase(Enum):
     """They are read."""
     DISCARD = auto()
     """They belong to a line above the limit, and are discarded up to its end."""
+    DISCARD_FILE = auto()
+    """They belong to a file that is too long for its line, and are discarded up to its end."""
     OVER = auto()
     """They are discarded: a limit was broken."""
 
@@ -71,11 +82,16 @@ class ReadPhase(Enum):
 class Decoder:
     """Decoder from bytes to events.  Its state after ``ab`` equals that after ``a`` and ``b``."""
 
-    __slots__ = ("_after_cr", "_data", "_held", "_limits", "_name", "_opening", "_partial",
-                 "_phase", "_roomy", "_spoiled", "_total", "frames", "head")  # fmt: skip
+    __slots__ = (
+        "_after_cr", "_data", "_file_begins", "_held", "_limits", "_name", "_opening", "_partial",
+        "_phase", "_roomy", "_spoiled", "_total", "frames", "head",
+    )  # fmt: skip
 
-    def __init__(self, limits: WireLimits | None = None) -> None:
+    def __init__(
+        self, limits: WireLimits | None = None, file_begins: re.Pattern[bytes] | None = None
+    ) -> None:
         self._limits = limits or WireLimits()
+        self._file_begins = file_begins  # in a line, up to the content of a file in base64
         self._roomy = min(self._limits.line_bytes_max, self._limits.frame_bytes_max)
         self._opening: bytes | None = b""  # the first bytes, while they may be a BOM
         self._partial = bytearray()  # an incomplete line
@@ -94,6 +110,13 @@ class Decoder:
     def over(self) -> bool:
         """Whether a limit was broken: further input is discarded."""
         return self._phase is ReadPhase.OVER
+
+    def is_heavy(self, data: bytes | None) -> bool:
+        """Return whether *data*, or the end, completes something of more than `HEAVY_BYTES`."""
+        if data is None:  # all of a reply that is no event stream
+            return not self.frames and len(self.head) > HEAVY_BYTES
+        held = self._held + len(self._partial) + len(data)
+        return held > HEAVY_BYTES and (10 in data or 13 in data)
 
     def feed(self, data: bytes) -> list[Item]:
         """Take some bytes and return the events they complete."""
@@ -134,6 +157,12 @@ class Decoder:
             if end:
                 self._phase = ReadPhase.READ
                 self._held += _LINE_COST
+        if self._phase is ReadPhase.DISCARD_FILE:
+            found = _FILE_ENDS.search(data)
+            if found is None:
+                return
+            self._phase = ReadPhase.READ
+            data = data[found.start() :]
         if 10 in data:
             begun: list[bytes] = []
             if len(self._partial) > _LONG:
@@ -152,6 +181,12 @@ class Decoder:
         if not self._partial and not self._held:
             return
         what = self._too_long(len(self._partial), self._held)
+        if what == "line":
+            shorter, is_open = self._without_files(self._partial)
+            if is_open:
+                self._phase = ReadPhase.DISCARD_FILE
+            self._partial = bytearray(shorter)
+            what = self._too_long(len(shorter), self._held)
         if what and self._skips(what, self._partial, self._name, out):
             self._phase = ReadPhase.DISCARD
             self._partial = bytearray()
@@ -197,10 +232,16 @@ class Decoder:
         for line in lines:
             size = len(line)
             if size > line_max or held + size > frame_max:
-                if not self._skips(self._too_long(size, held), line, name, out):
-                    return False
-                held += _LINE_COST
-                continue
+                what = self._too_long(size, held)
+                if what == "line":
+                    line, _ = self._without_files(line)
+                    size = len(line)
+                    what = self._too_long(size, held)
+                if what:
+                    if not self._skips(what, line, name, out):
+                        return False
+                    held += _LINE_COST
+                    continue
             held += size + _LINE_COST
             if line.startswith(b"data:"):
                 data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
@@ -245,3 +286,33 @@ class Decoder:
         self._data = []
         out.append(TooLong(what))
         return False
+
+    def _without_files(self, line: _Line) -> tuple[_Line, bool]:
+        """Return a line with the content of its files cut out, as far as it takes to fit the limit.
+
+        The second value says whether the line ends inside of the last of them.  A picture that is
+        too large for Discord ends no reply: the text around it is read, and users learn of it.
+        """
+        limit = self._limits.line_bytes_max
+        while len(line) > limit:
+            start = self._file_start(line, limit)
+            if not start:
+                return line, False
+            end = line.find(b'"', limit)
+            if end < 0:
+                return line[:start] + CUT_OUT.encode(), True
+            line = line[:start] + CUT_OUT.encode() + line[end:]
+        return line, False
+
+    def _file_start(self, line: _Line, limit: int) -> int:
+        """Return where the content of a file begins that fills a line up to *limit*; 0 if none.
+
+        It must be half of the line at least, so that little is copied for each cut.
+        """
+        if self._file_begins is None or not line.startswith(b"data:"):
+            return 0
+        start = line.rfind(b'"', 0, limit) + 1
+        url = _DATA_URL.match(line, start, limit)
+        start = url.end() if url else start
+        before = line[max(0, start - _BEFORE_FILE_BYTES) : start]
+        return start if start <= limit // 2 and self._file_begins.search(before) else 0

@@ -134,9 +134,11 @@ async def test_a_file_that_discord_refuses_is_a_line_in_its_place() -> None:
         assert (result.status, result.files) == ("completed", (CAT,))
 
 
-async def test_a_file_over_the_limit_is_not_even_tried(twin: Twin) -> None:
-    big = FileChunk(b"x" * 10_000_001, "image/png", "big.png")
-    async with quick(twin, streaming(["a", big])) as rig:
+@pytest.mark.parametrize("data", [b"x" * 10_000_001, b""], ids=["too large", "not even read"])
+@pytest.mark.parametrize("edit", [False, True])
+async def test_a_file_over_the_limit_is_not_even_tried(twin: Twin, data: bytes, edit: bool) -> None:
+    big = FileChunk(data, "image/png", "big.png")
+    async with quick(twin, streaming(["a", big], edit=edit)) as rig:
         result = await rig.ask()
         assert len(twin.journal.requests(CREATE)) == 2
     assert shown(twin) == ["a", "-# big.png could not be attached."]

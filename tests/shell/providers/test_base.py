@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from anyio import move_on_after
 
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
 from minamo.core.contract import TEXT_MAX
@@ -18,6 +20,8 @@ from minamo.shell.providers.base import Adapter, ChatRequest, ChatStream
 from minamo.shell.providers.scripted import as_chunks
 from minamo.wire.conversation import user
 from minamo.wire.frames import Frame
+from minamo.wire.openai.reader import OpenAIReader
+from minamo.wire.sse import SseEvent
 from support.provider_server import refusing, saying, serving
 from support.recordings import KEY, adapter, gathered, recording
 
@@ -131,6 +135,28 @@ async def test_a_conversation_is_read_without_a_second_generator() -> None:
     chunks = as_chunks(Echo().ask("Hi"))
     assert chunks.__name__ == "_read_frames"
     assert [chunk async for chunk in chunks] == [TextChunk("Hi"), TextChunk("None")]
+
+
+class Slow(OpenAIReader):
+    """A reader that takes a second for each event, as for a very large picture on a slow computer."""
+
+    def feed(self, event: SseEvent) -> list[Chunk]:
+        time.sleep(1)
+        return super().feed(event)
+
+
+async def test_a_stop_does_not_wait_for_a_large_event() -> None:
+    large = b'data: {"choices":[{"delta":{"content":"Hi"}}],"padding":"%s"}\n\n' % (b"x" * 300_000)
+    chunks: list[Chunk] = []
+    async with serving(saying(large)) as server, adapter("openai", server.url) as llm:
+        llm._reader = Slow
+        begin = time.perf_counter()
+        with move_on_after(0.3) as scope:
+            async for chunk in llm.ask("Hi"):
+                chunks.append(chunk)  # noqa: PERF401 - it is cancelled
+        took = time.perf_counter() - begin
+    assert (scope.cancelled_caught, chunks) == (True, [])
+    assert took < 0.8
 
 
 @pytest.mark.parametrize("length", [500, 501, 5_000])

@@ -7,6 +7,7 @@ import gzip
 import json
 import time
 import tracemalloc
+from base64 import b64decode
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
@@ -19,6 +20,7 @@ from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Anthropic
 from minamo.shell.providers.http import Http, Timeouts
+from minamo.wire.conversation import user
 from minamo.wire.frames import Frame, HttpRequest
 from support.provider_server import Server, refusing, saying, serving, streamed
 from support.recordings import KEY, NAMES, adapter, gathered, recording, replayed
@@ -250,6 +252,7 @@ class Watched(Anthropic):
 @pytest.mark.parametrize("kind", [Anthropic, Watched])
 async def test_a_paused_reply_is_asked_for_again(kind: type[Anthropic]) -> None:
     names = iter(["anthropic-pause", "anthropic-pause", "anthropic-web-search"])
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(400_000)  # so large that it is encoded piece by piece
 
     async def answer(request: web.Request) -> web.StreamResponse:
         return await streamed(request, recording(next(names)))
@@ -258,7 +261,8 @@ async def test_a_paused_reply_is_asked_for_again(kind: type[Anthropic]) -> None:
         serving(answer) as server,
         kind(model="m", api_key=KEY, base_url=server.url) as llm,
     ):
-        found = gathered([chunk async for chunk in llm.ask("Tides?", web_search=True)])
+        asking = llm.chat([user("Tides?", images=[picture])], web_search=True)
+        found = gathered([chunk async for chunk in asking])
 
     assert found.text == "Still looking." * 2 + "Ebbe 🌊 folgt dem Mond. Ja."
     assert isinstance(found.last, DoneChunk)
@@ -267,6 +271,8 @@ async def test_a_paused_reply_is_asked_for_again(kind: type[Anthropic]) -> None:
     kinds = [[block["type"] for message in more for block in message["content"]] for more in said]
     once = ["text", "server_tool_use"]
     assert kinds == [[], once, once * 2]
+    shown = [json.loads(asked["body"])["messages"][0]["content"][0] for asked in server.requests]
+    assert [b64decode(block["source"]["data"]) for block in shown] == [picture] * 3
     # The second part stands behind the text of the first two.
     assert found.last.citations[0].places[0] == (28, 49)
 

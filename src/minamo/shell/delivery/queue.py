@@ -207,7 +207,7 @@ class StreamQueue:
         if self.overflow is None or not composer.collecting or rest:
             for text in self._source.take(most, room):
                 self.fitted.append(composer.compose(text, now, ending=self.finished))
-                if text.file is not None and len(text.file.data) > FILE_BYTES_MAX:
+                if text.file is not None and not 0 < len(text.file.data) <= FILE_BYTES_MAX:
                     self.unattached(self.fitted[-1], "too_large")
         if not self.fitted:
             self._change()  # the text was blank, so none is held any more

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack, runtime_
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
-from anyio import move_on_after
+from anyio import move_on_after, to_thread
 from attrs import field, frozen
 
 from minamo.core.chunks import MESSAGE_CHARS_MAX, Chunk, ErrorChunk
@@ -245,6 +245,14 @@ async def _read_frames(
         yield failure
 
 
+async def _in_thread(response: ResponseDecoder, data: bytes | ErrorChunk | None) -> list[Chunk]:
+    """Return the chunks of something large without holding the event loop.
+
+    A stop does not wait for the thread: nothing reads its chunks, or *response*, any more.
+    """
+    return await to_thread.run_sync(response.read, data, abandon_on_cancel=True)
+
+
 def _broken(error: Exception) -> ErrorChunk:
     # Only the type and the location: messages can hold secrets.
     _LOG.warning("an adapter raised %s at %s", type(error).__name__, place_of(error))
@@ -344,7 +352,7 @@ class HttpAdapter(Adapter):
         request = self._request(messages, options)
         for message in messages if PDF not in self._media_types else ():
             if message.files:
-                plain = (request.url, request.headers, request.body, request.model, request.method)
+                plain = (self._url, self._headers, request.content, self.model, request.method)
                 return RequestWithPdfs(*plain, messages, options)
         return request
 
@@ -384,11 +392,15 @@ class HttpAdapter(Adapter):
             while asked is not None:
                 async with aclosing(self._http.send(asked)) as answer:
                     async for data in answer:
-                        for chunk in self._reported(response.read(data)):
+                        heavy = response.is_heavy(data)
+                        chunks = await _in_thread(response, data) if heavy else response.read(data)
+                        for chunk in self._reported(chunks):
                             yield chunk
                         if response.reply.ended:
                             break
-                for chunk in self._reported(response.read(None)):
+                heavy = response.is_heavy(None)
+                chunks = await _in_thread(response, None) if heavy else response.read(None)
+                for chunk in self._reported(chunks):
                     yield chunk
                 asked = response.resume(request)
         except Exception as error:  # noqa: BLE001 - a bug of ours fails the stream only

@@ -8,7 +8,6 @@ exception messages hold URLs and headers.
 from __future__ import annotations
 
 import asyncio
-import io
 from collections.abc import AsyncGenerator
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -23,11 +22,12 @@ from minamo.errors import BadRequest
 from minamo.wire.errors import from_status
 from minamo.wire.frames import HttpRequest
 from minamo.wire.limits import ERROR_BYTES_MAX
+from minamo.wire.options import RequestBody
 
 # Concurrent replies of one bot; the provider's own limit is far below this one.
 _CONNECTIONS_MAX = 100
-# aiohttp writes bytes in one piece and warns above this size.
-_WHOLE_BODY_MAX = 1_048_576
+# A larger body is encoded while it is written.
+_WHOLE_BODY_MAX = 262_144
 # The text of an error response is worth a short wait, not a full timeout.
 _REFUSAL_S = 5.0
 
@@ -112,13 +112,15 @@ class Http:
     async def _request(
         self, pool: aiohttp.ClientSession, request: HttpRequest, connection: SimpleNamespace
     ) -> aiohttp.ClientResponse:
-        body = request.body
+        size = len(request.content)
+        headers = {**request.headers, "Accept-Encoding": "identity"}
+        if size > _WHOLE_BODY_MAX:
+            headers["Content-Length"] = str(size)  # without it, the body would be sent chunked
         return await pool.request(
             request.method,
             request.url,
-            # A large body is written in pieces, so that the event loop is not held.
-            data=body if len(body) <= _WHOLE_BODY_MAX else io.BytesIO(body),
-            headers={**request.headers, "Accept-Encoding": "identity"},
+            data=request.body if size <= _WHOLE_BODY_MAX else _pieces(request.content),
+            headers=headers,
             allow_redirects=False,
             trace_request_ctx=connection,
         )
@@ -150,6 +152,13 @@ class Http:
             trust_env=False,
             trace_configs=[trace],
         )
+
+
+async def _pieces(content: RequestBody) -> AsyncGenerator[bytes, None]:
+    """Yield a body, each piece in a step of its own, so that the event loop is not held."""
+    for piece in content.pieces():
+        yield piece
+        await asyncio.sleep(0)
 
 
 async def _note_reuse(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:

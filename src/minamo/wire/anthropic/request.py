@@ -22,7 +22,7 @@ from minamo.wire.conversation import (
     system_text,
     with_author_prefix,
 )
-from minamo.wire.files import PDF, File, base64_of
+from minamo.wire.files import PDF, Base64, File
 from minamo.wire.options import RequestOptions, as_json, name_in_history
 
 # The API requires a number, in which thoughts count: the most that models of each age accept.
@@ -237,11 +237,11 @@ def _assistant(turn: MessageWithIds, replay: Mapping[str, Any], *, search: bool)
 def _image(image: Image) -> dict[str, Any]:
     source: dict[str, Any] = {"type": "url", "url": image.source}
     if isinstance(image.source, bytes):
-        data = base64_of(image.source)
+        data = Base64(image.source)
         source = {"type": "base64", "media_type": image.media_type, "data": data}
     return {"type": "image", "source": source}
 
 
 def _document(file: File) -> dict[str, Any]:
-    source = {"type": "base64", "media_type": file.media_type, "data": file.base64()}
+    source = {"type": "base64", "media_type": file.media_type, "data": Base64(file.data)}
     return {"type": "document", "source": source, "title": file.name}

@@ -182,6 +182,9 @@ _decode = _FRAME.decode
 class GoogleReader(Reader):
     """The reader of one reply."""
 
+    file_begins = re.compile(
+        rb'"inlineData"\s*:\s*\{\s*(?:"mimeType"\s*:\s*"[^"]{,99}"\s*,\s*)?"data"\s*:\s*"\Z'
+    )
     __slots__ = ("_grounding", "_open", "_text", "_tree", "_usage", "_why", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:

@@ -17,7 +17,7 @@ from minamo.wire.conversation import (
     system_text,
     with_author_prefix,
 )
-from minamo.wire.files import PDF, SOUNDS, base64_of
+from minamo.wire.files import PDF, SOUNDS, Base64
 from minamo.wire.options import RequestOptions, name_in_history
 
 # Models before Gemini 3 require no signatures.
@@ -110,7 +110,7 @@ def _user(turn: MessageWithIds) -> list[dict[str, Any]]:
             answer["id"] = turn.ids[0]
         return [{"functionResponse": answer}]
     parts = [
-        {"inlineData": {"mimeType": file.media_type, "data": file.base64()}}
+        {"inlineData": {"mimeType": file.media_type, "data": Base64(file.data)}}
         for file in message.files
     ]
     parts += [_image(image) for image in message.images]
@@ -147,8 +147,7 @@ def _signed(part: dict[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:
 
 def _image(image: Image) -> dict[str, Any]:
     if isinstance(image.source, bytes):
-        data = base64_of(image.source)
-        return {"inlineData": {"mimeType": image.media_type, "data": data}}
+        return {"inlineData": {"mimeType": image.media_type, "data": Base64(image.source)}}
     told = {"fileUri": image.source}
     if image.media_type:
         told["mimeType"] = image.media_type

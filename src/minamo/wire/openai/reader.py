@@ -5,6 +5,7 @@ It also collects reasoning blocks, which some servers require back in the next r
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -189,6 +190,7 @@ _ANY = msgspec.json.Decoder(Any)
 class OpenAIReader(Reader):
     """The reader of one reply."""
 
+    file_begins = re.compile(rb'"image_url"\s*:\s*\{\s*"url"\s*:\s*"data:[^"]*;base64,\Z')
     __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:

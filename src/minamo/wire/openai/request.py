@@ -17,7 +17,7 @@ from minamo.wire.conversation import (
     Origin,
     match_tool_results,
 )
-from minamo.wire.files import PDF, SOUNDS, WITHOUT_EYES, File, base64_of
+from minamo.wire.files import PDF, SOUNDS, WITHOUT_EYES, Base64, File, data_url
 from minamo.wire.options import RequestOptions, as_json, name_in_history
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
@@ -247,14 +247,9 @@ def _parts(
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
     for file in files:
         if file.media_type == PDF:
-            document = {"filename": file.name, "file_data": file.url()}
+            document = {"filename": file.name, "file_data": data_url(file.data, PDF)}
             parts.append({"type": "file", "file": document})
         else:
-            sound = {"data": file.base64(), "format": SOUNDS[file.media_type]}
+            sound = {"data": Base64(file.data), "format": SOUNDS[file.media_type]}
             parts.append({"type": "input_audio", "input_audio": sound})
-    for image in images:
-        url = image.source
-        if isinstance(url, bytes):
-            url = f"data:{image.media_type};base64,{base64_of(url)}"
-        parts.append({"type": "image_url", "image_url": {"url": url}})
-    return parts
+    return parts + [{"type": "image_url", "image_url": {"url": i.url()}} for i in images]

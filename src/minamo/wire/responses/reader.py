@@ -6,6 +6,7 @@ the items of hosted tools, such as a web search, only prove that the model is at
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -110,6 +111,7 @@ _QUIET = frozenset((
 class ResponsesReader(Reader):
     """The reader of one reply."""
 
+    file_begins = re.compile(rb'"result"\s*:\s*"\Z')
     __slots__ = ("_drafts", "_kept", "_order", "_parts", "_refusal", "_replayable",
                  "_spoken", "reply")  # fmt: skip
 

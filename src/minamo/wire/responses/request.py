@@ -18,7 +18,7 @@ from minamo.wire.conversation import (
     system_text,
     with_author_prefix,
 )
-from minamo.wire.files import PDF, WITHOUT_EYES, base64_of
+from minamo.wire.files import PDF, WITHOUT_EYES, data_url
 from minamo.wire.options import RequestOptions, as_json, name_in_history
 
 _IDS = re.compile(".{1,64}", re.DOTALL)
@@ -109,13 +109,11 @@ def _content(message: ChatMessage) -> str | list[dict[str, Any]]:
     if message.text.strip():
         parts.append({"type": "input_text", "text": text})
     parts += [
-        {"type": "input_file", "filename": file.name, "file_data": file.url()}
+        {"type": "input_file", "filename": file.name, "file_data": data_url(file.data, PDF)}
         for file in message.files
     ]
     for image in message.images:
-        url = image.source
-        if isinstance(url, bytes):
-            url = f"data:{image.media_type};base64,{base64_of(url)}"
+        url = image.url()
         parts.append({"type": "input_image", "image_url": url, "detail": "auto"})
     return parts
 
