@@ -68,7 +68,7 @@ class Discord:
             body = {**body, "guild_id": str(guild_id)}
         if message.is_ephemeral:
             guild_id = None
-            body = {key: one for key, one in body.items() if key not in ("guild_id", "member")}
+            body = {key: value for key, value in body.items() if key not in ("guild_id", "member")}
         self.gateway.dispatch(name, body, guild_id=guild_id)
 
     def archive_if_idle(self, channel: Channel) -> None:
@@ -104,8 +104,8 @@ def found(rules: Rules, faults: Faults, now: Callable[[], float], secret: str | 
     guild.roles[guild.id] = Role(guild.id, "@everyone", MEMBER)
     role = Role(world.new_id(), "bot", BOT, position=1)
     guild.roles[role.id] = role
-    for one in (owner, bot):
-        guild.members[one.id] = Member(one, now(), [role.id] if one is bot else [])
+    for user in (owner, bot):
+        guild.members[user.id] = Member(user, now(), [role.id] if user is bot else [])
     world.guilds[guild.id] = guild
     add_channel(world, guild, "general")
     return discord

@@ -97,11 +97,11 @@ class Journal:
         if name is not None and self.known and name not in self.known:
             raise ValueError(f"no route is called {name!r}{close(name, self.known)}")
         return [
-            one
-            for one in self.requests_made
-            if (name is None or one.name == name)
-            and (status is None or one.status == status)
-            and (channel is None or one.channel == channel)
+            request
+            for request in self.requests_made
+            if (name is None or request.name == name)
+            and (status is None or request.status == status)
+            and (channel is None or request.channel == channel)
         ]
 
     def count(self, name: str | None = None, **wanted: Any) -> int:
@@ -111,9 +111,9 @@ class Journal:
     def events(self, name: str | None = None, *, sent: bool | None = None) -> list[GatewayEntry]:
         """Return the matching gateway payloads."""
         return [
-            one
-            for one in self.events_seen
-            if (name is None or one.name == name) and (sent is None or one.sent == sent)
+            event
+            for event in self.events_seen
+            if (name is None or event.name == name) and (sent is None or event.sent == sent)
         ]
 
     async def until(self, true: Callable[[], Any], timeout_s: float = 5.0) -> Any:
@@ -132,8 +132,8 @@ class Journal:
 
     def transcript(self, last: int = 50) -> str:
         """Return the latest entries as readable lines."""
-        lines = [(one.at, _request_line(one)) for one in self.requests_made]
-        lines += [(one.at, _event_line(one)) for one in self.events_seen]
+        lines = [(request.at, _request_line(request)) for request in self.requests_made]
+        lines += [(event.at, _event_line(event)) for event in self.events_seen]
         lines.sort(key=lambda line: line[0])
         start = lines[0][0] if lines else 0.0
         return "\n".join(f"{at - start:8.3f}  {text}" for at, text in lines[-last:])
@@ -154,11 +154,11 @@ def redacted(value: Any) -> Any:
     """Return a copy with the tokens hidden, at any depth."""
     if isinstance(value, dict):
         return {
-            key: HIDDEN if key in _SECRET_KEYS and one is not None else redacted(one)
-            for key, one in value.items()
+            key: HIDDEN if key in _SECRET_KEYS and item is not None else redacted(item)
+            for key, item in value.items()
         }
     if isinstance(value, list):
-        return [redacted(one) for one in value]
+        return [redacted(item) for item in value]
     if isinstance(value, str) and "/webhooks/" in value:
         return _WEBHOOK_URL.sub(rf"\g<1>{HIDDEN}", value)
     return value

@@ -74,7 +74,7 @@ def draft(
     """Return a `Draft` after the checks across fields that the body's table cannot make."""
     _refuse_missing(body)
     settable = _SETTABLE | (EPHEMERAL if may_be_ephemeral else 0)
-    one = Draft(
+    draft = Draft(
         content=body.get("content") or "",
         embeds=[_shown_embed(embed) for embed in body.get("embeds") or ()],
         components=body.get("components") or [],
@@ -86,13 +86,13 @@ def draft(
         allowed=body.get("allowed_mentions"),
         reference=body.get("message_reference") or {},
     )
-    _finish(discord, one.components, one.flags, {upload.name for upload in one.uploads})
-    if one.is_forward:
-        if one.content or one.embeds or one.components or one.uploads:
+    _finish(discord, draft.components, draft.flags, {upload.name for upload in draft.uploads})
+    if draft.is_forward:
+        if draft.content or draft.embeds or draft.components or draft.uploads:
             raise Refused(160011)
     else:
-        _whole(one.content, one.embeds, one.components, bool(one.uploads), one.flags)
-    return one
+        _whole(draft.content, draft.embeds, draft.components, bool(draft.uploads), draft.flags)
+    return draft
 
 
 def _refuse_missing(body: dict[str, Any]) -> None:
@@ -103,7 +103,7 @@ def _refuse_missing(body: dict[str, Any]) -> None:
 
 def _shown_embed(embed: dict[str, Any]) -> dict[str, Any]:
     """Return the embed without fields that only Discord sets and parts that display nothing."""
-    shown = {key: one for key, one in embed.items() if key not in ("provider", "video")}
+    shown = {key: value for key, value in embed.items() if key not in ("provider", "video")}
     for part, needed in _NEEDED:
         if part in shown and not shown[part].get(needed):
             del shown[part]
@@ -286,7 +286,7 @@ def change(discord: Discord, message: Message, body: dict[str, Any], uploads: Up
         kept = _kept_attachments(kept, listed)
     if "components" in body:
         parts = body["components"] or []
-        names = {upload.name for upload in added} | {one["filename"] for one in kept}
+        names = {upload.name for upload in added} | {attachment["filename"] for attachment in kept}
         _finish(discord, parts, flags, names)
     _whole(text, embeds, parts, bool(added or kept), flags)
     message.content, message.embeds, message.components = text, embeds, parts
@@ -309,11 +309,11 @@ def change(discord: Discord, message: Message, body: dict[str, Any], uploads: Up
 def _kept_attachments(
     attachments: list[dict[str, Any]], listed: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    told = {one["id"]: one for one in listed}
+    by_id = {attachment["id"]: attachment for attachment in listed}
     kept = []
     for attachment in attachments:
-        if attachment["id"] in told:
-            description = told[attachment["id"]].get("description")
+        if attachment["id"] in by_id:
+            description = by_id[attachment["id"]].get("description")
             kept.append(
                 attachment if description is None else {**attachment, "description": description}
             )
@@ -384,5 +384,5 @@ def pings(
 def _kept(found: list[int], all_of_them: bool, listed: Any) -> list[int]:
     if all_of_them:
         return found
-    wanted = {int(one) for one in listed or ()}
-    return [one for one in found if one in wanted]
+    wanted = {int(snowflake) for snowflake in listed or ()}
+    return [snowflake for snowflake in found if snowflake in wanted]

@@ -111,19 +111,19 @@ def require(world: World, user_id: int, channel: Channel, *needed: Permission) -
         raise Refused(50013)
 
 
-def combined(some: Iterable[Permission]) -> Permission:
+def combined(permissions: Iterable[Permission]) -> Permission:
     """Return the union of the permissions."""
     every = Permission(0)
-    for one in some:
-        every |= one
+    for permission in permissions:
+        every |= permission
     return every
 
 
 def overwrite(channel: Channel, user_id: int, allow: Permission, deny: Permission) -> None:
     """Change the permissions of one member in one channel, in addition to earlier changes."""
-    one = channel.overwrites.setdefault(user_id, Overwrite(user_id, is_member=True))
-    one.allow = (one.allow | allow) & ~deny
-    one.deny = (one.deny | deny) & ~allow
+    entry = channel.overwrites.setdefault(user_id, Overwrite(user_id, is_member=True))
+    entry.allow = (entry.allow | allow) & ~deny
+    entry.deny = (entry.deny | deny) & ~allow
 
 
 _TEXT_CHANNELS = (0, DM, 2, 3, 5, 10, 11, 12, 13)

@@ -43,9 +43,9 @@ def say(
     if reply_to is not None:
         body["message_reference"] = {"message_id": str(reply_to.id)}
     uploads = [Upload(str(number), name, data) for number, (name, data) in enumerate(files)]
-    one = draft(discord, read_form(CREATE_MESSAGE, body, discord.rules), uploads)
-    may_send(discord, user, channel, one)
-    return post(discord, channel, user, one)
+    drafted = draft(discord, read_form(CREATE_MESSAGE, body, discord.rules), uploads)
+    may_send(discord, user, channel, drafted)
+    return post(discord, channel, user, drafted)
 
 
 def edit(discord: Discord, message: Message, text: str) -> None:
@@ -90,10 +90,12 @@ def slash(
 
 def find_command(discord: Discord, name: str, kind: int, path: Sequence[str] = ()) -> Json | None:
     """Return a registered command, or None if the bot registered none at all."""
-    known = [one for shelf in discord.world.commands.values() for one in shelf.values()]
-    found = next((one for one in known if one["name"] == name and one["type"] == kind), None)
+    known = [command for shelf in discord.world.commands.values() for command in shelf.values()]
+    found = next(
+        (command for command in known if command["name"] == name and command["type"] == kind), None
+    )
     if known and found is None:
-        names = ", ".join(sorted({one["name"] for one in known if one["type"] == kind}))
+        names = ", ".join(sorted({command["name"] for command in known if command["type"] == kind}))
         raise LookupError(f"the bot has no command {name!r}; it has {names or 'none of its kind'}")
     inner = found or {}
     for step in path if found else ():
@@ -108,7 +110,7 @@ def find_command(discord: Discord, name: str, kind: int, path: Sequence[str] = (
 
 def _subcommands(command: Mapping[str, Any]) -> dict[str, Json]:
     every = command.get("options") or ()
-    return {one["name"]: one for one in every if one["type"] in _SUBCOMMANDS}
+    return {option["name"]: option for option in every if option["type"] in _SUBCOMMANDS}
 
 
 def nested(path: Sequence[str], options: list[Json]) -> list[Json]:
@@ -244,12 +246,12 @@ def select(
     data: Json = {
         "custom_id": menu["custom_id"],
         "component_type": menu["type"],
-        "values": [one if isinstance(one, str) else str(one.id) for one in chosen],
+        "values": [choice if isinstance(choice, str) else str(choice.id) for choice in chosen],
     }
     if menu["type"] == _USERS:
         data["resolved"] = resolved(discord, channel, [x for x in chosen if isinstance(x, User)])
     elif menu["type"] == _CHANNELS:
-        places = [one for one in chosen if isinstance(one, Channel)]
+        places = [choice for choice in chosen if isinstance(choice, Channel)]
         data["resolved"] = {"channels": {str(x.id): _place(discord, x, user) for x in places}}
     return begin(discord, _COMPONENT, channel, user, data, message_id=now.id)
 
@@ -261,9 +263,9 @@ def _check_choice(menu: Json, chosen: Sequence[str | User | Channel]) -> None:
         raise LookupError(f"the menu takes {least} to {most} values")
     kind = {_USERS: User, _CHANNELS: Channel}.get(menu["type"], str)
     offered = [option["value"] for option in menu.get("options") or ()]
-    for one in chosen:
-        if not isinstance(one, kind) or (kind is str and one not in offered):
-            raise LookupError(f"the menu has no {one!r}; it has {', '.join(offered) or kind}")
+    for choice in chosen:
+        if not isinstance(choice, kind) or (kind is str and choice not in offered):
+            raise LookupError(f"the menu has no {choice!r}; it has {', '.join(offered) or kind}")
 
 
 def _place(discord: Discord, channel: Channel, user: User) -> Json:
@@ -281,11 +283,11 @@ def submit(
         raise LookupError("the bot did not answer with a modal")
     modal = opened.callback_data
     parts = modal.get("components") or []
-    inputs = {one["custom_id"]: one for one in parts_of(parts) if one["type"] == _INPUT}
+    inputs = {part["custom_id"]: part for part in parts_of(parts) if part["type"] == _INPUT}
     if unknown := [name for name in texts if name not in inputs]:
         raise LookupError(f"the modal has no field {unknown[0]!r}; it has {', '.join(inputs)}")
-    for name, one in inputs.items():
-        _check_text(one, texts.get(name, one.get("value") or ""))
+    for name, part in inputs.items():
+        _check_text(part, texts.get(name, part.get("value") or ""))
     data = {
         "custom_id": modal.get("custom_id"),
         "components": [_filled(part, texts) for part in parts],
@@ -294,9 +296,13 @@ def submit(
     return begin(discord, _SUBMISSION, channel, user, data, message_id=opened.message_id)
 
 
-def _check_text(one: Json, text: str) -> None:
-    name, least, most = one["custom_id"], one.get("min_length") or 0, one.get("max_length") or 4_000
-    if not text and one.get("required", True):
+def _check_text(part: Json, text: str) -> None:
+    name, least, most = (
+        part["custom_id"],
+        part.get("min_length") or 0,
+        part.get("max_length") or 4_000,
+    )
+    if not text and part.get("required", True):
         raise LookupError(f"the field {name!r} must be filled in")
     if text and not least <= len(text) <= most:
         raise LookupError(f"the field {name!r} takes {least} to {most} characters")

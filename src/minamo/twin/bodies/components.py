@@ -243,29 +243,31 @@ def finish_components(rules: Rules, given: list[dict[str, Any]], *, is_v2: bool)
     else:
         _check_rows(rules, given)
     _check_ids(every)
-    for number, one in enumerate(every, start=1):
-        one.setdefault("id", number)
+    for number, component in enumerate(every, start=1):
+        component.setdefault("id", number)
 
 
 def walk(given: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the components and all nested ones."""
-    for one in given:
-        yield one
-        yield from walk(one.get("components") or [])
-        if isinstance(one.get("accessory"), dict):
-            yield one["accessory"]
+    for component in given:
+        yield component
+        yield from walk(component.get("components") or [])
+        if isinstance(component.get("accessory"), dict):
+            yield component["accessory"]
 
 
 def shown_text(given: list[dict[str, Any]]) -> str:
     """Return the text of the text displays, one paragraph each."""
-    return "\n".join(one["content"] for one in walk(given) if one["type"] == TEXT_DISPLAY)
+    return "\n".join(
+        component["content"] for component in walk(given) if component["type"] == TEXT_DISPLAY
+    )
 
 
 def _check_rows(rules: Rules, given: list[dict[str, Any]]) -> None:
     problems = Invalid()
-    for number, one in enumerate(given):
+    for number, row in enumerate(given):
         with problems.of(str(number)):
-            if one["type"] != ROW:
+            if row["type"] != ROW:
                 words = 'Value of field "type" must be one of (1,).'
                 raise Invalid("UNION_TYPE_CHOICES", words, at="type")
     problems.raise_if_any()
@@ -277,7 +279,7 @@ def _check_v2(rules: Rules, every: list[dict[str, Any]]) -> None:
     if len(every) > rules.components_max:
         words = f"Must be {rules.components_max} or fewer in length."
         raise Invalid("COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED", words)
-    texts = [one["content"] for one in every if one["type"] == TEXT_DISPLAY]
+    texts = [component["content"] for component in every if component["type"] == TEXT_DISPLAY]
     if sum(map(len, texts)) > rules.components_text_max:
         words = f"The total text may not exceed {rules.components_text_max} characters"
         raise Invalid("COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED", words)
@@ -287,10 +289,10 @@ def _check_v2(rules: Rules, every: list[dict[str, Any]]) -> None:
 
 
 def _check_ids(every: list[dict[str, Any]]) -> None:
-    custom_ids = [one["custom_id"] for one in every if one.get("custom_id")]
+    custom_ids = [component["custom_id"] for component in every if component.get("custom_id")]
     if len(set(custom_ids)) < len(custom_ids):
         words = "Component custom id cannot be duplicated"
         raise Invalid("COMPONENT_CUSTOM_ID_DUPLICATED", words)
-    ids = [one["id"] for one in every if one.get("id")]
+    ids = [component["id"] for component in every if component.get("id")]
     if len(set(ids)) < len(ids):
         raise Invalid("COMPONENT_ID_DUPLICATED", "Component id cannot be duplicated")

@@ -182,11 +182,11 @@ class List(FieldType):
             raise Invalid("LIST_TYPE_CONVERT", "Only iterables may be used in a ListType")
         _measure(len(value), self.least, _limit(self.most, rules))
         kept, problems = [], Invalid()
-        for number, one in enumerate(value):
+        for number, item in enumerate(value):
             with problems.of(str(number)):
-                kept.append(self.items.read(one, rules))
+                kept.append(self.items.read(item, rules))
         problems.raise_if_any()
-        if self.unique and len({repr(one) for one in kept}) < len(kept):
+        if self.unique and len({repr(item) for item in kept}) < len(kept):
             raise Invalid("SET_TYPE_ALREADY_CONTAINS_VALUE", "The set already contains this value")
         return kept
 
@@ -201,9 +201,9 @@ class Map(FieldType):
         if not isinstance(value, dict):
             raise Invalid("DICT_TYPE_CONVERT", "Only dictionaries may be used in a DictType")
         kept, problems = {}, Invalid()
-        for key, one in value.items():
+        for key, entry in value.items():
             with problems.of(key):
-                kept[key] = None if one is None else self.values.read(one, rules)
+                kept[key] = None if entry is None else self.values.read(entry, rules)
         problems.raise_if_any()
         return kept
 

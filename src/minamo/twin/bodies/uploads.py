@@ -43,12 +43,12 @@ def described(rules: Rules, uploads: Uploads, attachments: Iterable[Json]) -> Up
         raise bad_form("attachments", "BASE_TYPE_MAX_LENGTH", words)
     if any(len(upload.data) > rules.file_bytes_max for upload in uploads):
         raise Refused(40005)
-    told = {attachment["id"]: attachment for attachment in attachments}
+    fields = {attachment["id"]: attachment for attachment in attachments}
     return [
         evolve(
             upload,
-            name=told.get(upload.key, {}).get("filename") or upload.name,
-            description=told.get(upload.key, {}).get("description"),
+            name=fields.get(upload.key, {}).get("filename") or upload.name,
+            description=fields.get(upload.key, {}).get("description"),
         )
         for upload in uploads
     ]
@@ -84,8 +84,8 @@ def check_references(components: list[Json], names: set[str]) -> None:
 
 def _media(components: list[Json]) -> Iterator[tuple[Json, Json]]:
     """Yield each media object, after the component or item that holds it."""
-    for one in walk(components):
-        for holder in (one, *one.get("items", ())):
+    for component in walk(components):
+        for holder in (component, *component.get("items", ())):
             for key in ("media", "file"):
                 if key in holder:
                     yield holder, holder[key]

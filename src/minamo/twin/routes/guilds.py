@@ -20,7 +20,7 @@ def _get(call: RestCall) -> Answer:
 def _channels(call: RestCall) -> Answer:
     guild, world = call.guild(), call.discord.world
     found = [channel for channel in world.channels.values() if channel.guild_id == guild.id]
-    return 200, [shapes.channel(world, one) for one in found if not one.is_thread]
+    return 200, [shapes.channel(world, channel) for channel in found if not channel.is_thread]
 
 
 def _create_channel(call: RestCall) -> Answer:
@@ -61,8 +61,8 @@ def _members(call: RestCall) -> Answer:
         raise Refused(50001)
     after, limit = call.snowflake("after") or 0, call.number("limit", 1, 1, _PAGE_MAX)
     found = [member for member in call.guild().members.values() if member.user.id > after]
-    found.sort(key=lambda one: one.user.id)
-    return 200, [shapes.member(one) for one in found[:limit]]
+    found.sort(key=lambda member: member.user.id)
+    return 200, [shapes.member(member) for member in found[:limit]]
 
 
 def _search(call: RestCall) -> Answer:
@@ -72,7 +72,7 @@ def _search(call: RestCall) -> Answer:
         for member in call.guild().members.values()
         if (member.nick or member.user.name).lower().startswith(start)
     ]
-    return 200, [shapes.member(one) for one in found[:limit]]
+    return 200, [shapes.member(member) for member in found[:limit]]
 
 
 ROUTES = (
@@ -119,7 +119,7 @@ def _my_guilds(call: RestCall) -> Answer:
         for guild in world.guilds.values()
     ]
     after = call.snowflake("after") or 0
-    return 200, [one for one in shown if int(one["id"]) > after]
+    return 200, [guild for guild in shown if int(guild["id"]) > after]
 
 
 def _open_dm(call: RestCall) -> Answer:

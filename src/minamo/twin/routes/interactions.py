@@ -40,7 +40,9 @@ def _register(
 ) -> dict[str, Any]:
     guild_id = call.id("guild") if "guild" in call.params else 0
     made = shapes.command(call.discord.world, command_id, guild_id, given)
-    count = sum(one["type"] == made["type"] for key, one in shelf.items() if key != command_id)
+    count = sum(
+        command["type"] == made["type"] for key, command in shelf.items() if key != command_id
+    )
     if count >= _MOST[made["type"]]:
         raise Refused(30032)
     shelf[command_id] = made
@@ -50,7 +52,10 @@ def _register(
 def _same(shelf: Shelf, given: dict[str, Any]) -> int | None:
     """Return the id of the command with the same name and type, if any."""
     wanted = (given["name"], given.get("type") or _SLASH)
-    return next((key for key, one in shelf.items() if (one["name"], one["type"]) == wanted), None)
+    return next(
+        (key for key, command in shelf.items() if (command["name"], command["type"]) == wanted),
+        None,
+    )
 
 
 def _list_commands(call: RestCall) -> Answer:
@@ -130,13 +135,13 @@ _FITTING = {
 
 def _callback(call: RestCall) -> Answer:
     discord = call.discord
-    one = discord.world.interactions.get(call.id("interaction"))
-    if one is None or one.token != call.params["token"]:
+    interaction = discord.world.interactions.get(call.id("interaction"))
+    if interaction is None or interaction.token != call.params["token"]:
         raise Refused(10062)
-    message = answer(discord, one, call.raw, call.uploads)
+    message = answer(discord, interaction, call.raw, call.uploads)
     if not call.is_set("with_response"):
         return 204, None
-    return 200, _response(call, one, message)
+    return 200, _response(call, interaction, message)
 
 
 def answer(
@@ -235,15 +240,15 @@ def _not_locked(discord: Discord, interaction: Interaction) -> None:
 
 def follow_up(call: RestCall) -> Answer:
     """Send a follow-up; right after a deferral it is the deferred answer itself."""
-    one, discord = _find(call), call.discord
+    interaction, discord = _find(call), call.discord
     limit = discord.rules.user_install_follow_ups_max
-    if one.user_installed and len(one.follow_ups) >= limit:
+    if interaction.user_installed and len(interaction.follow_ups) >= limit:
         raise Refused(40094)
-    original = discord.world.find_message(one.channel_id, one.original_id or 0)
+    original = discord.world.find_message(interaction.channel_id, interaction.original_id or 0)
     if original is not None and original.flags & LOADING:
         change(discord, original, call.fields, call.uploads)
         return 200, shapes_message.message(discord.world, original)
-    channel, bot = _home(discord, one), discord.world.bot
+    channel, bot = _home(discord, interaction), discord.world.bot
     wanted = draft(discord, call.fields, call.uploads, may_be_ephemeral=True)
     message = post(
         discord,
@@ -251,19 +256,19 @@ def follow_up(call: RestCall) -> Answer:
         bot,
         wanted,
         webhook_id=bot.id,
-        interaction_id=one.id,
+        interaction_id=interaction.id,
         reply_to=original.id if original else None,
     )
-    one.follow_ups.append(message.id)
+    interaction.follow_ups.append(message.id)
     return 200, shapes_message.message(discord.world, message)
 
 
 def _message(call: RestCall) -> Message:
-    one = _find(call)
+    interaction = _find(call)
     asked = call.params.get("message", "@original")
-    message_id = one.original_id if asked == "@original" else call.id("message")
-    known = message_id in (one.original_id, *one.follow_ups)
-    found = call.discord.world.find_message(one.channel_id, message_id or 0)
+    message_id = interaction.original_id if asked == "@original" else call.id("message")
+    known = message_id in (interaction.original_id, *interaction.follow_ups)
+    found = call.discord.world.find_message(interaction.channel_id, message_id or 0)
     if found is None or not known:
         raise Refused(10008)
     return found

@@ -23,13 +23,13 @@ _BULK_DELETE_AGE_MAX_S = 14 * 86_400.0
 
 def _create(call: RestCall) -> Answer:
     channel = call.channel()
-    one = draft(call.discord, call.fields, call.uploads)
+    drafted = draft(call.discord, call.fields, call.uploads)
     bot = call.discord.world.bot
-    may_send(call.discord, bot, channel, one)
-    message = post(call.discord, channel, bot, one)
+    may_send(call.discord, bot, channel, drafted)
+    message = post(call.discord, channel, bot, drafted)
     body = call.shown(message)
-    if one.nonce is not None:
-        body["nonce"] = one.nonce
+    if drafted.nonce is not None:
+        body["nonce"] = drafted.nonce
     return 200, body
 
 
@@ -69,17 +69,21 @@ def _list(call: RestCall) -> Answer:
     world = call.discord.world
     if not permissions(world, world.bot.id, channel) & Permission.READ_MESSAGE_HISTORY:
         return 200, []  # not a refusal, as documented
-    every = [one for one in world.messages.get(channel.id, {}).values() if not one.is_ephemeral]
+    every = [
+        message
+        for message in world.messages.get(channel.id, {}).values()
+        if not message.is_ephemeral
+    ]
     if (before := call.snowflake("before")) is not None:
-        every = [one for one in every if one.id < before][-limit:]
+        every = [message for message in every if message.id < before][-limit:]
     elif (after := call.snowflake("after")) is not None:
-        every = [one for one in every if one.id > after][:limit]
+        every = [message for message in every if message.id > after][:limit]
     elif (middle := call.snowflake("around")) is not None:
         every = sorted(sorted(every, key=lambda x: abs(x.id - middle))[:limit], key=lambda x: x.id)
     else:
         every = every[-limit:]
     # Newest first, in every direction of paging.
-    return 200, [call.shown(one) for one in reversed(every)]
+    return 200, [call.shown(message) for message in reversed(every)]
 
 
 def _delete(call: RestCall) -> Answer:
@@ -103,7 +107,7 @@ def _bulk_delete(call: RestCall) -> Answer:
     if any(sent_at(message_id) < oldest for message_id in ids):
         raise Refused(50034)
     found = [discord.world.find_message(channel.id, message_id) for message_id in ids]
-    remove_many(discord, channel, [one for one in found if one is not None])
+    remove_many(discord, channel, [message for message in found if message is not None])
     return 204, None
 
 
@@ -127,7 +131,7 @@ def _pinned(call: RestCall) -> list[Message]:
     if not permissions(world, world.bot.id, channel) & Permission.READ_MESSAGE_HISTORY:
         return []
     found = [x for x in world.messages.get(channel.id, {}).values() if x.pinned_at is not None]
-    return sorted(found, key=lambda one: one.pinned_at or 0.0, reverse=True)
+    return sorted(found, key=lambda message: message.pinned_at or 0.0, reverse=True)
 
 
 def _list_pins(call: RestCall) -> Answer:
@@ -136,24 +140,26 @@ def _list_pins(call: RestCall) -> Answer:
     if "before" in call.query:
         before = datetime.fromisoformat(call.query["before"])
         # Compared as formatted: the stored time is finer than a microsecond.
-        found = [one for one in found if datetime.fromisoformat(_told(one)) < before]
+        found = [
+            message for message in found if datetime.fromisoformat(_pin_stamp(message)) < before
+        ]
     items = [
         {
-            "pinned_at": _told(one),
-            "message": shapes_message.message(call.discord.world, one),
+            "pinned_at": _pin_stamp(message),
+            "message": shapes_message.message(call.discord.world, message),
         }
-        for one in found[:limit]
+        for message in found[:limit]
     ]
     return 200, {"items": items, "has_more": len(found) > limit}
 
 
-def _told(message: Message) -> str:
+def _pin_stamp(message: Message) -> str:
     return shapes.stamp(message.pinned_at or 0.0)
 
 
 def _old_pins(call: RestCall) -> Answer:
     found = _pinned(call)[:_PINS_MAX]
-    return 200, [shapes_message.message(call.discord.world, one) for one in found]
+    return 200, [shapes_message.message(call.discord.world, message) for message in found]
 
 
 def _pin(call: RestCall) -> Answer:
@@ -189,7 +195,7 @@ def _target(call: RestCall) -> tuple[Channel, Message]:
 def _tell(call: RestCall, channel: Channel, message: Message) -> None:
     discord = call.discord
     discord.announce("MESSAGE_UPDATE", message)
-    latest = max((one.pinned_at or 0.0 for one in _pinned(call)), default=None)
+    latest = max((pinned.pinned_at or 0.0 for pinned in _pinned(call)), default=None)
     body = {
         "channel_id": str(channel.id),
         "last_pin_timestamp": None if latest is None else shapes.stamp(latest),

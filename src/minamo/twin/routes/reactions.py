@@ -86,7 +86,7 @@ def _about(user: User) -> dict[str, Any]:
 
 
 def _tell(
-    discord: Discord, what: str, message: Message, key: str | None, more: dict[str, Any]
+    discord: Discord, event: str, message: Message, key: str | None, more: dict[str, Any]
 ) -> None:
     body = {"channel_id": str(message.channel_id), "message_id": str(message.id), **more}
     if key is not None:
@@ -94,7 +94,7 @@ def _tell(
     guild_id = discord.world.channels[message.channel_id].guild_id
     if guild_id is not None:
         body["guild_id"] = str(guild_id)
-    discord.gateway.dispatch(f"MESSAGE_REACTION_{what}", body, guild_id=guild_id)
+    discord.gateway.dispatch(f"MESSAGE_REACTION_{event}", body, guild_id=guild_id)
 
 
 _PAGE_MAX = 100
@@ -133,8 +133,8 @@ def _list(call: RestCall) -> Answer:
     call.channel(Permission.READ_MESSAGE_HISTORY)
     key = emoji_key(call.params["emoji"])
     after, limit = call.snowflake("after") or 0, call.number("limit", 25, 1, _PAGE_MAX)
-    found = sorted(one for one in call.message().reactions.get(key, ()) if one > after)
-    return 200, [shapes.user(call.discord.world.users[one]) for one in found[:limit]]
+    found = sorted(user_id for user_id in call.message().reactions.get(key, ()) if user_id > after)
+    return 200, [shapes.user(call.discord.world.users[user_id]) for user_id in found[:limit]]
 
 
 _ALL = "/channels/{channel}/messages/{message}/reactions"

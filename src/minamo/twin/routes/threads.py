@@ -88,7 +88,7 @@ def _members(call: RestCall) -> Answer:
     after = call.snowflake("after") or 0
     limit = call.number("limit", _MEMBERS_PAGE_MAX, 1, _MEMBERS_PAGE_MAX)
     found = sorted(member for member in thread.members if member > after)[:limit]
-    return 200, [shapes.thread_member(thread, one) for one in found]
+    return 200, [shapes.thread_member(thread, user_id) for user_id in found]
 
 
 def _active(call: RestCall) -> Answer:
@@ -101,9 +101,9 @@ def _active(call: RestCall) -> Answer:
         if channel.guild_id == guild.id and channel.is_thread and not channel.archived
     ]
     bot_id = call.discord.world.bot.id
-    mine = [shapes.thread_member(one, bot_id) for one in found if bot_id in one.members]
+    mine = [shapes.thread_member(thread, bot_id) for thread in found if bot_id in thread.members]
     return 200, {
-        "threads": [shapes.thread(call.discord.world, one) for one in found],
+        "threads": [shapes.thread(call.discord.world, thread) for thread in found],
         "members": mine,
     }
 
@@ -131,28 +131,32 @@ _PAGE_MAX = 100
 
 def _public(call: RestCall) -> Answer:
     channel = call.channel(Permission.READ_MESSAGE_HISTORY)
-    return 200, _by_time(call, [one for one in _archived(call, channel) if not _is_private(one)])
+    return 200, _by_time(
+        call, [thread for thread in _archived(call, channel) if not _is_private(thread)]
+    )
 
 
 def _private(call: RestCall) -> Answer:
     channel = call.channel(Permission.READ_MESSAGE_HISTORY, Permission.MANAGE_THREADS)
-    return 200, _by_time(call, [one for one in _archived(call, channel) if _is_private(one)])
+    return 200, _by_time(
+        call, [thread for thread in _archived(call, channel) if _is_private(thread)]
+    )
 
 
 def _joined(call: RestCall) -> Answer:
     channel = call.channel(Permission.READ_MESSAGE_HISTORY)
     bot_id, before = call.discord.world.bot.id, int(call.query.get("before", 1 << 63))
     found = [
-        one
-        for one in _archived(call, channel)
-        if _is_private(one) and bot_id in one.members and one.id < before
+        thread
+        for thread in _archived(call, channel)
+        if _is_private(thread) and bot_id in thread.members and thread.id < before
     ]
-    return 200, _page(call, sorted(found, key=lambda one: one.id, reverse=True))
+    return 200, _page(call, sorted(found, key=lambda thread: thread.id, reverse=True))
 
 
 def _archived(call: RestCall, channel: Channel) -> list[Channel]:
     every = call.discord.world.channels.values()
-    return [one for one in every if one.parent_id == channel.id and one.archived]
+    return [thread for thread in every if thread.parent_id == channel.id and thread.archived]
 
 
 def _is_private(channel: Channel) -> bool:
@@ -163,12 +167,12 @@ def _by_time(call: RestCall, found: list[Channel]) -> dict[str, Any]:
     """Return a page of the threads archived before the query's `before`, latest first."""
 
     def archived_at(channel: Channel) -> datetime:
-        told = shapes.thread(call.discord.world, channel)["thread_metadata"]["archive_timestamp"]
-        return datetime.fromisoformat(told)
+        stamp = shapes.thread(call.discord.world, channel)["thread_metadata"]["archive_timestamp"]
+        return datetime.fromisoformat(stamp)
 
     if "before" in call.query:
         before = datetime.fromisoformat(call.query["before"])
-        found = [one for one in found if archived_at(one) < before]
+        found = [thread for thread in found if archived_at(thread) < before]
     return _page(call, sorted(found, key=archived_at, reverse=True))
 
 
@@ -176,9 +180,11 @@ def _page(call: RestCall, found: list[Channel]) -> dict[str, Any]:
     limit = min(int(call.query.get("limit", _PAGE_MAX)), _PAGE_MAX)
     world, shown = call.discord.world, found[:limit]
     return {
-        "threads": [shapes.thread(world, one) for one in shown],
+        "threads": [shapes.thread(world, thread) for thread in shown],
         "members": [
-            shapes.thread_member(one, world.bot.id) for one in shown if world.bot.id in one.members
+            shapes.thread_member(thread, world.bot.id)
+            for thread in shown
+            if world.bot.id in thread.members
         ],
         "has_more": len(found) > limit,
     }

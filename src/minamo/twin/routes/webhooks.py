@@ -63,13 +63,13 @@ def _updated(call: RestCall, webhook: Webhook) -> None:
 def _of_channel(call: RestCall) -> Answer:
     channel, world = call.channel(Permission.MANAGE_WEBHOOKS), call.discord.world
     found = [webhook for webhook in world.webhooks.values() if webhook.channel_id == channel.id]
-    return 200, [shapes_message.webhook(world, one, secret=True) for one in found]
+    return 200, [shapes_message.webhook(world, webhook, secret=True) for webhook in found]
 
 
 def _of_guild(call: RestCall) -> Answer:
     guild, world = call.guild(), call.discord.world
     found = [webhook for webhook in world.webhooks.values() if webhook.guild_id == guild.id]
-    return 200, [shapes_message.webhook(world, one, secret=True) for one in found]
+    return 200, [shapes_message.webhook(world, webhook, secret=True) for webhook in found]
 
 
 def find(call: RestCall) -> Webhook:
@@ -140,8 +140,8 @@ def _execute(call: RestCall) -> Answer:
         avatar=image_hash(face) if face else found.avatar,
         avatar_url=face,
     )
-    one = draft(discord, body, call.uploads)
-    message = post(discord, place, persona, one, webhook_id=found.id)
+    drafted = draft(discord, body, call.uploads)
+    message = post(discord, place, persona, drafted, webhook_id=found.id)
     if not call.is_set("wait"):
         return 204, None
     return 200, shapes_message.message(discord.world, message)

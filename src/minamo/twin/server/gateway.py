@@ -231,7 +231,7 @@ class Gateway:
 
     def _identify(self, connection: Connection, body: dict[str, Any]) -> None:
         intents = int(body.get("intents", 0))
-        number, count = (int(one) for one in body.get("shard") or (0, 1))
+        number, count = (int(part) for part in body.get("shard") or (0, 1))
         if body.get("token") != self.token:
             connection.queue.put_nowait(4004)
         elif not 0 <= number < count:
@@ -281,7 +281,7 @@ class Gateway:
             connection.queue.put_nowait({"op": _INVALID, "d": False})
             return
         session.connection = connection
-        for payload in [one for one in session.kept if one["s"] > seq]:
+        for payload in [event for event in session.kept if event["s"] > seq]:
             connection.queue.put_nowait(payload)
         session.dispatch("RESUMED", {})
         self.journal.event("RESUMED")

@@ -68,10 +68,10 @@ def without_content(world: World, value: Any) -> Any:
     bot's own, was sent to it directly, or mentions it.
     """
     if isinstance(value, list):
-        return [without_content(world, one) for one in value]
+        return [without_content(world, item) for item in value]
     if not isinstance(value, dict):
         return value
-    shown = {key: without_content(world, one) for key, one in value.items()}
+    shown = {key: without_content(world, item) for key, item in value.items()}
     if "content" in value and "author" in value and not _is_readable(world, value):
         shown |= _NO_CONTENT
         if "message_snapshots" in value:  # the forwarded message
@@ -79,14 +79,14 @@ def without_content(world: World, value: Any) -> Any:
                 message_snapshot["message"] | _NO_CONTENT
                 for message_snapshot in value["message_snapshots"]
             ]
-            shown["message_snapshots"] = [{"message": one} for one in inner]
+            shown["message_snapshots"] = [{"message": forwarded} for forwarded in inner]
     return shown
 
 
 def _is_readable(world: World, message: dict[str, Any]) -> bool:
     mine = str(world.bot.id)
     about = [message["author"], *message.get("mentions", ())]
-    if message.get("application_id") == mine or any(one.get("id") == mine for one in about):
+    if message.get("application_id") == mine or any(user.get("id") == mine for user in about):
         return True
     place = world.channels.get(int(message.get("channel_id") or 0))
     return place is not None and place.guild_id is None
@@ -126,14 +126,18 @@ def member_chunks(world: World, intents: int, body: Json) -> list[Json]:
 
 
 def _by_id(guild: Guild, given: Any) -> tuple[list[Member], list[str]]:
-    wanted = [str(one) for one in (given if isinstance(given, list) else [given])][:_FOUND_MAX]
-    found = [guild.members[int(one)] for one in wanted if int(one) in guild.members]
-    return found, [one for one in wanted if int(one) not in guild.members]
+    wanted = [str(user_id) for user_id in (given if isinstance(given, list) else [given])][
+        :_FOUND_MAX
+    ]
+    found = [guild.members[int(user_id)] for user_id in wanted if int(user_id) in guild.members]
+    return found, [user_id for user_id in wanted if int(user_id) not in guild.members]
 
 
 def _by_name(guild: Guild, start: str, limit: int) -> list[Member]:
     names = ((member, (member.user.name, member.nick or "")) for member in guild.members.values())
-    found = [one for one, known in names if any(x.lower().startswith(start.lower()) for x in known)]
+    found = [
+        member for member, known in names if any(x.lower().startswith(start.lower()) for x in known)
+    ]
     return found[: min(limit or _FOUND_MAX, _FOUND_MAX)]
 
 
@@ -143,7 +147,7 @@ def _cut(found: list[Member], common: Json) -> list[Json]:
         {
             **common,
             "members": [
-                shapes.member(one) for one in found[at * _CHUNK_MAX : (at + 1) * _CHUNK_MAX]
+                shapes.member(member) for member in found[at * _CHUNK_MAX : (at + 1) * _CHUNK_MAX]
             ],
             "chunk_index": at,
             "chunk_count": count,

@@ -20,50 +20,50 @@ _SNAPSHOT_KEYS = (
 )
 
 
-def message(world: World, one: Message, *, nested: bool = False) -> Json:
+def message(world: World, sent: Message, *, nested: bool = False) -> Json:
     """Return a message as REST shows it; only the answer to its creation has the nonce."""
-    mentioned = [world.users[x] for x in one.mentions if x in world.users]
+    mentioned = [world.users[x] for x in sent.mentions if x in world.users]
     body: Json = {
-        "id": str(one.id),
-        "channel_id": str(one.channel_id),
-        "author": user(one.author),
-        "content": one.content,
-        "timestamp": stamp(one.created_at),
-        "edited_timestamp": stamp(one.edited_at) if one.edited_at is not None else None,
-        "tts": one.tts,
-        "mention_everyone": one.mention_everyone,
+        "id": str(sent.id),
+        "channel_id": str(sent.channel_id),
+        "author": user(sent.author),
+        "content": sent.content,
+        "timestamp": stamp(sent.created_at),
+        "edited_timestamp": stamp(sent.edited_at) if sent.edited_at is not None else None,
+        "tts": sent.tts,
+        "mention_everyone": sent.mention_everyone,
         "mentions": [user(x) for x in mentioned],
-        "mention_roles": [str(x) for x in one.mention_roles],
-        "attachments": one.attachments,
-        "embeds": one.embeds,
-        "components": one.components,
-        "pinned": one.pinned_at is not None,
-        "type": one.type,
-        "flags": one.flags,
+        "mention_roles": [str(x) for x in sent.mention_roles],
+        "attachments": sent.attachments,
+        "embeds": sent.embeds,
+        "components": sent.components,
+        "pinned": sent.pinned_at is not None,
+        "type": sent.type,
+        "flags": sent.flags,
     }
-    if one.reactions:
-        body["reactions"] = [_reaction(world, *pair) for pair in one.reactions.items()]
-    if one.webhook_id is not None:
-        body["webhook_id"] = str(one.webhook_id)
-        hook = world.webhooks.get(one.webhook_id)
+    if sent.reactions:
+        body["reactions"] = [_reaction(world, *pair) for pair in sent.reactions.items()]
+    if sent.webhook_id is not None:
+        body["webhook_id"] = str(sent.webhook_id)
+        hook = world.webhooks.get(sent.webhook_id)
         if hook is not None and hook.application_id:
             body["application_id"] = str(hook.application_id)
-    if one.interaction_id in world.interactions:
-        body["interaction_metadata"] = _origin(world, world.interactions[one.interaction_id])
+    if sent.interaction_id in world.interactions:
+        body["interaction_metadata"] = _origin(world, world.interactions[sent.interaction_id])
         body["application_id"] = str(world.bot.id)
-    if one.thread_id in world.channels:
-        body["thread"] = thread(world, world.channels[one.thread_id])
-    if one.forward is not None:
+    if sent.thread_id in world.channels:
+        body["thread"] = thread(world, world.channels[sent.thread_id])
+    if sent.forward is not None:
         body["message_reference"] = _reference(
-            1, one.forward.message_id, one.forward.channel_id, one.forward.guild_id
+            1, sent.forward.message_id, sent.forward.channel_id, sent.forward.guild_id
         )
-        body["message_snapshots"] = [{"message": one.forward.snapshot}]
-    if one.reply_to is not None:
+        body["message_snapshots"] = [{"message": sent.forward.snapshot}]
+    if sent.reply_to is not None:
         body["message_reference"] = _reference(
-            0, one.reply_to, one.channel_id, world.channels[one.channel_id].guild_id
+            0, sent.reply_to, sent.channel_id, world.channels[sent.channel_id].guild_id
         )
-        if not nested and one.type != PINNED:
-            target = world.find_message(one.channel_id, one.reply_to)
+        if not nested and sent.type != PINNED:
+            target = world.find_message(sent.channel_id, sent.reply_to)
             body["referenced_message"] = message(world, target, nested=True) if target else None
     return body
 
@@ -85,9 +85,9 @@ def _reaction(world: World, key: str, users: list[int]) -> Json:
     }
 
 
-def snapshot(world: World, one: Message) -> Json:
+def snapshot(world: World, sent: Message) -> Json:
     """Return the part of a message that a forward carries."""
-    body = message(world, one)
+    body = message(world, sent)
     return {key: body[key] for key in _SNAPSHOT_KEYS}
 
 
@@ -120,18 +120,18 @@ def _owners(world: World, interaction: Interaction) -> Json:
     return {"0": str(home.guild_id or 0) if home else "0"}
 
 
-def message_event(world: World, one: Message, *, is_new: bool) -> Json:
+def message_event(world: World, sent: Message, *, is_new: bool) -> Json:
     """Return a message as the gateway sends it: with server, member and, if new, the nonce."""
-    body = message(world, one)
-    if is_new and one.nonce is not None:
-        body["nonce"] = one.nonce
-    guild_id = world.channels[one.channel_id].guild_id
+    body = message(world, sent)
+    if is_new and sent.nonce is not None:
+        body["nonce"] = sent.nonce
+    guild_id = world.channels[sent.channel_id].guild_id
     if guild_id is None:
         return body
     body["guild_id"] = str(guild_id)
     members = world.guilds[guild_id].members
-    if one.webhook_id is None and one.author.id in members:
-        body["member"] = member(members[one.author.id], with_user=False)
+    if sent.webhook_id is None and sent.author.id in members:
+        body["member"] = member(members[sent.author.id], with_user=False)
     for mention in body["mentions"]:
         if int(mention["id"]) in members:
             mention["member"] = member(members[int(mention["id"])], with_user=False)

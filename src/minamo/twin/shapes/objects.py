@@ -34,10 +34,10 @@ def user(user: User) -> Json:
     }
 
 
-def me(one: User) -> Json:
+def me(bot: User) -> Json:
     """Return the bot's own user, with the fields that only the bot sees."""
-    about = {"mfa_enabled": False, "verified": True, "email": None, "locale": one.locale}
-    return {**user(one), **about}
+    about = {"mfa_enabled": False, "verified": True, "email": None, "locale": bot.locale}
+    return {**user(bot), **about}
 
 
 def member(member: Member, *, with_user: bool = True) -> Json:
@@ -58,9 +58,9 @@ def member(member: Member, *, with_user: bool = True) -> Json:
     return {**body, "user": user(member.user)} if with_user else body
 
 
-def partial_member(one: Member) -> Json:
+def partial_member(person: Member) -> Json:
     """Return a member as in an interaction: without the user and the voice fields."""
-    body = member(one, with_user=False)
+    body = member(person, with_user=False)
     return {key: body[key] for key in body if key not in ("deaf", "mute")}
 
 
@@ -219,16 +219,16 @@ def guild(guild: Guild) -> Json:
     }
 
 
-def guild_event(world: World, one: Guild) -> Json:
+def guild_event(world: World, server: Guild) -> Json:
     """Return a server as the gateway announces it."""
-    seen = [c for c in world.channels.values() if c.guild_id == one.id]
+    seen = [c for c in world.channels.values() if c.guild_id == server.id]
     return {
-        **guild(one),
-        "joined_at": stamp(one.members[world.bot.id].joined_at),
+        **guild(server),
+        "joined_at": stamp(server.members[world.bot.id].joined_at),
         "large": False,
         "unavailable": False,
-        "member_count": len(one.members),
-        "members": [member(x) for x in one.members.values()],
+        "member_count": len(server.members),
+        "members": [member(x) for x in server.members.values()],
         "channels": [channel(world, c) for c in seen if not c.is_thread],
         "threads": [thread(world, c) for c in seen if c.is_thread and not c.archived],
         "presences": [],
