@@ -124,7 +124,7 @@ ENDS = {
 )
 async def test_every_piece_ends_as_it_says(piece: Any) -> None:
     turns: list[TurnResult] = []
-    async with demo_world(provider=DemoProvider(pace=0), told=turns.append) as world:
+    async with demo_world(provider=DemoProvider(pace=0), on_result=turns.append) as world:
         await world.say(piece.prompt)
         await until(lambda: turns)
         assert (turns[0].status, turns[0].stop_reason) == ENDS.get(piece.name, ("completed", None))
@@ -144,7 +144,7 @@ async def test_what_discord_would_not_take_is_told_and_not_swallowed() -> None:
 
 async def test_what_was_hidden_is_kept() -> None:
     turns: list[TurnResult] = []
-    async with demo_world(provider=DemoProvider(pace=0), told=turns.append) as world:
+    async with demo_world(provider=DemoProvider(pace=0), on_result=turns.append) as world:
         for number, name in enumerate(("think", "details"), 1):
             await world.say(name)
             await until(lambda number=number: len(turns) == number)
@@ -156,7 +156,7 @@ async def test_what_was_hidden_is_kept() -> None:
 async def test_the_hub_hears_of_streams_and_of_the_channel_once() -> None:
     turns: list[TurnResult] = []
     hub = Hub(recording=True)
-    async with demo_world(hub=hub, provider=DemoProvider(pace=0), told=turns.append) as world:
+    async with demo_world(hub=hub, provider=DemoProvider(pace=0), on_result=turns.append) as world:
         events: list[Any] = []
         page = hub.join(lambda: events.extend(page.take() if page else ()))
         assert page is not None
@@ -174,7 +174,7 @@ async def test_the_hub_hears_of_streams_and_of_the_channel_once() -> None:
 
 async def test_the_buttons_of_the_page() -> None:
     turns: list[TurnResult] = []
-    async with demo_world(told=turns.append) as world:
+    async with demo_world(on_result=turns.append) as world:
         assert [one.text for one in world.prompts] == [one.prompt for one in PIECES]
         with pytest.raises(BadRequest, match="no such message"):
             await world.say("x" * 3000)  # more than Discord takes
@@ -191,7 +191,7 @@ async def test_the_buttons_of_the_page() -> None:
 
 async def test_another_question_interrupts() -> None:
     turns: list[TurnResult] = []
-    async with demo_world(told=turns.append) as world:
+    async with demo_world(on_result=turns.append) as world:
         await world.say("count slowly")
         await until(lambda: world.twin.is_typing())
         await world.say("let it go wrong")

@@ -49,8 +49,8 @@ def test_so_many_replies_a_minute() -> None:
     assert ask(allowance) == Allowed()
     clock.now += 10
     assert ask(allowance) == Allowed()
-    assert ask(allowance) == Limited(wait_s=50.0, told=False)
-    assert ask(allowance) == Limited(wait_s=50.0, told=True)
+    assert ask(allowance) == Limited(wait_s=50.0, notified=False)
+    assert ask(allowance) == Limited(wait_s=50.0, notified=True)
     assert ask(allowance, who=2) == Allowed()
     clock.now += 50
     assert ask(allowance) == Allowed()
@@ -64,7 +64,7 @@ def test_every_call_of_a_model_counts() -> None:
         for _ in range(50):  # the turn goes on; it is the next question that waits
             granted.call_model()
             clock.now += 1
-    assert ask(allowance) == Limited(wait_s=57.0, told=False)
+    assert ask(allowance) == Limited(wait_s=57.0, notified=False)
     assert ask(allowance, who=2) == Allowed()
     clock.now += 57
     assert ask(allowance) == Allowed()
@@ -83,7 +83,7 @@ def test_so_many_at_a_time() -> None:
     allowance = RateLimiter(LimitSettings(replies_per_minute=0, at_once=1), Clock())
     with allowance.asked(1) as first:
         assert first == Allowed()
-        assert ask(allowance) == Limited(wait_s=None, told=False)
+        assert ask(allowance) == Limited(wait_s=None, notified=False)
         assert ask(allowance, who=2) == Allowed()
     assert ask(allowance) == Allowed()
 
@@ -115,10 +115,10 @@ def test_the_memory_is_bounded() -> None:
 
 def test_the_words_of_a_refusal() -> None:
     words = Languages().wording
-    assert "again in 12 s" in too_much(Limited(11.2, told=False), words("en"))
-    assert "in 12 s noch einmal" in too_much(Limited(11.2, told=False), words("de"))
-    assert "12秒後" in too_much(Limited(11.2, told=False), words("ja"))
-    assert "still answering" in too_much(Limited(None, told=False), words("en-GB"))
+    assert "again in 12 s" in too_much(Limited(11.2, notified=False), words("en"))
+    assert "in 12 s noch einmal" in too_much(Limited(11.2, notified=False), words("de"))
+    assert "12秒後" in too_much(Limited(11.2, notified=False), words("ja"))
+    assert "still answering" in too_much(Limited(None, notified=False), words("en-GB"))
 
 
 async def test_roll() -> None:

@@ -47,16 +47,18 @@ async def examine(
     found += [*said, *_tools(settings, path)]
     discord = DiscordChecks(settings)
     checks: list[tuple[str, Check]] = [("discord", discord.run)]
-    checks += [("provider", _provider(one, n)) for n, one in enumerate(settings.provider, 1)]
+    checks += [
+        ("provider", _provider(provider, n)) for n, provider in enumerate(settings.provider, 1)
+    ]
     if not settings.provider:
         found.append(_no_provider(settings))
     if settings.redis.url:
         checks.append(("redis", lambda: _redis(settings.redis.url)))
-    bounded = [_bounded(name, one, within_s) for name, one in checks]
+    bounded = [_bounded(name, check, within_s) for name, check in checks]
     if try_models:
         bounded += [
-            _bounded("model", partial(try_provider, one, number, settings), TRY_S)
-            for number, one in enumerate(settings.provider, 1)
+            _bounded("model", partial(try_provider, provider, number, settings), TRY_S)
+            for number, provider in enumerate(settings.provider, 1)
         ]
     answers = await asyncio.gather(*bounded)
     return found + [finding for answer in answers for finding in answer]
@@ -88,7 +90,7 @@ def _packages() -> list[Diagnosis]:
         return [warning("packages", "minamo is not installed as a package; versions not checked")]
     wrong = [words for line in lines if (words := _package(line)) is not None]
     if wrong:
-        return [problem("packages", one) for one in wrong]
+        return [problem("packages", words) for words in wrong]
     return [ok("packages", f"minamo {__version__}, hikari {version('hikari')}")]
 
 
@@ -151,14 +153,14 @@ def _no_provider(settings: Settings) -> Diagnosis:
     raise AssertionError("no providers cannot be made")
 
 
-def _provider(one: ProviderSettings, number: int) -> Check:
+def _provider(provider: ProviderSettings, number: int) -> Check:
     async def check() -> list[Diagnosis]:
         try:
-            adapter = make_provider(one, number)
+            adapter = make_provider(provider, number)
         except BadSetting as error:
             return [problem("provider", str(error))]
         await adapter.close()
-        found = await probe(one)
+        found = await probe(provider)
         level = {"fine": ok, "unclear": warning}.get(found.verdict, problem)
         return [level("provider", found.words)]
 

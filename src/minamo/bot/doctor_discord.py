@@ -192,7 +192,7 @@ class DiscordChecks:
         return [ok("intents", words)]
 
     async def _permissions(self, rest: hikari.api.RESTClient) -> list[Diagnosis]:
-        guilds = [one async for one in rest.fetch_my_guilds().limit(_GUILDS_MAX)]
+        guilds = [guild async for guild in rest.fetch_my_guilds().limit(_GUILDS_MAX)]
         wanted = self._wanted()
         if not guilds:
             return [
@@ -208,8 +208,8 @@ class DiscordChecks:
             if missing:
                 words = f"{guild.name}: the bot's role lacks {', '.join(missing)}"
                 found.append(warning("servers", words))
-        some = f"{len(guilds)}" if len(guilds) < _GUILDS_MAX else f"the first {_GUILDS_MAX}"
-        return found or [ok("servers", f"{some} looked at, all permissions are there")]
+        count = f"{len(guilds)}" if len(guilds) < _GUILDS_MAX else f"the first {_GUILDS_MAX}"
+        return found or [ok("servers", f"{count} looked at, all permissions are there")]
 
     def _wanted(self) -> dict[hikari.Permissions, str]:
         settings = self._settings
@@ -223,6 +223,6 @@ class DiscordChecks:
 
 async def _invite(rest: hikari.api.RESTClient, wanted: dict[hikari.Permissions, str]) -> str:
     app = await rest.fetch_application()
-    bits = sum(int(one) for one in wanted)
+    bits = sum(int(permission) for permission in wanted)
     scope = "scope=bot+applications.commands"
     return f"https://discord.com/oauth2/authorize?client_id={app.id}&{scope}&permissions={bits}"

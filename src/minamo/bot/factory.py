@@ -42,42 +42,42 @@ def make_providers(settings: Sequence[ProviderSettings]) -> list[Adapter]:
     """Return one adapter for each of *settings*; the caller closes them."""
     if not settings:
         raise BadSetting(_NONE)
-    return [make_provider(one, number) for number, one in enumerate(settings, 1)]
+    return [make_provider(provider, number) for number, provider in enumerate(settings, 1)]
 
 
-def make_provider(one: ProviderSettings, number: int = 1) -> Adapter:
-    """Return the adapter for *one*, or raise `BadSetting`."""
-    base_url = home_of(one)
-    variable = one.api_key_env or KEY_VARIABLES[one.kind]
-    if not one.model:
+def make_provider(provider: ProviderSettings, number: int = 1) -> Adapter:
+    """Return the adapter for *provider*, or raise `BadSetting`."""
+    base_url = home_of(provider)
+    variable = provider.api_key_env or KEY_VARIABLES[provider.kind]
+    if not provider.model:
         raise BadSetting(
-            f"provider {number} ({one.kind}) has no model: set MINAMO_MODEL or `model`"
+            f"provider {number} ({provider.kind}) has no model: set MINAMO_MODEL or `model`"
         )
-    if not one.api_key and not is_loopback(base_url) and not one.allow_http:
+    if not provider.api_key and not is_loopback(base_url) and not provider.allow_http:
         how = f"set {variable}"
-        if one.base_url and not one.api_key_env:
+        if provider.base_url and not provider.api_key_env:
             how = f'name the variable that holds it, such as api_key_env = "{variable}"'
-        raise BadSetting(f"provider {number} ({one.kind}) has no key: {how}")
+        raise BadSetting(f"provider {number} ({provider.kind}) has no key: {how}")
     try:
-        if one.kind == "openai" and is_openai(base_url):
-            return OpenAI(base_url=base_url, model=one.model, api_key=one.api_key)
-        if one.kind == "openai":
+        if provider.kind == "openai" and is_openai(base_url):
+            return OpenAI(base_url=base_url, model=provider.model, api_key=provider.api_key)
+        if provider.kind == "openai":
             return OpenAICompatible(
                 base_url,
-                model=one.model,
-                api_key=one.api_key or None,
-                allow_http=one.allow_http,
+                model=provider.model,
+                api_key=provider.api_key or None,
+                allow_http=provider.allow_http,
             )
-        make = Gemini if one.kind == "gemini" else Anthropic
+        make = Gemini if provider.kind == "gemini" else Anthropic
         # A self-hosted server may need no key, but these dialects always send one.
         return make(
             base_url=base_url,
-            model=one.model,
-            api_key=one.api_key or "none",
-            allow_http=one.allow_http,
+            model=provider.model,
+            api_key=provider.api_key or "none",
+            allow_http=provider.allow_http,
         )
     except BadRequest as error:
-        raise BadSetting(f"provider {number} ({one.kind}): {error}") from None
+        raise BadSetting(f"provider {number} ({provider.kind}): {error}") from None
 
 
 def is_openai(base_url: str) -> bool:
@@ -97,14 +97,14 @@ class ProviderWithOptions:
         return self.adapter.chat(messages, **{**self._options, **options})
 
 
-def with_options(adapter: Adapter, one: ProviderSettings) -> ProviderWithOptions:
-    """Return *adapter* with the options of *one*."""
-    return ProviderWithOptions(adapter, one.options)
+def with_options(adapter: Adapter, provider: ProviderSettings) -> ProviderWithOptions:
+    """Return *adapter* with the options of *provider*."""
+    return ProviderWithOptions(adapter, provider.options)
 
 
-def home_of(one: ProviderSettings) -> str:
+def home_of(provider: ProviderSettings) -> str:
     """Return the base address of a provider."""
-    return one.base_url or HOMES[one.kind]
+    return provider.base_url or HOMES[provider.kind]
 
 
 # Messages addressed to the bot include their content even without the privileged intent.

@@ -308,8 +308,8 @@ async def _bounded(check: Check) -> str:
 
 async def _providers(providers: Sequence[ProviderSettings]) -> str:
     """Return an empty string if any provider is usable: the others are its fallbacks."""
-    found = await asyncio.gather(*(probe(one, CHECK_S - 0.5) for one in providers))
-    verdicts = {one.verdict for one in found}
+    found = await asyncio.gather(*(probe(provider, CHECK_S - 0.5) for provider in providers))
+    verdicts = {probed.verdict for probed in found}
     if verdicts & {"fine", "unclear", "no_model"} or not verdicts:
         return ""
     return "key refused" if verdicts == {"refused"} else "unreachable"

@@ -52,19 +52,19 @@ async def direct_conversation(
 
     async def look() -> None:
         found = rest.fetch_messages(last.channel_id, before=last.id).limit(memory.messages_max - 1)
-        before.extend([one async for one in found])
+        before.extend([message async for message in found])
 
     if memory.messages_max > 1:
         # If the fetch fails, the history is left out; a conversation works without it.
         await CallRunner().make(look())
     kept: list[hikari.PartialMessage] = [last]
     left, at = memory.characters_max - len(last.content or ""), last.timestamp
-    for one in before:
-        left -= len(one.content or "")
-        if left < 0 or at - one.timestamp > _PAUSE:
+    for message in before:
+        left -= len(message.content or "")
+        if left < 0 or at - message.timestamp > _PAUSE:
             break
-        kept.append(one)
-        at = one.timestamp
+        kept.append(message)
+        at = message.timestamp
     return await ReplyChain(rest, me, memory).read(kept[::-1])
 
 
@@ -108,7 +108,7 @@ async def register_ask(
                 name="persona",
                 description=say("ask_persona"),
                 description_localizations=translations(wording, "ask_persona"),
-                choices=[hikari.CommandChoice(name=one, value=one) for one in personas],
+                choices=[hikari.CommandChoice(name=persona, value=persona) for persona in personas],
             )
         )
     app = await rest.fetch_application()
@@ -121,16 +121,16 @@ async def register_ask(
     )
 
 
-def read_ask(one: hikari.CommandInteraction) -> Ask:
+def read_ask(interaction: hikari.CommandInteraction) -> Ask:
     """Return the options of a command interaction."""
-    given = {option.name: option.value for option in one.options or ()}
+    given = {option.name: option.value for option in interaction.options or ()}
     persona = given.get("persona")
     return Ask(str(given.get("prompt") or "…"), None if persona is None else str(persona))
 
 
 _LOG = logging.getLogger("minamo.bot")
 
-Told = Callable[[TurnResult], object]
+OnResult = Callable[[TurnResult], object]
 
 
 @frozen
@@ -156,7 +156,7 @@ class Answering:
     providers: Sequence[ChatProvider] = field(repr=False)
     """Tried in order, until one has begun to answer."""
     tools: Tools = field(factory=Tools)
-    told: Told = field(default=lambda _: None, repr=False)
+    on_result: OnResult = field(default=lambda _: None, repr=False)
     """Called with the result of every turn."""
     allowance: RateLimiter = field(init=False, repr=False)
     _calls: CallRunner = field(factory=CallRunner, init=False, repr=False)
@@ -172,7 +172,7 @@ class Answering:
         self.bot.subscribe(hikari.InteractionCreateEvent, self._on_interaction)
 
     async def _on_started(self, _: hikari.StartedEvent) -> None:
-        names = [one.name for one in self.settings.persona]
+        names = [persona.name for persona in self.settings.persona]
         answer = await self._calls.make(
             register_ask(
                 self.bot.rest, self.settings.bot.ask_command, names, self._languages.wording
@@ -190,7 +190,7 @@ class Answering:
             return
         with self.allowance.asked(int(event.author_id)) as verdict:
             if isinstance(verdict, Limited):
-                if not verdict.told:
+                if not verdict.notified:
                     refusal = too_much(verdict, self._wording())
                     await self._calls.make(_respond(event.message, refusal))
                 return
@@ -204,28 +204,33 @@ class Answering:
                 await self._answer(event, said, persona, verdict)
 
     async def _on_interaction(self, event: hikari.InteractionCreateEvent) -> None:
-        one = event.interaction
-        if not isinstance(one, hikari.CommandInteraction):
+        interaction = event.interaction
+        if not isinstance(interaction, hikari.CommandInteraction):
             return
-        if not one.command_name or one.command_name != self.settings.bot.ask_command:
+        if (
+            not interaction.command_name
+            or interaction.command_name != self.settings.bot.ask_command
+        ):
             return
-        ask, wording = read_ask(one), self._wording(str(one.locale))
-        if not self._may_here(one.guild_id, one.channel_id):
-            await self._calls.make(respond_ephemeral(one, wording.say("not_here")))
+        ask, wording = read_ask(interaction), self._wording(str(interaction.locale))
+        if not self._may_here(interaction.guild_id, interaction.channel_id):
+            await self._calls.make(respond_ephemeral(interaction, wording.say("not_here")))
             return
-        with self.allowance.asked(int(one.user.id)) as verdict:
+        with self.allowance.asked(int(interaction.user.id)) as verdict:
             if isinstance(verdict, Limited):
                 # A command is always answered; only the user who sent it sees the answer.
-                await self._calls.make(respond_ephemeral(one, too_much(verdict, wording)))
+                await self._calls.make(respond_ephemeral(interaction, too_much(verdict, wording)))
                 return
-            await self._on_ask(one, ask, verdict)
+            await self._on_ask(interaction, ask, verdict)
 
-    async def _on_ask(self, one: hikari.CommandInteraction, ask: Ask, granted: Allowed) -> None:
-        persona = self._persona_named(ask.persona) or self._persona_in(one.channel_id)
-        if one.guild_id is None:
+    async def _on_ask(
+        self, interaction: hikari.CommandInteraction, ask: Ask, granted: Allowed
+    ) -> None:
+        persona = self._persona_named(ask.persona) or self._persona_in(interaction.channel_id)
+        if interaction.guild_id is None:
             persona = None  # direct messages have no webhooks
-        name = one.user.global_name or one.user.username
-        await self._answer(one, [user(ask.prompt, name=str(name))], persona, granted)
+        name = interaction.user.global_name or interaction.user.username
+        await self._answer(interaction, [user(ask.prompt, name=str(name))], persona, granted)
 
     def _wording(self, locale: str | None = None) -> Wording:
         """Return the wording for a user; only commands carry a user's language."""
@@ -274,7 +279,7 @@ class Answering:
     ) -> None:
         prompt = (persona and persona.prompt) or self.settings.bot.system_prompt
         messages = [system(prompt), *said] if prompt.strip() else list(said)
-        first, *others = (Counted(one, granted) for one in self.providers)
+        first, *others = (Counted(provider, granted) for provider in self.providers)
         result = await self._quietly(
             self.client.turn(
                 target,
@@ -286,7 +291,7 @@ class Answering:
             )
         )
         if result is not None:
-            self.told(result)
+            self.on_result(result)
 
     def _how(self, persona: PersonaSettings | None) -> StreamOptions:
         wants = self.settings.bot
@@ -310,10 +315,12 @@ class Answering:
 
     def _persona_in(self, channel_id: int) -> PersonaSettings | None:
         places = self._places(channel_id)
-        return next((one for one in self.settings.persona if places & set(one.channels)), None)
+        return next(
+            (persona for persona in self.settings.persona if places & set(persona.channels)), None
+        )
 
     def _persona_named(self, name: str | None) -> PersonaSettings | None:
-        return next((one for one in self.settings.persona if one.name == name), None)
+        return next((persona for persona in self.settings.persona if persona.name == name), None)
 
 
 def _is_bare(message: hikari.Message) -> bool:

@@ -49,39 +49,39 @@ class Probed:
     """Message for people; never contains a key."""
 
 
-async def probe(one: ProviderSettings, within_s: float = PROBE_S) -> Probed:
-    """Request the list of models from the provider of *one* and return the verdict."""
-    base = home_of(one).rstrip("/")
-    name = f"{one.kind} ({base.split('://', 1)[-1].split('/', 1)[0]})"
+async def probe(provider: ProviderSettings, within_s: float = PROBE_S) -> Probed:
+    """Request the list of models from *provider* and return the verdict."""
+    base = home_of(provider).rstrip("/")
+    name = f"{provider.kind} ({base.split('://', 1)[-1].split('/', 1)[0]})"
     http = Http(base, Timeouts(connect_s=within_s, first_byte_s=within_s, read_s=within_s))
     answer: bytes | ErrorChunk = ErrorChunk("timeout")
     try:
         with anyio.move_on_after(within_s):
-            answer = await _read(http, _request(one, base))
+            answer = await _read(http, _request(provider, base))
     finally:
         await http.close()
     if isinstance(answer, ErrorChunk):
         return _failed(answer, name)
     models = _models(answer)
-    if models and one.model and not _known(one.model, models):
+    if models and provider.model and not _known(provider.model, models):
         return Probed(
-            "no_model", f"{name} has no model {one.model!r}: check MINAMO_MODEL or `model`"
+            "no_model", f"{name} has no model {provider.model!r}: check MINAMO_MODEL or `model`"
         )
     return Probed(
-        "fine", f"{name} takes the key" if one.api_key else f"{name} answers, without a key"
+        "fine", f"{name} takes the key" if provider.api_key else f"{name} answers, without a key"
     )
 
 
-def _request(one: ProviderSettings, base: str) -> HttpRequest:
-    if one.kind == "openai":
-        headers = {"Authorization": f"Bearer {one.api_key}"} if one.api_key else {}
+def _request(provider: ProviderSettings, base: str) -> HttpRequest:
+    if provider.kind == "openai":
+        headers = {"Authorization": f"Bearer {provider.api_key}"} if provider.api_key else {}
         return HttpRequest(f"{base}/models", headers, method="GET")
-    if one.kind == "gemini":
+    if provider.kind == "gemini":
         at = base if _VERSION.search(base) else f"{base}/v1beta"
-        headers = {"x-goog-api-key": one.api_key or "none"}
+        headers = {"x-goog-api-key": provider.api_key or "none"}
         return HttpRequest(f"{at}/models?pageSize=1000", headers, method="GET")
     at = base if _VERSION.search(base) else f"{base}/v1"
-    headers = {"x-api-key": one.api_key or "none", "anthropic-version": "2023-06-01"}
+    headers = {"x-api-key": provider.api_key or "none", "anthropic-version": "2023-06-01"}
     return HttpRequest(f"{at}/models?limit=1000", headers, method="GET")
 
 
@@ -116,7 +116,7 @@ def _models(body: bytes) -> list[str]:
     try:
         found = json.loads(body)
         listed = found.get("data") or found.get("models") or []
-        return [str(one.get("id") or one.get("name")) for one in listed]
+        return [str(entry.get("id") or entry.get("name")) for entry in listed]
     except (ValueError, AttributeError, TypeError, RecursionError):
         return []
 
@@ -124,7 +124,7 @@ def _models(body: bytes) -> list[str]:
 def _known(model: str, models: list[str]) -> bool:
     plain = model.removeprefix("models/")
     # Tags and dates after a name are often optional: `llama3` and `llama3:latest`.
-    return any(one.removeprefix("models/").startswith(plain) for one in models)
+    return any(known.removeprefix("models/").startswith(plain) for known in models)
 
 
 # A model that loads first, or thinks first, takes its time; a slower one is no use in a chat.
@@ -176,22 +176,24 @@ class Trial:
             self.error = chunk
 
 
-async def try_provider(one: ProviderSettings, number: int, settings: Settings) -> list[Diagnosis]:
-    """Ask the model of *one* twice and return a line for each answer."""
+async def try_provider(
+    provider: ProviderSettings, number: int, settings: Settings
+) -> list[Diagnosis]:
+    """Ask the model of *provider* twice and return a line for each answer."""
     try:
-        adapter = make_provider(one, number)
+        adapter = make_provider(provider, number)
     except BadSetting:
         return []  # the check of the provider reports it
     async with adapter:
-        model = with_options(adapter, one)
-        name = f"{one.kind} {one.model}"
+        model = with_options(adapter, provider)
+        name = f"{provider.kind} {provider.model}"
         said = await _ask(model, _messages(settings, _QUESTION))
         if said.error is not None:
-            return [problem("model", f"{name}: {_refusal(said.error, one)}")]
+            return [problem("model", f"{name}: {_refusal(said.error, provider)}")]
         found = [_streamed(name, said)]
         if settings.bot.tools or settings.bot.tools_file:
             called = await _ask(model, _messages(settings, _TOOL_QUESTION), tools=[_TOOL])
-            found.append(_called(name, called, one))
+            found.append(_called(name, called, provider))
         return found
 
 
@@ -221,9 +223,9 @@ def _streamed(name: str, said: Trial) -> Diagnosis:
     return ok("model", f"{name} streams; the first word came after {said.first_s or 0:.1f} s")
 
 
-def _called(name: str, called: Trial, one: ProviderSettings) -> Diagnosis:
+def _called(name: str, called: Trial, provider: ProviderSettings) -> Diagnosis:
     if called.error is not None:
-        return problem("model", f"{name}, with tools: {_refusal(called.error, one)}")
+        return problem("model", f"{name}, with tools: {_refusal(called.error, provider)}")
     if _TOOL.name in called.calls:
         return ok("model", f"{name} calls tools")
     return warning(
@@ -231,15 +233,17 @@ def _called(name: str, called: Trial, one: ProviderSettings) -> Diagnosis:
     )
 
 
-def _refusal(error: ErrorChunk, one: ProviderSettings) -> str:
+def _refusal(error: ErrorChunk, provider: ProviderSettings) -> str:
     """Return the provider's words and what to change, on one line."""
-    words = shorten(error.message or error.kind, _QUOTE_MAX, [one.api_key] if one.api_key else [])
-    return f"{words}: {_remedy(error, one)}"
+    words = shorten(
+        error.message or error.kind, _QUOTE_MAX, [provider.api_key] if provider.api_key else []
+    )
+    return f"{words}: {_remedy(error, provider)}"
 
 
-def _remedy(error: ErrorChunk, one: ProviderSettings) -> str:
+def _remedy(error: ErrorChunk, provider: ProviderSettings) -> str:
     text = error.message.lower()
-    for option in one.options:
+    for option in provider.options:
         if re.search(rf"\b{re.escape(option.lower())}\b", text):
             return f"change or remove `{option}` in [provider.options]"
     if error.code in _BY_CODE:

@@ -40,7 +40,7 @@ class Limited:
 
     wait_s: float | None
     """Seconds until the next try; None: until another reply of the user has ended."""
-    told: bool
+    notified: bool
     """Whether the user was notified in this minute already; a repeated notice would be noise."""
 
 
@@ -49,7 +49,7 @@ class _Person:
     asked: deque[float]
     """Start times of the latest replies, at most as many as are allowed per minute."""
     running: int = 0
-    told_at: float = float("-inf")
+    notified_at: float = float("-inf")
 
 
 @define(eq=False)
@@ -99,7 +99,7 @@ class RateLimiter:
             wait_s = None
         else:
             return None
-        told = now - person.told_at < _WINDOW_S
-        if not told:
-            person.told_at = now
-        return Limited(wait_s, told)
+        notified = now - person.notified_at < _WINDOW_S
+        if not notified:
+            person.notified_at = now
+        return Limited(wait_s, notified)

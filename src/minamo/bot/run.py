@@ -85,16 +85,16 @@ async def start(bot: hikari.GatewayBot, ending: Ending, url: str = "") -> bool:
         CannotRun: with what to do.
     """
     starting = asyncio.ensure_future(bot.start(check_for_updates=False))
-    told = asyncio.ensure_future(ending.wait())
+    stopped = asyncio.ensure_future(ending.wait())
     try:
-        await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({starting, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if not starting.done():
             return False
         await starting
     except Exception as error:  # noqa: BLE001 - raised again, with a better message if known
         raise explained(error, url) or error from None
     finally:
-        told.cancel()
+        stopped.cancel()
     return True
 
 
@@ -105,10 +105,10 @@ async def until_the_end(bot: hikari.GatewayBot, ending: Ending) -> None:
         CannotRun: with what to do.
     """
     joined = asyncio.ensure_future(bot.join())
-    told = asyncio.ensure_future(ending.wait())
+    stopped = asyncio.ensure_future(ending.wait())
     try:
-        await asyncio.wait({joined, told}, return_when=asyncio.FIRST_COMPLETED)
-        if told.done():
+        await asyncio.wait({joined, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if stopped.done():
             return
         try:
             await joined
@@ -116,9 +116,9 @@ async def until_the_end(bot: hikari.GatewayBot, ending: Ending) -> None:
             raise explained(error) or error from None
         raise CannotRun("Discord closed the connection for good; start it again")
     finally:
-        for one in (joined, told):
-            one.cancel()
-        await asyncio.gather(joined, told, return_exceptions=True)
+        for task in (joined, stopped):
+            task.cancel()
+        await asyncio.gather(joined, stopped, return_exceptions=True)
 
 
 async def close(bot: hikari.GatewayBot) -> None:
@@ -152,8 +152,8 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
     """
     async with AsyncExitStack() as stack:
         providers = make_providers(settings.provider)
-        for one in providers:
-            stack.push_async_callback(one.close)
+        for provider in providers:
+            stack.push_async_callback(provider.close)
         file = settings.bot.tools_file
         tools = toolbox(settings.bot.tools, folder / file if file else None)
         await add_mcp(tools, settings.mcp, stack, os.environ)
@@ -222,12 +222,12 @@ def _shared(settings: Settings) -> tuple[Stops | None, Lease | None]:
 
 async def _check_providers(providers: Sequence[ProviderSettings], say: Say) -> None:
     """Check every provider's key now, before the first user's question would reveal a wrong one."""
-    found: list[Probed] = await asyncio.gather(*(probe(one) for one in providers))
-    if all(one.verdict == "refused" for one in found):
-        raise CannotRun("; ".join(one.words for one in found))
-    for one in found:
-        if one.verdict in ("refused", "no_model", "unreachable"):
-            say(f"warning  {one.words}")
+    found: list[Probed] = await asyncio.gather(*(probe(provider) for provider in providers))
+    if all(probed.verdict == "refused" for probed in found):
+        raise CannotRun("; ".join(probed.words for probed in found))
+    for probed in found:
+        if probed.verdict in ("refused", "no_model", "unreachable"):
+            say(f"warning  {probed.words}")
 
 
 def _greeting(me: object, settings: Settings) -> str:

@@ -66,12 +66,12 @@ def _one_of(*known: str) -> Any:
 
 
 def _names(_: object, attribute: Attribute[Any], value: object) -> None:
-    if not isinstance(value, tuple) or not all(isinstance(one, str) and one for one in value):
+    if not isinstance(value, tuple) or not all(isinstance(name, str) and name for name in value):
         raise _wrong(attribute, "a list of names")
 
 
 def _ids(_: object, attribute: Attribute[Any], value: object) -> None:
-    if not isinstance(value, tuple) or not all(_is_id(one) for one in value):
+    if not isinstance(value, tuple) or not all(_is_id(snowflake) for snowflake in value):
         raise _wrong(attribute, "a list of ids, as Discord's `Copy ID` gives them")
 
 
@@ -83,7 +83,10 @@ def _listed(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     # Ids are too long for JavaScript's numbers, so people are used to writing them in quotes.
-    return tuple(int(one) if isinstance(one, str) and one.isdecimal() else one for one in value)
+    return tuple(
+        int(snowflake) if isinstance(snowflake, str) and snowflake.isdecimal() else snowflake
+        for snowflake in value
+    )
 
 
 def _command(_: object, attribute: Attribute[Any], value: object) -> None:
@@ -99,7 +102,8 @@ def _is_command(name: str) -> bool:
 
 def _url(*schemes: str) -> Any:
     def check(_: object, attribute: Attribute[Any], value: object) -> None:
-        may = f"empty or an address that begins with {' or '.join(f'{one}://' for one in schemes)}"
+        begins = " or ".join(f"{scheme}://" for scheme in schemes)
+        may = f"empty or an address that begins with {begins}"
         try:
             parts = urlsplit(value) if isinstance(value, str) else None
         except ValueError:
@@ -213,7 +217,7 @@ class PersonaSettings:
 
 
 def _words(_: object, attribute: Attribute[Any], value: object) -> None:
-    if not isinstance(value, tuple) or not all(isinstance(one, str) and one for one in value):
+    if not isinstance(value, tuple) or not all(isinstance(word, str) and word for word in value):
         raise _wrong(attribute, 'a list of words, such as ["uvx", "mcp-server-time"]')
 
 
@@ -285,6 +289,6 @@ class Settings:
             raise BadSetting(f"[[provider]]: at most {PROVIDERS_MAX}")
         if len(self.persona) > PERSONAS_MAX:
             raise BadSetting(f"[[persona]]: at most {PERSONAS_MAX}")
-        names = [one.name for one in self.persona]
+        names = [persona.name for persona in self.persona]
         if len(set(names)) < len(names):
             raise BadSetting("[[persona]]: two have the same name")

@@ -66,7 +66,7 @@ class TomlPositions:
                 self._places.setdefault((*table, key), number)
                 self._keys[number] = ".".join([*(str(p) for p in table if p != 0), key])
                 value = line[found.end() :].strip()
-                opener = next((one for one in _LONG if value.startswith(one)), "")
+                opener = next((quotes for quotes in _LONG if value.startswith(quotes)), "")
                 closer = opener if opener and opener not in value[3:] else ""
 
     def of(self, at: At) -> int | None:
@@ -166,7 +166,8 @@ class _File:
         if not isinstance(given, list):
             raise self._wrong((name,), f"write it as [[{name}]], once for each {name}")
         return tuple(
-            self._table((name, number), make, _keys(make), one) for number, one in enumerate(given)
+            self._table((name, number), make, _keys(make), table)
+            for number, table in enumerate(given)
         )
 
     def _stream(self, given: object, environ: Mapping[str, str]) -> StreamConfig:
@@ -192,26 +193,26 @@ class _File:
             raise self._wrong(at, "it needs a name") from None
         except BadSetting as error:
             # Every error message begins with the name of the setting.
-            key, _, what = str(error).partition(" ")
-            raise self._wrong((*at, key) if key in keys else at, what) from None
+            key, _, problem = str(error).partition(" ")
+            raise self._wrong((*at, key) if key in keys else at, problem) from None
 
-    def _wrong(self, at: tuple[str | int, ...], what: str) -> BadSetting:
+    def _wrong(self, at: tuple[str | int, ...], problem: str) -> BadSetting:
         line = self.lines.of(at)
         place = f"{self.path}:{line}" if line else self.path
-        shown = ".".join(str(one) for one in at if isinstance(one, str))
-        return BadSetting(f"{place}: {shown}: {what}")
+        shown = ".".join(str(key) for key in at if isinstance(key, str))
+        return BadSetting(f"{place}: {shown}: {problem}")
 
     def _syntax(self, words: str, text: str) -> BadSetting:
         found = _WHERE.search(words)
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
-        what = _WHERE.sub("", words).strip().rstrip(".")
+        problem = _WHERE.sub("", words).strip().rstrip(".")
         key = self.lines.key_at(line)
         shown = f"{key}: " if key else ""
-        return BadSetting(f"{self.path}:{line}: {shown}{what}")
+        return BadSetting(f"{self.path}:{line}: {shown}{problem}")
 
 
 def _keys(make: Any) -> list[str]:
-    return [one.name for one in fields(make)]
+    return [field.name for field in fields(make)]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -232,7 +233,7 @@ def _from_environment(settings: Settings, environ: Mapping[str, str]) -> Setting
         except BadSetting as error:
             raise BadSetting(f"the environment: MINAMO_REDIS_URL: {error}") from None
     given = settings.provider or providers_named(environ)
-    providers = tuple(_with_key(one, environ) for one in given)
+    providers = tuple(_with_key(provider, environ) for provider in given)
     return evolve(settings, discord=discord, provider=providers, redis=redis, health=health)
 
 
@@ -265,11 +266,11 @@ def providers_named(environ: Mapping[str, str]) -> tuple[ProviderSettings, ...]:
         raise BadSetting(f"the environment: OPENAI_BASE_URL or MINAMO_MODEL: {error}") from None
 
 
-def _with_key(one: ProviderSettings, environ: Mapping[str, str]) -> ProviderSettings:
+def _with_key(provider: ProviderSettings, environ: Mapping[str, str]) -> ProviderSettings:
     # The key of one service must not be sent to another by accident: a custom address gets the
     # default key only if the environment sets both, and any other key only by its variable's name.
-    foreign = one.base_url and one.base_url != environ.get("OPENAI_BASE_URL", "").strip()
-    if foreign and not one.api_key_env:
-        return one
-    key = environ.get(one.api_key_env or KEY_VARIABLES[one.kind], "").strip()
-    return evolve(one, api_key=key) if key else one
+    foreign = provider.base_url and provider.base_url != environ.get("OPENAI_BASE_URL", "").strip()
+    if foreign and not provider.api_key_env:
+        return provider
+    key = environ.get(provider.api_key_env or KEY_VARIABLES[provider.kind], "").strip()
+    return evolve(provider, api_key=key) if key else provider

@@ -56,7 +56,7 @@ BUILT_IN: dict[str, ToolFunction] = {"roll": roll, "now": now}
 
 def toolbox(names: Sequence[str], file: Path | None = None) -> Tools:
     """Return the built-in tools of these names, and those of the owner's file."""
-    unknown = [one for one in names if one not in BUILT_IN]
+    unknown = [name for name in names if name not in BUILT_IN]
     if unknown:
         raise BadSetting(
             f"bot.tools: there is no {unknown[0]!r}; there are {', '.join(BUILT_IN)}. "
@@ -64,7 +64,7 @@ def toolbox(names: Sequence[str], file: Path | None = None) -> Tools:
         )
     own = [] if file is None else _own(file)
     try:
-        return Tools([*(BUILT_IN[one] for one in names), *own])
+        return Tools([*(BUILT_IN[name] for name in names), *own])
     except BadRequest as error:
         raise BadSetting(f"tools: {error}") from None
 
@@ -74,13 +74,13 @@ def _own(file: Path) -> list[FunctionTool | ToolFunction]:
     module = _module(file)
     given = getattr(module, "tools", None)
     if isinstance(given, Tools):
-        return [one for name in given if (one := given.get(name)) is not None]
+        return [tool for name in given if (tool := given.get(name)) is not None]
     found = [
-        one
-        for name, one in vars(module).items()
-        if inspect.iscoroutinefunction(one)
+        value
+        for name, value in vars(module).items()
+        if inspect.iscoroutinefunction(value)
         and not name.startswith("_")
-        and one.__module__ == module.__name__
+        and value.__module__ == module.__name__
     ]
     if not found:
         raise BadSetting(f"{file}: no tools in it; write async functions with typed arguments")
@@ -123,17 +123,17 @@ async def add_mcp(
     Raises:
         BadSetting: a server cannot be used; the message says which and why.
     """
-    for number, one in enumerate(servers, 1):
-        token = environ.get(one.token_env, "").strip() if one.token_env else ""
-        if one.token_env and not token:
-            raise BadSetting(f"mcp {number}: {one.token_env} is not set")
+    for number, settings in enumerate(servers, 1):
+        token = environ.get(settings.token_env, "").strip() if settings.token_env else ""
+        if settings.token_env and not token:
+            raise BadSetting(f"mcp {number}: {settings.token_env} is not set")
         try:
             server = McpServer(
-                one.url or one.command,
+                settings.url or settings.command,
                 headers={"Authorization": f"Bearer {token}"} if token else None,
-                prefix=one.prefix,
-                only=one.only,
-                timeout_ms=one.timeout_ms,
+                prefix=settings.prefix,
+                only=settings.only,
+                timeout_ms=settings.timeout_ms,
             )
             tools.include((await stack.enter_async_context(server)).tools)
         except MinamoError as error:

@@ -57,13 +57,13 @@ def _run(options: argparse.Namespace) -> int:
     from minamo.bot.demo.provider import PIECES
 
     if options.list:
-        for one in PIECES:
-            print(f"{one.name:9} {one.prompt}")
+        for piece in PIECES:
+            print(f"{piece.name:9} {piece.prompt}")
         return 0
     text = options.piece.strip()
     if not text or len(text) > _TEXT_MAX:
         raise BadRequest(f"say 1 to {_TEXT_MAX} characters")
-    said = next((one.prompt for one in PIECES if one.name == text), text)
+    said = next((piece.prompt for piece in PIECES if piece.name == text), text)
     logging.basicConfig(level=logging.ERROR)  # the outcome of a reply is printed anyway
     turn = asyncio.run(_show(said, _Printer(options.json)))
     return 0 if turn is not None and turn.status in _FINE else 1
@@ -75,7 +75,7 @@ async def _show(text: str, out: _Printer) -> TurnResult | None:
 
     ended: asyncio.Queue[TurnResult] = asyncio.Queue()
     hub = Hub(recording=True)
-    async with demo_world(hub=hub, told=ended.put_nowait) as world:
+    async with demo_world(hub=hub, on_result=ended.put_nowait) as world:
         onlooker = ConsoleView(hub, str(world.twin.bot.id), out.happened)
         onlooker.begin()
         stops = _Stops(world)
@@ -118,26 +118,26 @@ class _Printer:
         self._state = ""
         self._typing = False
 
-    def happened(self, one: dict[str, Any]) -> None:
+    def happened(self, event: dict[str, Any]) -> None:
         try:
-            self._tell(one)
+            self._tell(event)
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader of a pipe, such as `head`, has exited.  The local Discord calls this, and
             # the error must not reach it or the bot, so the remaining output is discarded.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    def _tell(self, one: dict[str, Any]) -> None:
+    def _tell(self, event: dict[str, Any]) -> None:
         if self._json:
-            print(json.dumps(one), flush=True)
+            print(json.dumps(event), flush=True)
             return
-        message = one.get("message") or one.get("edit")
+        message = event.get("message") or event.get("edit")
         if message is not None:
             self._typing = False
             self._clear()
             self._message(message)
-        self._state = one.get("state", self._state)
-        self._typing = bool(one.get("typing", self._typing))
+        self._state = event.get("state", self._state)
+        self._typing = bool(event.get("typing", self._typing))
         self._line()
 
     def finish(self, result: dict[str, Any]) -> None:

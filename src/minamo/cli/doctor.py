@@ -53,19 +53,24 @@ async def _examine(options: argparse.Namespace) -> int:
     from minamo.bot.run import leave_now
 
     found = await examine(options.config, try_models=options.try_models)
-    for one in found:
-        _print(one, as_json=options.json)
-    code = 1 if any(one.level == "problem" for one in found) else 0
+    for diagnosis in found:
+        _print(diagnosis, as_json=options.json)
+    code = 1 if any(diagnosis.level == "problem" for diagnosis in found) else 0
     if len(asyncio.all_tasks()) > 1:
         # A check that hangs cannot always be cancelled, and must not delay the exit.
         leave_now(code)
     return code
 
 
-def _print(one: Diagnosis, *, as_json: bool) -> None:
+def _print(diagnosis: Diagnosis, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"check": one.check, "level": one.level, "words": one.words}), flush=True)
+        print(
+            json.dumps(
+                {"check": diagnosis.check, "level": diagnosis.level, "words": diagnosis.words}
+            ),
+            flush=True,
+        )
         return
     on = colours.wanted(sys.stdout)
-    level = colours.painted(f"{one.level:8}", _COLOURS[one.level], on=on)
-    print(f"{level} {one.check:9} {one.words}", flush=True)
+    level = colours.painted(f"{diagnosis.level:8}", _COLOURS[diagnosis.level], on=on)
+    print(f"{level} {diagnosis.check:9} {diagnosis.words}", flush=True)

@@ -85,28 +85,32 @@ async def _serve(port: int, text: str | None) -> None:
 
 async def _watch(twin: Twin, text: str | None) -> None:
     """Print messages and the bot's requests, one per line; say *text* when a bot has connected."""
-    shown = told = newest = 0
+    shown = reported = newest = 0
     greeted = text is None
     while True:
         requests, unknown = list(twin.journal.requests_made), twin.unknown
-        for one in requests[shown:]:
-            print(f"{one.method:6} {one.path} -> {one.status or 'no answer'}", flush=True)
-        for name in unknown[told:]:
+        for request in requests[shown:]:
+            print(
+                f"{request.method:6} {request.path} -> {request.status or 'no answer'}", flush=True
+            )
+        for name in unknown[reported:]:
             print(f"the twin does not know this route: {name}", flush=True)
         for message in _since(twin, newest):
             print(f"       {_said(twin, message)}", flush=True)
             newest = message.id
-        shown, told = len(requests), len(unknown)
+        shown, reported = len(requests), len(unknown)
         if not greeted and twin.journal.events("READY"):
             greeted = True
             await twin.say((text or "").replace("@bot", f"<@{twin.bot.id}>"))
-        await _changed(twin, (shown, told, newest), greeted)
+        await _changed(twin, (shown, reported, newest), greeted)
 
 
 def _since(twin: Twin, newest: int) -> list[Message]:
     """Return the messages after the one with the id *newest*, in all channels, oldest first."""
     every = [message for found in twin.world.messages.values() for message in found.values()]
-    return sorted((one for one in every if one.id > newest), key=lambda one: one.id)
+    return sorted(
+        (message for message in every if message.id > newest), key=lambda message: message.id
+    )
 
 
 def _said(twin: Twin, message: Message) -> str:
@@ -118,7 +122,7 @@ def _said(twin: Twin, message: Message) -> str:
 
 async def _changed(twin: Twin, seen: tuple[int, int, int], greeted: bool) -> None:
     def something() -> bool:
-        newest = max((one.id for one in _since(twin, seen[2])), default=seen[2])
+        newest = max((message.id for message in _since(twin, seen[2])), default=seen[2])
         grown = (len(twin.journal.requests_made), len(twin.unknown), newest) != seen
         return grown or (not greeted and bool(twin.journal.events("READY")))
 

@@ -82,27 +82,27 @@ def find_problem(said: Any) -> str:
     """Return in one line how *said* breaks the contract; empty if it does not."""
     match said:
         case TextChunk():
-            what = _text("content", said)
+            problem = _text("content", said)
             if said.overlap is not None and not is_whole(said.overlap, 0):
-                what = what or _wrong("overlap", "a number of characters", said.overlap)
-            what = what or _citations(said.citations)
+                problem = problem or _wrong("overlap", "a number of characters", said.overlap)
+            problem = problem or _citations(said.citations)
         case FileChunk():
-            what = _text("media_type", said) or _text("name", said)
+            problem = _text("media_type", said) or _text("name", said)
             if not isinstance(said.data, bytes):
-                what = _wrong("data", "bytes", said.data)
+                problem = _wrong("data", "bytes", said.data)
         case FunctionCall():
-            what = _calls(said.calls) or _usage(said.usage) or _ending(said)
+            problem = _calls(said.calls) or _usage(said.usage) or _ending(said)
         case ErrorChunk():
-            what = _error(said)
+            problem = _error(said)
         case DoneChunk():
-            what = _usage(said.usage) or _mapping("replay", said.replay)
-            what = what or _text("model", said) or _text("provider", said) or _ending(said)
+            problem = _usage(said.usage) or _mapping("replay", said.replay)
+            problem = problem or _text("model", said) or _text("provider", said) or _ending(said)
         case None:
             return "a source gives text, and this gave None; leave those out"
         case _:
             return f"a source gives text, and this gave a {_name(said)}; give the text in it"
-    what = what or _thoughts(said.thoughts)
-    return f"in {_name(said)}, {what}" if what else ""
+    problem = problem or _thoughts(said.thoughts)
+    return f"in {_name(said)}, {problem}" if problem else ""
 
 
 def _name(value: object) -> str:
@@ -137,10 +137,10 @@ def _usage(value: object) -> str:
 
 
 def _ending(said: DoneChunk | FunctionCall) -> str:
-    what = _text("finish_reason", said) or _text("raw_finish_reason", said)
-    if not what and not is_whole(said.skipped, 0):
-        what = _wrong("skipped", "a number of events", said.skipped)
-    return what or _citations(said.citations)
+    problem = _text("finish_reason", said) or _text("raw_finish_reason", said)
+    if not problem and not is_whole(said.skipped, 0):
+        problem = _wrong("skipped", "a number of events", said.skipped)
+    return problem or _citations(said.citations)
 
 
 def _citations(value: object) -> str:

@@ -184,7 +184,7 @@ def read_trace(lines: Iterable[str]) -> Trace:
             raise BadTrace(f"line {number}: {error}") from None
         begun = True
     # A stable sort: otherwise the written order is kept.
-    return Trace(config, tuple(sorted(moments, key=lambda one: (one.at, not one.first))))
+    return Trace(config, tuple(sorted(moments, key=lambda moment: (moment.at, not moment.first))))
 
 
 def _parse(line: str) -> object:
@@ -376,14 +376,14 @@ def _typed(record: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:
     return value
 
 
-def _object(value: object, what: str) -> Mapping[str, Any]:
+def _object(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise BadTrace(f"{what} must be a JSON object; it is {shown(value)}")
+        raise BadTrace(f"{name} must be a JSON object; it is {shown(value)}")
     return value
 
 
-def _only(record: Mapping[str, Any], known: tuple[str, ...], what: str) -> Mapping[str, Any]:
+def _only(record: Mapping[str, Any], known: tuple[str, ...], name: str) -> Mapping[str, Any]:
     for key in record:
         if key not in known:
-            raise BadTrace(f"unknown key {shown(key)} in {what}; known are {', '.join(known)}")
+            raise BadTrace(f"unknown key {shown(key)} in {name}; known are {', '.join(known)}")
     return record

@@ -174,8 +174,8 @@ class Feed:
 
     def typing(self, channel: str, author: Author) -> None:
         """Report that *author* is typing."""
-        told = {"id": author.id, "name": author.name, "app": author.is_app}
-        self.tell({"kind": "typing", "channel": channel, "author": told, "for_s": TYPING_S})
+        shown = {"id": author.id, "name": author.name, "app": author.is_app}
+        self.tell({"kind": "typing", "channel": channel, "author": shown, "for_s": TYPING_S})
 
     def sent(
         self, post: OutgoingMessage, receipt: Receipt, *, author: Author | None = None, at: str = ""
@@ -250,7 +250,7 @@ class Feed:
 
     def snapshot(self) -> list[Json]:
         """Return every message kept, per channel, oldest first."""
-        return [one.record() for shelf in self._channels.values() for one in shelf.values()]
+        return [message.record() for shelf in self._channels.values() for message in shelf.values()]
 
     def _shelf(self, channel: str) -> OrderedDict[str, ChannelMessage]:
         shelf = self._channels.get(channel)

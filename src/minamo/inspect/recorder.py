@@ -196,23 +196,23 @@ class Recorder:
             if self.ended_at is None:  # it may be cancelled while it closes
                 self._close()
             return
-        told: Json = {"kind": "event", "event": event}
+        record: Json = {"kind": "event", "event": event}
         if event == "chunk" and isinstance(
             payload, TextChunk | FileChunk | FunctionCall | ErrorChunk | DoneChunk
         ):
             self.heard_at = self._now
             self.first_at = self._now if self.first_at is None else self.first_at
-            told |= {"type": payload.type, "text": excerpt(payload), "size": _size(payload)}
+            record |= {"type": payload.type, "text": excerpt(payload), "size": _size(payload)}
             if payload.thoughts:
-                told["thoughts"] = sum(map(len, payload.thoughts))
+                record["thoughts"] = sum(map(len, payload.thoughts))
             self._trace.chunk(payload, self._now)
         elif event in ("full", "room"):
             self._pause(event)
         elif event in EVENTS:
             self._trace.event(event, payload, self._now)
         elif isinstance(payload, str):
-            told["text"] = payload
-        self._tell(told)
+            record["text"] = payload
+        self._tell(record)
         self._look_at_lane()
 
     # For the page.
@@ -265,17 +265,17 @@ class Recorder:
         moves = self.tracks.moves
         if not moves:
             return
-        told = [[m.event, m.source, m.target, m.row] for m in moves[:MOVES_MAX]]
+        rows = [[m.event, m.source, m.target, m.row] for m in moves[:MOVES_MAX]]
         moves.clear()
-        self._tell({"kind": "moves", "moves": told})
+        self._tell({"kind": "moves", "moves": rows})
 
-    def _tell(self, told: Json) -> None:
+    def _tell(self, record: Json) -> None:
         self._number += 1
-        told |= {"stream": self.id, "n": self._number, "t": round(self._now, 3)}
-        self.latest.append(told)
+        record |= {"stream": self.id, "n": self._number, "t": round(self._now, 3)}
+        self.latest.append(record)
         if len(self.latest) > LATEST_MAX:
             del self.latest[: LATEST_MAX // 4]
-        self.tell(told)
+        self.tell(record)
 
     def _look_at_lane(self) -> None:
         """Report text handed over without a receipt: fitted messages, and text not fitted yet."""
@@ -295,12 +295,12 @@ class Recorder:
                 self.heard_at += waited
 
     def _receipt(self, receipt: Receipt) -> None:
-        told = receipt_record(receipt) | {"t": round(self._now, 3)}
+        record = receipt_record(receipt) | {"t": round(self._now, 3)}
         if receipt.kind == "create":
             self.tracks.given.pop(receipt.index, None)
         if len(self.receipts) < RECEIPTS_MAX:
-            self.receipts.append(told)
-        self._tell({"kind": "receipt", **told})
+            self.receipts.append(record)
+        self._tell({"kind": "receipt", **record})
 
 
 def _size(chunk: Chunk) -> int:

@@ -147,7 +147,7 @@ class Site:
 
     async def _something(self, woken: asyncio.Event) -> bool:
         """Wait for an event or the close; return False if neither came within `PULSE_S`."""
-        waits = [asyncio.ensure_future(one.wait()) for one in (woken, self.closing)]
+        waits = [asyncio.ensure_future(event.wait()) for event in (woken, self.closing)]
         try:
             first = asyncio.FIRST_COMPLETED
             done, _ = await asyncio.wait(waits, timeout=PULSE_S, return_when=first)
@@ -156,14 +156,14 @@ class Site:
                 wait.cancel()
         return bool(done)
 
-    def recorded(self, what: Recorded) -> Callable[[web.Request], Awaitable[web.Response]]:
-        """Return a handler that calls *what* with the stream named in the address."""
+    def recorded(self, action: Recorded) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """Return a handler that calls *action* with the stream named in the address."""
 
         async def handler(request: web.Request) -> web.Response:
             recorder = self.hub.find(request.match_info["number"])
             if recorder is None:
                 return json_error(404, "that stream is forgotten")
-            return await what(request, recorder)
+            return await action(request, recorder)
 
         return handler
 
@@ -197,11 +197,11 @@ class Site:
             return json_error(400, "there is no such button")
         return await self._act(lambda can: can.press(message, button))
 
-    async def _act(self, what: Callable[[Actions], Awaitable[None]]) -> web.Response:
+    async def _act(self, action: Callable[[Actions], Awaitable[None]]) -> web.Response:
         if self.actions is None:
             return json_error(403, "this page only looks")
         try:
-            await what(self.actions)
+            await action(self.actions)
         except MinamoError as error:
             return json_error(400, str(error))
         return web.json_response({"done": True})

@@ -194,10 +194,10 @@ class PageFile:
 def page_files() -> dict[str, PageFile]:
     """Return all files by name; there are no folders."""
     out = {}
-    for one in (files("minamo.inspect") / "page").iterdir():
-        kind = _TYPES.get(f".{one.name.rpartition('.')[2]}")
+    for file in (files("minamo.inspect") / "page").iterdir():
+        kind = _TYPES.get(f".{file.name.rpartition('.')[2]}")
         if kind is not None:
-            out[one.name] = PageFile(one.read_bytes(), kind)
+            out[file.name] = PageFile(file.read_bytes(), kind)
     return out
 
 

@@ -280,9 +280,9 @@ def _different_rows(chart: Chart, lowered: ChartIR) -> Iterator[str]:
     for step in (step for leaf in lowered.leaves for step in leaf.steps):
         row = chart.states[step.source].rows[step.place]
         own = step.before[len(step.before) - len(row.actions) :]
-        told = (step.events, step.guards, own)
-        if told != (row.events, (row.guard,) if row.guard else (), row.actions):
-            yield f"the row {row.name} is {told}"
+        found = (step.events, step.guards, own)
+        if found != (row.events, (row.guard,) if row.guard else (), row.actions):
+            yield f"the row {row.name} is {found}"
 
 
 def _differs(chart: Chart, problem: str) -> ChartError:
@@ -348,21 +348,21 @@ def _way(
     )
 
 
-def _method(chart: Chart, actions: type, what: str, name: str) -> Any:
+def _method(chart: Chart, actions: type, kind: str, name: str) -> Any:
     method = getattr(actions, name, None)
     place = f"{actions.__name__}.{name}"
     if method is None:
         known = [found for found in vars(actions) if not found.startswith("_")]
         raise ChartError(
-            f"{what} {name!r} has no method {place}{hint(name, known)}", file=chart.file
+            f"{kind} {name!r} has no method {place}{hint(name, known)}", file=chart.file
         )
     if not callable(method) or inspect.iscoroutinefunction(method):
-        raise ChartError(f"{what} {place} must be a plain method, not async", file=chart.file)
+        raise ChartError(f"{kind} {place} must be a plain method, not async", file=chart.file)
     try:
         inspect.signature(method).bind(None, None)
     except TypeError:
         raise ChartError(
-            f"{what} {place} must take one argument, the payload", file=chart.file
+            f"{kind} {place} must take one argument, the payload", file=chart.file
         ) from None
     return method
 

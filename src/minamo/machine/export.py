@@ -207,9 +207,9 @@ def _columns(chart: Chart) -> dict[str, list[State]]:
     return columns
 
 
-def _same(chart: Chart, one: str, other: str, event: str) -> bool:
-    return chart.rows_for(one, event) == chart.rows_for(other, event) and (
-        chart.reason_ignored(one, event) == chart.reason_ignored(other, event)
+def _same(chart: Chart, first: str, second: str, event: str) -> bool:
+    return chart.rows_for(first, event) == chart.rows_for(second, event) and (
+        chart.reason_ignored(first, event) == chart.reason_ignored(second, event)
     )
 
 

@@ -77,7 +77,7 @@ def _check_done(chart: Chart, row: Row, event: str) -> None:
 
 def _known(
     chart: Chart,
-    what: str,
+    kind: str,
     name: str,
     known: Mapping[str, object],
     *,
@@ -87,7 +87,7 @@ def _known(
 ) -> None:
     if name not in known:
         raise ChartError(
-            f"unknown {what} {name!r}{hint(name, known)}",
+            f"unknown {kind} {name!r}{hint(name, known)}",
             file=chart.file,
             line=line,
             state=state,
@@ -95,11 +95,11 @@ def _known(
         )
 
 
-def _all_used(chart: Chart, what: str, declared: Iterable[str], used: set[str]) -> None:
+def _all_used(chart: Chart, kind: str, declared: Iterable[str], used: set[str]) -> None:
     for name in declared:
         if name not in used:
             raise ChartError(
-                f"{what} {name!r} is declared and never used; use it in a state or remove it",
+                f"{kind} {name!r} is declared and never used; use it in a state or remove it",
                 file=chart.file,
             )
 

@@ -44,10 +44,10 @@ class Nodes:
     """Known but unsupported keys, with what to do instead."""
 
     def mapping(
-        self, node: yaml.Node, known: tuple[str, ...], what: str, *, state: str = ""
+        self, node: yaml.Node, known: tuple[str, ...], name: str, *, state: str = ""
     ) -> dict[str, yaml.Node]:
         """Return the entries of a mapping; only the keys in *known* are accepted."""
-        parts = dict(self.entries(node, what, state=state))
+        parts = dict(self.entries(node, name, state=state))
         for key in parts:
             if key in self.refused:
                 raise self.error(
@@ -55,16 +55,16 @@ class Nodes:
                 )
             if key not in known:
                 raise self.error(
-                    parts[key], f"{what} has no key {key!r}{hint(key, known)}", state=state
+                    parts[key], f"{name} has no key {key!r}{hint(key, known)}", state=state
                 )
         return parts
 
     def entries(
-        self, node: yaml.Node, what: str = "this", *, state: str = ""
+        self, node: yaml.Node, name: str = "this", *, state: str = ""
     ) -> list[tuple[str, yaml.Node]]:
         """Return the entries of a mapping in order; a key written twice is refused."""
         if not isinstance(node, yaml.MappingNode):
-            raise self.error(node, f"{what} must be a mapping of keys to values", state=state)
+            raise self.error(node, f"{name} must be a mapping of keys to values", state=state)
         seen: dict[str, yaml.Node] = {}
         for key_node, value in node.value:
             key = self.scalar(key_node)
@@ -113,11 +113,11 @@ class Nodes:
             raise self.error(parts[key], f"{key!r} is true or false, not {value!r}", state=state)
         return value == "true"
 
-    def glossary(self, node: yaml.Node, what: str, state: str = "") -> dict[str, str]:
+    def glossary(self, node: yaml.Node, kind: str, state: str = "") -> dict[str, str]:
         """Return a mapping of names to descriptions; a description is required."""
         found: dict[str, str] = {}
-        for name, value in self.entries(node, f"the list of {what}s", state=state):
-            self.name(value, name, f"an {what}" if what[0] in "aei" else f"a {what}", state=state)
+        for name, value in self.entries(node, f"the list of {kind}s", state=state):
+            self.name(value, name, f"an {kind}" if kind[0] in "aei" else f"a {kind}", state=state)
             words = " ".join(self.scalar(value, state=state).split())
             if not words or words in ("~", "null"):
                 reason = "say why it is ignored" if state else "say in a few words what it means"
@@ -125,17 +125,17 @@ class Nodes:
                     value,
                     f"no reason given; {reason}",
                     state=state,
-                    event=name if what.endswith("event") else "",
+                    event=name if kind.endswith("event") else "",
                 )
             found[name] = words
         return found
 
-    def name(self, node: yaml.Node, name: str, what: str, *, state: str = "") -> None:
+    def name(self, node: yaml.Node, name: str, kind: str, *, state: str = "") -> None:
         """Refuse a *name* that an identifier could not be."""
         if not _NAME.match(name):
             raise self.error(
                 node,
-                f"{name!r} cannot name {what}; use lower-case letters, digits and _",
+                f"{name!r} cannot name {kind}; use lower-case letters, digits and _",
                 state=state,
             )
 

@@ -59,21 +59,21 @@ class Guarded:
         self._callback: Callable[..., object] | None = callback
         self._log = log
 
-    def __call__(self, *what: object) -> object:
+    def __call__(self, *arguments: object) -> object:
         """Call the callback and return its value; None if it fails or has failed before."""
         if self._callback is None:
             return None
-        failed, answer = call(self._callback, *what)
+        failed, answer = call(self._callback, *arguments)
         if failed:
             self._callback = None
             self._log.warning("%s %s; it will not be called again", self._name, failed)
         return answer
 
 
-def call(callback: Callable[..., Any], *what: object) -> tuple[str, Any]:
+def call(callback: Callable[..., Any], *arguments: object) -> tuple[str, Any]:
     """Call user code; return a description of its failure (empty if none) and its value."""
     try:
-        answer = callback(*what)
+        answer = callback(*arguments)
         if answer is None or not inspect.isawaitable(answer):
             return "", answer
         # A coroutine neither awaited nor closed warns when it is garbage-collected.

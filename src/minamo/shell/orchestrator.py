@@ -116,7 +116,7 @@ class StreamOrchestrator:
             call_timeout_ms=call_timeout_ms,
             watch=watch,
         )
-        told = self.telemetry.stream_started(_info(provider, context))
+        span = self.telemetry.stream_started(_info(provider, context))
         result: StreamResult | None = None
         try:
             receipts = await self._deliver_safely(provider, driver, context)
@@ -125,9 +125,9 @@ class StreamOrchestrator:
         finally:
             # Also if the caller is cancelled, here or while the notice is sent.
             if result is not None:
-                told.ended(result)
+                span.ended(result)
             else:
-                told.cancelled()
+                span.cancelled()
                 if recorder is not None:
                     recorder.happened(anyio.current_time(), "cancelled")
         return result
@@ -201,10 +201,10 @@ class StreamOrchestrator:
         embed = notice_for(result, context.wording, self.notices)
         if embed is None:
             return result
-        told = await send_notice(
+        receipt = await send_notice(
             self.lanes, context.sender, context.channel_id, embed, stream_id=context.stream_id
         )
-        return evolve(result, receipts=(*result.receipts, told))
+        return evolve(result, receipts=(*result.receipts, receipt))
 
 
 def _info(provider: object, context: StreamContext) -> StreamInfo:

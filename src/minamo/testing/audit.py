@@ -79,22 +79,22 @@ def fits(replayed: Replayed, limit: int = 1950) -> None:
         _hold(message == message.strip(), f"message {number} begins or ends blank")
 
 
-def same(one: Replayed, other: Replayed) -> None:
+def same(first: Replayed, second: Replayed) -> None:
     """Raise `Broken` unless two runs of the same text have the same messages and result."""
     for name in ("messages", "thoughts", "details"):
-        _equal(getattr(one, name), getattr(other, name), name)
+        _equal(getattr(first, name), getattr(second, name), name)
     for name in ("status", "stop_reason", "accumulated_text", "suppressed", "additions", "states",
                  "files"):  # fmt: skip
-        _equal(getattr(one.result, name), getattr(other.result, name), name)
+        _equal(getattr(first.result, name), getattr(second.result, name), name)
 
 
-def _equal(one: object, other: object, what: str) -> None:
-    _hold(one == other, f"{what} depends on how text was cut into chunks: {one!r}, {other!r}")
+def _equal(first: object, second: object, name: str) -> None:
+    _hold(first == second, f"{name} depends on how text was cut into chunks: {first!r}, {second!r}")
 
 
-def _none(places: list[int], text: str, what: str) -> None:
+def _none(places: list[int], text: str, fault: str) -> None:
     found = [(n, text[max(0, n - 5) : n + 5]) for n in places[:5]]
-    _hold(not places, f"{len(places)} characters are {what}: {found}")
+    _hold(not places, f"{len(places)} characters are {fault}: {found}")
 
 
 def _hold(fine: bool, law: str) -> None:

@@ -256,10 +256,10 @@ async def listen(
     return Heard(result, messages, anyio.current_time() - began)
 
 
-Told = TypeVar("Told")
+Value = TypeVar("Value")
 
 
-def run_with_virtual_clock(story: Callable[[], Awaitable[Told]]) -> Told:
+def run_with_virtual_clock(story: Callable[[], Awaitable[Value]]) -> Value:
     """Run *story* with a clock that advances when all tasks wait, and return its result.
 
     It runs on trio, so all code in it must use anyio to wait: streams and `ScriptedProvider` do.

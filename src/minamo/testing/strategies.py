@@ -281,7 +281,7 @@ def _chunked(text: str, places: list[int]) -> Happening:
     return lambda now: [Moment(now, "chunk", chunk=TextChunk(part)) for part in parts]
 
 
-def _happenings(some: tuple[Moment | None, ...]) -> st.SearchStrategy[Happening]:
-    return st.sampled_from(some).map(
+def _happenings(moments: tuple[Moment | None, ...]) -> st.SearchStrategy[Happening]:
+    return st.sampled_from(moments).map(
         lambda moment: lambda now: [] if moment is None else [evolve(moment, at=now)]
     )

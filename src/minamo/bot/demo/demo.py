@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from minamo.bot.demo.provider import PIECES, DemoProvider
 from minamo.bot.factory import make_bot, make_client
-from minamo.bot.listener import Answering, Told
+from minamo.bot.listener import Answering, OnResult
 from minamo.bot.settings import BotSettings, LimitSettings, Settings
 from minamo.bot.tools import toolbox
 from minamo.core.config import StreamConfig
@@ -82,8 +82,8 @@ class ConsoleView:
         self._shown[event["id"]] = shown
         who = "bot" if event["author"]["app"] else "you"
         text = str(event["text"]).replace(f"<@{self.bot_id}>", "@minamo")
-        told = {"from": who, "text": text, "embeds": event["embeds"]}
-        self.tell({"edit" if known else "message": told})
+        fields = {"from": who, "text": text, "embeds": event["embeds"]}
+        self.tell({"edit" if known else "message": fields})
 
 
 def summary(turn: TurnResult) -> Json:
@@ -93,11 +93,11 @@ def summary(turn: TurnResult) -> Json:
         "status": turn.status,
         "stop_reason": turn.stop_reason,
         "turn": list(turn.states),
-        "streams": [list(one.states) for one in turn.results],
+        "streams": [list(result.states) for result in turn.results],
         "text": turn.accumulated_text,
         "thoughts": list(whole.thought_log),
         "details": whole.details_content,
-        "tools": [one.call.name for one in turn.tool_history],
+        "tools": [done.call.name for done in turn.tool_history],
         "suppressed": dict(whole.suppressed),
         "additions": dict(whole.additions),
     }
@@ -158,7 +158,7 @@ class Demo:
     @property
     def prompts(self) -> Sequence[Prompt]:
         """The suggested messages, one for each button."""
-        return [Prompt(one.title, one.prompt) for one in PIECES]
+        return [Prompt(piece.title, piece.prompt) for piece in PIECES]
 
     async def say(self, text: str) -> None:
         """Send a message to the bot as the demo user."""
@@ -174,10 +174,10 @@ class Demo:
 
     async def press(self, message_id: str, button_id: str) -> None:
         """Press a button as the demo user."""
-        for one in self.twin.messages(_CHANNEL):
-            if str(one.id) == message_id:
+        for message in self.twin.messages(_CHANNEL):
+            if str(message.id) == message_id:
                 with suppress(LookupError):  # the button was just removed
-                    await self.twin.click(one, button_id, user=self.person)
+                    await self.twin.click(message, button_id, user=self.person)
                 return
 
 
@@ -187,7 +187,7 @@ async def demo_world(
     hub: Hub | None = None,
     settings: Settings | None = None,
     provider: ChatProvider | None = None,
-    told: Told = lambda _: None,
+    on_result: OnResult = lambda _: None,
 ) -> AsyncIterator[Demo]:
     """Build the demo, start the bot, and shut everything down in reverse order."""
     settings = settings or demo_settings()
@@ -204,7 +204,7 @@ async def demo_world(
         bot: hikari.GatewayBot = make_bot(own)
         client = make_client(bot, own, looker=None if hub is None else _Streams(hub))
         tools = toolbox(own.bot.tools)
-        answering = Answering(bot, client, own, [provider or DemoProvider()], tools, told)
+        answering = Answering(bot, client, own, [provider or DemoProvider()], tools, on_result)
         answering.listen()
         await bot.start(check_for_updates=False)
         stack.push_async_callback(bot.close)

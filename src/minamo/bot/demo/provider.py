@@ -275,7 +275,7 @@ class DemoProvider:
             return self._said(_of_answer(last))
         piece = self.find(last.text)
         if piece is None:
-            return self._said(LOST.format(names=", ".join(one.name for one in self.pieces)))
+            return self._said(LOST.format(names=", ".join(piece.name for piece in self.pieces)))
         has_tools = {call.name for call in piece.calls} <= {tool.name for tool in tools}
         return self._piece(piece, calls=bool(piece.calls) and has_tools)
 
@@ -286,7 +286,7 @@ class DemoProvider:
             if plain == piece.prompt.lower():
                 return piece
         heard = _LETTERS.findall(plain)
-        by_word = {word: one for one in reversed(self.pieces) for word in one.words}
+        by_word = {word: piece for piece in reversed(self.pieces) for word in piece.words}
         # A greeting in front of a question must not win over the question.
         order = sorted(heard, key=lambda word: by_word.get(word) is HELLO)
         return next((by_word[word] for word in order if word in by_word), None)
@@ -317,7 +317,7 @@ def _of_answer(answer: ChatMessage) -> str:
         return TOOL_FAILED.format(said=answer.text)
     try:
         found = json.loads(answer.text)
-        rolled = ", ".join(str(one) for one in found["rolled"])
+        rolled = ", ".join(str(eyes) for eyes in found["rolled"])
         return ROLLED.format(rolled=rolled, total=found["total"])
     except (ValueError, KeyError, TypeError):
         return f"The tool said: {answer.text}"

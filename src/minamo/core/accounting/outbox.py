@@ -156,15 +156,15 @@ class Outbox(MessageSource):
 
     def put(self, segment: Segment) -> None:
         """Queue a segment; it is cleaned at once and fitted when its turn comes."""
-        one = clean_segment(segment, self.config, first=not self.spoke, links=self._links)
+        pending = clean_segment(segment, self.config, first=not self.spoke, links=self._links)
         # However segments are combined in a message, no link is formed of two of them.
-        if self._links.label or LINK_MARKS.search(one.text):
-            self._links = self._links.after(one.text, segment.fence)
-        self._waiting.append(one)
+        if self._links.label or LINK_MARKS.search(pending.text):
+            self._links = self._links.after(pending.text, segment.fence)
+        self._waiting.append(pending)
         self.waiting += len(segment.text)
-        self.spoke = self.spoke or bool(one.text.strip())
-        if one.cleaned.dropped and not self.grows:
-            self._drop(segment.trail, one.cleaned.dropped)
+        self.spoke = self.spoke or bool(pending.text.strip())
+        if pending.cleaned.dropped and not self.grows:
+            self._drop(segment.trail, pending.cleaned.dropped)
 
     def put_file(self, file: FileChunk) -> None:
         """Queue a file, behind the text before it."""
@@ -364,17 +364,17 @@ class Outbox(MessageSource):
         until = self._said.size if last is None else last.until
         return text, SourceMap(batch.trail, batch.said, batch.added, since, until)
 
-    def _shape(self, one: PendingSegment, batch: SourceMap, at: int, *, plainly: bool) -> str:
+    def _shape(self, segment: PendingSegment, batch: SourceMap, at: int, *, plainly: bool) -> str:
         """Record a segment and add it to *batch* at offset *at*; return its text."""
-        text, back = one.text, one.back
+        text, back = segment.text, segment.back
         seed = self.config.humanize_seed + len(self._said.texts)
         said = [self._said.add(text)] if back is None else back.said
         if self.config.suppress_text_output:
             return text
-        trail, added = one.trail, one.added
+        trail, added = segment.trail, segment.added
         humanizes = self.config.humanize and self.config.degree >= HumanizerDegree.HEAVY
         if humanizes and not plainly and back is None:
-            made = humanize(text, seed, fence=one.segment.fence)
+            made = humanize(text, seed, fence=segment.segment.fence)
             self._drop(trail, made.dropped)
             trail, said = map_spans(trail, made.pieces), map_spans(said, made.pieces)
             added, text = map_insertions(added, made.pieces), made.text

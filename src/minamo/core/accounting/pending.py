@@ -72,11 +72,11 @@ def take_prefix(waiting: Iterable[PendingSegment], characters: int) -> list[Pend
     return front
 
 
-def _cut(one: PendingSegment, at: int) -> PendingSegment:
-    kept = TextSpan(one.text[:at], 0)
-    (held,) = split_source_map(SourceMap(one.trail, [], one.added), [(kept,)])
+def _cut(segment: PendingSegment, at: int) -> PendingSegment:
+    kept = TextSpan(segment.text[:at], 0)
+    (held,) = split_source_map(SourceMap(segment.trail, [], segment.added), [(kept,)])
     return evolve(
-        one, cleaned=unchanged(kept.text), text=kept.text, trail=held.trail, added=held.added
+        segment, cleaned=unchanged(kept.text), text=kept.text, trail=held.trail, added=held.added
     )
 
 
@@ -137,10 +137,10 @@ def spans_after(waiting: Iterable[PendingSegment], size: int, until: int | None 
     return cut(trail, size, end - size)
 
 
-def _cut_at(one: PendingSegment, end: int) -> int:
+def _cut_at(segment: PendingSegment, end: int) -> int:
     """Return how many characters of a segment its first *end* cleaned characters come from."""
     at = found = 0
-    for piece in one.cleaned.pieces:
+    for piece in segment.cleaned.pieces:
         shown = min(end - at, len(piece.text))
         if shown <= 0:
             break

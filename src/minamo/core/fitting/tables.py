@@ -183,8 +183,8 @@ def _affordable(added: int, rows: Sequence[TableRow]) -> bool:
     return added <= max(TABLE_ADDED_MIN, TABLE_GROWTH_MAX * (rows[-1].end - rows[0].start))
 
 
-def _wider(one: list[int], two: list[int]) -> list[int]:
-    return [max(pair) for pair in zip_longest(one, two, fillvalue=1)]
+def _wider(left: list[int], right: list[int]) -> list[int]:
+    return [max(pair) for pair in zip_longest(left, right, fillvalue=1)]
 
 
 def _shown(text: str) -> str:

@@ -131,9 +131,9 @@ class Grid:
 
     def draw(self, path: Sequence[int], net: int) -> None:
         """Record that a line of *net* runs along *path*."""
-        for one, two in pairwise(path):
-            used = self.used[0 if abs(one - two) == 1 else 1]
-            used[one] = used[two] = net
+        for here, there in pairwise(path):
+            used = self.used[0 if abs(here - there) == 1 else 1]
+            used[here] = used[there] = net
 
     def clear(self) -> None:
         """Remove all lines."""

@@ -270,8 +270,8 @@ class _Placing:
             low, at, high = spans[0]
             # Above a compound state, an initial mark is placed just past the title.
             return at if low == high or axis else low + self.tiles[tie.b].title
-        (low, one, high), (start, two, stop) = spans
-        return (max(low, min(two, high)) + max(start, min(one, stop))) // 2
+        (low, middle, high), (start, centre, stop) = spans
+        return (max(low, min(centre, high)) + max(start, min(middle, stop))) // 2
 
     def span(self, key: str, end: str, axis: int) -> tuple[int, int, int]:
         """Return the range and middle where an arrow can touch the state *end* in *key*."""

@@ -187,10 +187,10 @@ class _Router:
     def distance(self, leg: _Leg) -> int:
         """Return the distance between the two ends of a leg."""
         spot = self.placed.spots[leg.link].rect
-        one = self.boxes[leg.source].rect if leg.source else spot
-        two = self.boxes[leg.target].rect if leg.target else spot
-        across = max(two.x - one.right, one.x - two.right, 0)
-        return across + max(two.y - one.bottom, one.y - two.bottom, 0)
+        source = self.boxes[leg.source].rect if leg.source else spot
+        target = self.boxes[leg.target].rect if leg.target else spot
+        across = max(target.x - source.right, source.x - target.right, 0)
+        return across + max(target.y - source.bottom, source.y - target.bottom, 0)
 
     def ports(self, leg: _Leg, state: str) -> list[Port]:
         """Return where a leg may leave *state* or, if that is empty, its label."""
@@ -206,8 +206,8 @@ class _Router:
         """Return the side of the label that the other line of the same arrow touches."""
         for other in self.legs:
             if other.link == leg.link and other is not leg and other.path:
-                one, two = other.path[:2] if other.target else other.path[:-3:-1]
-                return {1: RIGHT, -1: LEFT, self.grid.width: DOWN}.get(two - one, UP)
+                end, next_point = other.path[:2] if other.target else other.path[:-3:-1]
+                return {1: RIGHT, -1: LEFT, self.grid.width: DOWN}.get(next_point - end, UP)
         return None
 
     def points(self, leg: _Leg) -> tuple[Point, ...]:

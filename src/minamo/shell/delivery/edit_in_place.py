@@ -323,7 +323,7 @@ _LIVE = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.linea
 
 def _end(message: FittedMessage) -> int:
     """Return the offset in the fitted text at which the message ends."""
-    ends = [one.start + len(one.text) for one in message.pieces if one.start is not None]
+    ends = [piece.start + len(piece.text) for piece in message.pieces if piece.start is not None]
     return max(ends, default=0)
 
 
@@ -417,7 +417,7 @@ class EditInPlace(MessageSource):
         """Stop editing; delete the messages if their text is no longer part of the reply."""
         self._is_stale = self._is_final = False
         now = self._stream.actions.outbox.beginning
-        shown = [one.look.beginning for one in (self._stood, self._out) if one is not None]
+        shown = [page.look.beginning for page in (self._stood, self._out) if page is not None]
         self.pages.withdraw(reason, remove=bool(shown) and now not in shown)
         if self.pages.state == "recalling":
             self._out = None

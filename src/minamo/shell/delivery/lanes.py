@@ -355,8 +355,8 @@ class Lanes:
                 queue.typing.end()
         for lane in list(self._lanes.values()):
             lane.end()
-        told = [receipt for queue in every for receipt in queue.receipts]
-        return [receipt for receipt in told if receipt.lost and id(receipt) not in before]
+        receipts = [receipt for queue in every for receipt in queue.receipts]
+        return [receipt for receipt in receipts if receipt.lost and id(receipt) not in before]
 
     def _every(self) -> list[StreamQueue]:
         return [queue for lane in self._lanes.values() for queue in lane.queue]
@@ -380,8 +380,8 @@ def _give_up(queue: StreamQueue) -> None:
         _complain("a broken reply could not be given up", error)
 
 
-def _complain(what: str, error: Exception) -> None:
-    _LOG.error(what, extra={"kind": type(error).__name__, "place": place_of(error)})
+def _complain(problem: str, error: Exception) -> None:
+    _LOG.error(problem, extra={"kind": type(error).__name__, "place": place_of(error)})
 
 
 @asynccontextmanager

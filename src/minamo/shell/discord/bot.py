@@ -115,11 +115,11 @@ def mark_unrepeatable(answer: SendOutcome) -> SendOutcome:
 
 
 async def respond_ephemeral(
-    one: hikari.CommandInteraction | hikari.ComponentInteraction | hikari.ModalInteraction,
+    interaction: hikari.CommandInteraction | hikari.ComponentInteraction | hikari.ModalInteraction,
     text: str,
 ) -> None:
     """Send the first response of an interaction, visible only to its user."""
-    await one.create_initial_response(
+    await interaction.create_initial_response(
         hikari.ResponseType.MESSAGE_CREATE,
         text,
         flags=hikari.MessageFlag.EPHEMERAL | hikari.MessageFlag.SUPPRESS_EMBEDS,

@@ -136,13 +136,13 @@ class ReplyChain:
             if not room.take(len(as_json([text, name_of(message)]))) and texts:
                 break
             texts.append(text)
-        told: list[ChatMessage] = []
+        chat: list[ChatMessage] = []
         for message, text in zip(reversed(messages), texts, strict=False):
             if self._is_mine(message):
                 if message.attachments:
-                    await self._show_own(message.attachments, told, room)
+                    await self._show_own(message.attachments, chat, room)
                 if text and _noticed(message) is None:
-                    told.append(assistant(text))
+                    chat.append(assistant(text))
                 continue
             found = await read_attachments(message.attachments or (), room, self._ask)
             said = "\n".join(filter(None, [text, *found.texts]))
@@ -150,23 +150,23 @@ class ReplyChain:
                 said = NO_TEXT
             if said or found.images or found.files:
                 name = name_of(message)
-                told.append(user(said, name=name, images=found.images, files=found.files))
-        return _joined(told[::-1])
+                chat.append(user(said, name=name, images=found.images, files=found.files))
+        return _joined(chat[::-1])
 
     async def _show_own(
-        self, attachments: Sequence[hikari.Attachment], told: list[ChatMessage], room: Room
+        self, attachments: Sequence[hikari.Attachment], chat: list[ChatMessage], room: Room
     ) -> None:
         """Add the bot's own pictures to the user's message after them: only users show pictures."""
-        after = next((at for at in reversed(range(len(told))) if told[at].role == "user"), None)
+        after = next((at for at in reversed(range(len(chat))) if chat[at].role == "user"), None)
         pictures = [attachment for attachment in attachments if is_picture(attachment)]
         if after is None or not pictures:
             return
         found = await read_attachments(pictures, room, self._ask)
         if found.images:
             names = ", ".join(clean_name(picture.filename) for picture in pictures)
-            text = f"{told[after].text}\n[attached, too: {names}, which you sent before]"
-            images = (*found.images, *told[after].images)
-            told[after] = evolve(told[after], text=text.strip(), images=images)
+            text = f"{chat[after].text}\n[attached, too: {names}, which you sent before]"
+            images = (*found.images, *chat[after].images)
+            chat[after] = evolve(chat[after], text=text.strip(), images=images)
 
 
 def _noticed(message: hikari.PartialMessage) -> int | None:

@@ -249,12 +249,12 @@ class ReplyContext:
             return speaking.sender(options.persona, bot, target)
         if target.interaction is None:
             return bot
-        one, looker = target.interaction, self.orchestrator.looker
+        interaction, looker = target.interaction, self.orchestrator.looker
         return InteractionSender(
             self.home.webhooks,
-            int(one.application_id),
-            int(one.id),
-            one.token,
+            int(interaction.application_id),
+            int(interaction.id),
+            interaction.token,
             bot,
             ephemeral=options.ephemeral or _defers_privately(target.context),
             watch=None if looker is None else looker.observer("interaction", target.channel_id),

@@ -156,7 +156,7 @@ class RuntimeHost:
         await asyncio.shield(self._task)
         return lost
 
-    async def _keep(self, told: asyncio.Future[Runtime], leave: asyncio.Event) -> None:
+    async def _keep(self, started: asyncio.Future[Runtime], leave: asyncio.Event) -> None:
         try:
             async with AsyncExitStack() as stack:
                 for service in self._services:
@@ -173,9 +173,9 @@ class RuntimeHost:
                         stack.callback(feed(self._bot, self._looker))
                 if self._page is not None:
                     await stack.enter_async_context(self._page())
-                told.set_result(Runtime(lanes, webhooks, BotWebhooks(self._bot.rest)))
+                started.set_result(Runtime(lanes, webhooks, BotWebhooks(self._bot.rest)))
                 await leave.wait()
         except Exception as error:
-            if told.done():
+            if started.done():
                 raise
-            told.set_exception(error)
+            started.set_exception(error)

@@ -72,42 +72,47 @@ class StopControls:
         if bot.interaction_server.get_listener(hikari.ComponentInteraction) is None:
             bot.interaction_server.set_listener(hikari.ComponentInteraction, self._on_press)
 
-    async def _on_press(self, one: hikari.ComponentInteraction) -> None:
-        await self.answer(one)
+    async def _on_press(self, interaction: hikari.ComponentInteraction) -> None:
+        await self.answer(interaction)
 
     async def on_event(self, event: hikari.InteractionCreateEvent) -> None:
         """Answer an interaction received through the gateway."""
         await self.answer(event.interaction)
 
-    async def answer(self, one: hikari.PartialInteraction) -> bool:
-        """Answer *one* if it is the Stop button or command; return whether it was."""
-        if isinstance(one, hikari.ComponentInteraction):
-            stream_id = stream_of(one.custom_id)
+    async def answer(self, interaction: hikari.PartialInteraction) -> bool:
+        """Answer *interaction* if it is the Stop button or command; return whether it was."""
+        if isinstance(interaction, hikari.ComponentInteraction):
+            stream_id = stream_of(interaction.custom_id)
             if stream_id is None:
                 return False
-            text = await self._stop(one, stream_id=stream_id)
-        elif isinstance(one, hikari.CommandInteraction) and one.command_name == self.command:
-            text = await self._stop(one, channel_id=int(one.channel_id))
+            text = await self._stop(interaction, stream_id=stream_id)
+        elif (
+            isinstance(interaction, hikari.CommandInteraction)
+            and interaction.command_name == self.command
+        ):
+            text = await self._stop(interaction, channel_id=int(interaction.channel_id))
         else:
             return False
-        await self._calls.make(respond_ephemeral(one, self._wording(str(one.locale)).say(text)))
+        await self._calls.make(
+            respond_ephemeral(interaction, self._wording(str(interaction.locale)).say(text))
+        )
         return True
 
     async def _stop(
         self,
-        one: hikari.ComponentInteraction | hikari.CommandInteraction,
+        interaction: hikari.ComponentInteraction | hikari.CommandInteraction,
         *,
         stream_id: str | None = None,
         channel_id: int | None = None,
     ) -> str:
         """Stop the reply if the user may; return the phrase for the result."""
-        who = str(int(one.user.id))
+        who = str(int(interaction.user.id))
         reached = await self._stops.request_stop(
             stream_id=stream_id,
             channel_id=channel_id,
             requester=who,
-            context={INTERACTION: str(int(one.id))},
-            asker=None if _may_moderate(one) else who,
+            context={INTERACTION: str(int(interaction.id))},
+            asker=None if _may_moderate(interaction) else who,
         )
         if not reached:
             runs = await self._stops.is_running(stream_id=stream_id, channel_id=channel_id)
@@ -115,8 +120,8 @@ class StopControls:
         return "stopped"
 
 
-def _may_moderate(one: hikari.ComponentInteraction | hikari.CommandInteraction) -> bool:
-    member = one.member
+def _may_moderate(interaction: hikari.ComponentInteraction | hikari.CommandInteraction) -> bool:
+    member = interaction.member
     if member is None:
         return False
     wanted = hikari.Permissions.MANAGE_MESSAGES | hikari.Permissions.ADMINISTRATOR

@@ -171,10 +171,10 @@ def edit_by_token(
     thread: int | None = None,
 ) -> Coroutine[Any, Any, hikari.Message]:
     """Return the call that edits a message of a webhook, given as its id and token."""
-    told = {"thread": or_undefined(thread), **editing(post)}
+    fields = {"thread": or_undefined(thread), **editing(post)}
     return flagged(
         edited_flags(post),
-        lambda: rest.edit_webhook_message(*webhook, message_id, or_undefined(post.text), **told),
+        lambda: rest.edit_webhook_message(*webhook, message_id, or_undefined(post.text), **fields),
     )
 
 

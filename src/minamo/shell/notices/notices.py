@@ -73,12 +73,12 @@ async def send_source(
     try:
         async with lanes.open(
             channel_id, sender, source, stream_id=stream_id, line=line, manner=manner
-        ) as one:
-            one.deliver()
+        ) as queue:
+            queue.deliver()
             with anyio.move_on_after(deadline_s):
-                await one.finish()
-            one.withdraw("deadline")
-            return (*one.receipts, *_still_out(one))
+                await queue.finish()
+            queue.withdraw("deadline")
+            return (*queue.receipts, *_still_out(queue))
     except Exception as error:  # noqa: BLE001 - it may be lost, but must not fail the reply
         _LOG.warning("a message beside a reply failed", extra={"kind": type(error).__name__})
         return (not_sent(channel_id, "unexpected", size),)
@@ -95,14 +95,14 @@ def clean_beside(text: str, config: StreamConfig) -> str:
     ).text
 
 
-def _still_out(one: StreamQueue) -> tuple[Receipt, ...]:
-    if not one.fitted:
+def _still_out(queue: StreamQueue) -> tuple[Receipt, ...]:
+    if not queue.fitted:
         return ()
-    first = one.fitted[0]
+    first = queue.fitted[0]
     return (
         Receipt(
             outcome="unknown",
-            channel_id=one.channel_id,
+            channel_id=queue.channel_id,
             index=first.index,
             characters=len(first.post.text),
             reason="deadline",

@@ -196,10 +196,12 @@ def _known(_: object, __: object, value: object) -> None:
         raise BadSetting(f"thoughts go to one of {may}; not to {value!r}")
 
 
-def _id(one: ThoughtDisplay, _: Attribute[Any], value: object) -> None:
-    if one.place != "log":
+def _id(display: ThoughtDisplay, _: Attribute[Any], value: object) -> None:
+    if display.place != "log":
         if value is not None:
-            raise BadSetting(f"only thoughts in a log have a channel_id, not those in {one.place}")
+            raise BadSetting(
+                f"only thoughts in a log have a channel_id, not those in {display.place}"
+            )
     elif not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise BadSetting(f"thoughts in a log need channel_id, a channel's id; it is {value!r}")
 
@@ -300,13 +302,13 @@ class _Telling:
         return await self._send(channel_id, texts, SendOptions(), self.stream_id)
 
     async def embeds(self, channel_id: int, embeds: list[Embed]) -> tuple[Receipt, ...]:
-        told: tuple[Receipt, ...] = ()
+        receipts: tuple[Receipt, ...] = ()
         for number, embed in enumerate(embeds):
             manner = SendOptions(embed=embed)
-            told += await self._send(channel_id, [""], manner, f"{self.stream_id}/{number}")
-            if told[-1].lost:
+            receipts += await self._send(channel_id, [""], manner, f"{self.stream_id}/{number}")
+            if receipts[-1].lost:
                 break  # a log with a gap is worse than a truncated one
-        return told
+        return receipts
 
     async def _send(
         self, channel_id: int, texts: list[str], manner: SendOptions, stream_id: str

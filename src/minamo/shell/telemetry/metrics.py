@@ -103,8 +103,8 @@ class StreamMetrics:
 def together(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Return the metrics of the streams of one turn, combined into one set."""
     total: dict[str, float] = {}
-    for number, one in enumerate(figures):
-        for name, value in one.items():
+    for number, metrics in enumerate(figures):
+        for name, value in metrics.items():
             if name not in _OF_THE_FIRST:
                 total[name] = total.get(name, 0) + value
             elif not number:

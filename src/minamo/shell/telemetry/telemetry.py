@@ -143,11 +143,11 @@ class _Handles:
         _notify(self._handles, "cancelled")
 
 
-def _notify(backends: Iterable[object], method: str, *what: object) -> list[object]:
+def _notify(backends: Iterable[object], method: str, *arguments: object) -> list[object]:
     """Call *method* of every backend; return the answers, without None."""
     answers = []
     for backend in backends:
-        failed, answer = call(methodcaller(method, *what), backend)
+        failed, answer = call(methodcaller(method, *arguments), backend)
         if failed:
             _LOG.warning("%s.%s %s", type(backend).__name__, method, failed)
         elif answer is not None:

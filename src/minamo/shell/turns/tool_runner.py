@@ -106,14 +106,14 @@ class ToolRunner:
         )
         given.update(dict.fromkeys(tool.described.contexts, context))
         job = ToolJob(tool.name, partial(tool.function, **given))
-        told = self.telemetry.tool_started(tool.name, call.id)
+        span = self.telemetry.tool_started(tool.name, call.id)
         problem: Problem = "stopped"
         try:
             answer = await self._run(tool, call, job)
             problem = answer.problem
             return answer
         finally:
-            told.ended(problem)
+            span.ended(problem)
             line.show = None  # progress after the answer is ignored
             if job.left_behind:
                 tool.left_behind[:] = [earlier for earlier in tool.left_behind if not earlier.ended]
@@ -145,9 +145,9 @@ class ToolRunner:
         try:
             text = _as_text(job.result)
         except (TypeError, ValueError, RecursionError):
-            what = type(job.result).__name__
-            _LOG.warning("tool %s returned a %s that is not JSON", tool.name, what)
-            return failure(call, "not_json", f"the result ({what}) is not JSON", seconds)
+            kind = type(job.result).__name__
+            _LOG.warning("tool %s returned a %s that is not JSON", tool.name, kind)
+            return failure(call, "not_json", f"the result ({kind}) is not JSON", seconds)
         most = self.settings.tool_result_chars_max
         return ToolResult(
             call=call, text=_cut(text, most), seconds=seconds, ends_turn=tool.ends_turn
@@ -223,7 +223,7 @@ def _whole(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     if isinstance(value, Mapping):
-        return {key: _whole(one) for key, one in value.items()}
+        return {key: _whole(item) for key, item in value.items()}
     return [_whole(item) for item in value] if isinstance(value, list) else value
 
 

@@ -74,7 +74,7 @@ def plain(
         if key == "title":
             continue
         if key == "properties":
-            out[key] = {name: plain(one, parts, within) for name, one in value.items()}
+            out[key] = {name: plain(schema, parts, within) for name, schema in value.items()}
         elif isinstance(value, Mapping) and key != "default":
             out[key] = plain(value, parts, within)
         elif key in ("anyOf", "prefixItems"):
@@ -129,10 +129,10 @@ def describe(
     _check_kind(function)
     name = function.__name__ if name is None else name
     docs = documented(inspect.getdoc(function) or "")
-    told = docs.description if description is None else description
-    if len(told) > DESCRIPTION_CHARS_MAX:
+    text = docs.description if description is None else description
+    if len(text) > DESCRIPTION_CHARS_MAX:
         raise BadRequest(
-            f"tool {name!r}: its description has {len(told)} characters, providers take "
+            f"tool {name!r}: its description has {len(text)} characters, providers take "
             f"{DESCRIPTION_CHARS_MAX}; shorten the docstring or pass description="
         )
     hints = _hints(function, name)
@@ -160,7 +160,7 @@ def describe(
     if needed:
         parameters["required"] = needed
     parameters["additionalProperties"] = False
-    return Described(Tool(name, told, parameters), arguments, tuple(contexts))
+    return Described(Tool(name, text, parameters), arguments, tuple(contexts))
 
 
 def _check_kind(function: object) -> None:

@@ -179,9 +179,9 @@ class Tools:
     def __repr__(self) -> str:
         return f"Tools({', '.join(self)})"
 
-    def _put(self, one: FunctionTool) -> None:
-        if one.name in self._tools:
-            raise BadRequest(f"there are two tools {one.name!r}; give one another name with name=")
+    def _put(self, tool: FunctionTool) -> None:
+        if tool.name in self._tools:
+            raise BadRequest(f"there are two tools {tool.name!r}; give one another name with name=")
         if len(self._tools) == TOOLS_MAX:
             raise BadRequest(f"more than {TOOLS_MAX} tools; offer those a turn needs with `only`")
-        self._tools[one.name] = one
+        self._tools[tool.name] = tool
