@@ -86,7 +86,7 @@ def test_who_comes_later_finds_the_state_of_now():
     machine.send("answered", Report(message_id=5))
     lit = hub.snapshot()["lit"]
     assert [(one["chart"], one["target"]) for one in lit] == [
-        ("delivery", "sending"),
+        ("delivery", "calling"),
         ("delivery", "delivered"),
     ]
 
@@ -129,7 +129,7 @@ def test_other_charts_are_lit():
     machine.send("answered", Report(message_id=1))
     (told,) = page.take()
     assert (told["kind"], told["chart"], told["channel"]) == ("chart", "delivery", "9")
-    assert (told["source"], told["target"]) == ("sending", "delivered")
+    assert (told["source"], told["target"]) == ("calling", "delivered")
     assert hub.snapshot()["lit"][-1]["target"] == "delivered"
 
 

@@ -21,7 +21,6 @@ STREAM, DELIVERY, CHANNEL = load("stream"), load("delivery"), load("channel")
 
 OUTCOMES = tuple(state.id for state in STREAM.leaves if state.final)
 SETTLED = tuple(state.id for state in DELIVERY.leaves if state.final)
-UNWANTED = "sending_unwanted"  # sending, and withdrawn meanwhile
 NONE = "none"
 INSIDE = {
     name: tuple(
@@ -30,13 +29,13 @@ INSIDE = {
     for name in ("live", "closing")
 }
 # What a withdrawal does to a message, as delivery.yaml has it.
-WITHDRAW = {"waiting": "not_sent", "sending": UNWANTED, "reconciling": "unknown"}
+WITHDRAW = {"waiting": "not_sent", "calling": "unwanted", "reconciling": "unknown"}
 
 MESSAGES = ("first", "second")
 Value = str | int
 VARIABLES: dict[str, tuple[Value, ...]] = {
     "stream": (NONE, *(leaf.id for leaf in STREAM.leaves)),
-    **{name: (NONE, *(leaf.id for leaf in DELIVERY.leaves), UNWANTED) for name in MESSAGES},
+    **{name: (NONE, *(leaf.id for leaf in DELIVERY.leaves)) for name in MESSAGES},
     "channel": tuple(leaf.id for leaf in CHANNEL.leaves),
     "pending": (
         NONE,
@@ -270,13 +269,9 @@ ENDED: tuple[Value, ...] = (NONE, "interrupting", "halting", *OUTCOMES)
 def message_rules(name: str) -> Iterator[Draft | Rule]:
     """One message; the second waits until the first is over."""
     before = {"first": OVER} if name == "second" else {}
-    for leaf, wanted in [(s.id, True) for s in DELIVERY.leaves if not s.final] + [
-        ("sending", False)
-    ]:
-        value = leaf if wanted else UNWANTED
-        guards: dict[str, Fork] = {"wanted" if not wanted else "not wanted": lambda draft: iter(())}
+    for leaf in (leaf.id for leaf in DELIVERY.leaves if not leaf.final):
         for event in DELIVERY.events:
-            draft = Draft(f"{name} {event} in {value}").when(pending=NONE, **{name: value})
+            draft = Draft(f"{name} {event} in {leaf}").when(pending=NONE, **{name: leaf})
             if event == "withdrawn":
                 continue  # `WITHDRAW` has it
             if event == "gave_up":
@@ -285,16 +280,16 @@ def message_rules(name: str) -> Iterator[Draft | Rule]:
                 draft = draft.when(**before)
                 if leaf == "waiting":
                     yield draft.when(stream=ENDED).rule("a call is begun after the end")
-            for each, row in taken(DELIVERY, leaf, event, guards, draft):
+            for each, row in taken(DELIVERY, leaf, event, {}, draft):
                 if row is None or row.target is None:
                     continue  # nothing that the model distinguishes
                 target = DELIVERY.leaf_of(row.target)
                 after = each.set(**{name: target})
                 if target in ("refused", "unknown") or (
-                    target == "not_sent" and wanted and event != "gave_up"
+                    target == "not_sent" and leaf != "unwanted" and event != "gave_up"
                 ):
                     after = after.set(pending="delivery_lost")
-                elif target == "not_sent" and not wanted:
+                elif target == "not_sent" and leaf == "unwanted":
                     after = after.set(pending="recalled")
                 yield after
 

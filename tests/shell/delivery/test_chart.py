@@ -8,8 +8,10 @@ from typing import Any
 import hikari
 import pytest
 
+from minamo.core.messages import OutgoingMessage, Receipt
 from minamo.machine import Coverage
-from minamo.shell.delivery.delivery import CHART
+from minamo.shell.delivery.delivery import CHART, Delivery
+from minamo.shell.delivery.interfaces import Rejected, RetryLater, SendOutcome, Unknown
 from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.discord.runtime import watch_echoes
 from minamo.twin import CREATE, EXECUTE, Permission, Twin
@@ -53,6 +55,21 @@ async def withdrawn(twin: Twin) -> None:
         one.withdraw("stop")
         told = {(r.outcome, r.reason) for r in await one.finish()}
         assert told == {("delivered", ""), ("not_sent", "stop")}
+
+
+async def withdrawn_on_the_way(twin: Twin) -> None:
+    async with posting(twin, watch=SEEN, max_retries=0, max_rate_limit=0.2) as post:
+        twin.faults.latency_s = 0.1
+        for plan, outcome in (
+            (lambda: twin.faults.limited(0.4, on=CREATE, scope="shared"), "not_sent"),
+            (lambda: twin.faults.drop(on=CREATE), "unknown"),
+            (lambda: twin.deny("general", Permission.SEND_MESSAGES), "refused"),
+        ):
+            plan()
+            one = post.open(["out"])
+            await until(lambda one=one: one.fitted and one.fitted[0].state == "calling")
+            one.withdraw("stop")
+            assert [receipt.outcome for receipt in await one.finish()] == [outcome]
 
 
 async def asked_again(twin: Twin) -> None:
@@ -126,8 +143,11 @@ async def echoes(twin: Twin, new_bot: Callable[..., hikari.GatewayBot]) -> None:
         assert receipt.message_id == twin.messages()[-1].id
         assert receipt.attempts == 1
         twin.faults.stall(on=CREATE, after_effect=True)
+        twin.faults.latency_s = 0.1
         one = post.open(["closing"])
-        await until(lambda: one.fitted and one.fitted[0]._machine.actions.echoed)
+        await until(lambda: one.fitted and one.fitted[0].state == "calling")
+        one.withdraw("stop")
+        await until(lambda: one.fitted and one.fitted[0].state == "seen")
     assert reasons(one.receipts) == [("delivered", "")]
     end()
     await bot.close()
@@ -137,6 +157,7 @@ STORIES = (
     delivered_and_refused,
     put_off,
     withdrawn,
+    withdrawn_on_the_way,
     asked_again,
     deleted_in_between,
     refused_when_asked_again,
@@ -157,3 +178,21 @@ async def test_p09_real_messages_take_every_row_of_the_chart(
         await echoes(twin, new_bot)
     figure(str(SEEN))
     assert not SEEN.missing, str(SEEN)
+
+
+@pytest.mark.parametrize(
+    "answer", [Rejected("no_permission"), RetryLater("rate_limited"), Unknown("connection")]
+)
+@pytest.mark.parametrize("wanted", [True, False])
+def test_what_the_gateway_has_shown_is_delivered_however_the_call_ends(
+    answer: SendOutcome, wanted: bool
+) -> None:
+    # hikari repeats a call by itself: the first try arrived, and the answer is that of the last.
+    receipts: list[Receipt] = []
+    message = Delivery(OutgoingMessage(channel_id=1, text="hello", nonce="n"), receipts.append)
+    message.turn_came(0.0)
+    message.echoed(7, 0.1)
+    if not wanted:
+        message.withdraw("stop", 0.2)
+    message.answer(answer, 0.3)
+    assert [(receipt.outcome, receipt.message_id) for receipt in receipts] == [("delivered", 7)]

@@ -163,12 +163,13 @@ async def test_in_a_closed_channel_a_file_is_lost_like_text(twin: Twin) -> None:
         del asking
 
 
+@pytest.mark.parametrize("edit", [False, True])
 @pytest.mark.parametrize("end", ["stop", "kill"])
-async def test_a_stop_sends_the_file_and_a_kill_does_not(end: str) -> None:
+async def test_a_stop_sends_the_file_and_a_kill_does_not(end: str, edit: bool) -> None:
     async with Twin(rules=Rules(rate_limits=False)) as twin:
         twin.faults.delay(0.4, CREATE, times=1)
         script = ScriptedProvider(["a\n\n", CAT, "b"], hangs=True)
-        async with quick(twin, streaming(lambda _: script)) as rig:
+        async with quick(twin, streaming(lambda _: script, edit=edit)) as rig:
             await twin.say("hi", user="ann")
             await anyio.sleep(0.2)
             place = twin.channel("general").id
@@ -181,8 +182,13 @@ async def test_a_stop_sends_the_file_and_a_kill_does_not(end: str) -> None:
         files = (CAT,) if end == "stop" else ()
         assert result.files == files
         assert result.status == "stopped_by_user"
-        sent = ["a", {"cat.png": CAT.data}, "b"] if end == "stop" else ["a"]
-        assert shown(twin) == sent
+        cat = {"cat.png": CAT.data}
+        if end == "kill":
+            assert shown(twin) == ["a"]
+        elif edit:
+            assert shown(twin) == ["a\n\n\n\nb", cat]
+        else:
+            assert shown(twin) == ["a", cat, "b"]
 
 
 @pytest.mark.parametrize("to", ["file", "thread"])

@@ -70,12 +70,7 @@ class DeliveryActions:
     first_at: float | None = None
     message_id: int | None = None
     reason: str = ""
-    is_wanted: bool = True
-    echoed: bool = False
     wait_s: float = 0.0
-
-    def wanted(self, _: Report) -> bool:
-        return self.is_wanted
 
     def patient(self, report: Report) -> bool:
         return self._late(report) <= LATE_MAX_S and self.attempts < ATTEMPTS_MAX
@@ -90,9 +85,6 @@ class DeliveryActions:
         first = report.at if self.first_at is None else self.first_at
         return report.at - first + report.wait_s
 
-    def echo_seen(self, _: Report) -> bool:
-        return self.echoed
-
     def count_attempt(self, report: Report) -> None:
         self.attempts += 1
         self.wait_s = 0.0
@@ -101,13 +93,9 @@ class DeliveryActions:
 
     def note_message(self, report: Report) -> None:
         self.message_id = report.message_id
-        self.echoed = True
 
     def note_reason(self, report: Report) -> None:
         self.reason = report.reason
-
-    def note_withdrawn(self, _: Report) -> None:
-        self.is_wanted = False
 
     def note_wait(self, report: Report) -> None:
         backoff = min(BACKOFF_S * 2 ** (self.attempts - 1), BACKOFF_MAX_S)
@@ -172,9 +160,8 @@ class Delivery:
 
     @property
     def only_tried(self) -> bool:
-        """Whether a call is in flight, no earlier answer was lost and it was not withdrawn."""
-        actions: DeliveryActions = self._machine.actions
-        return self._machine.state == "sending" and actions.is_wanted
+        """Whether a call is in flight, with no earlier answer lost, no echo and no withdrawal."""
+        return self._machine.state == "calling"
 
     def turn_came(self, at: float) -> None:
         """Record that the call starts now."""

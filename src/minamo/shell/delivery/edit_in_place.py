@@ -97,6 +97,11 @@ class PageSet(MessageSource):
         """Whether the pages no longer follow the text."""
         return self._machine.state not in _LIVE
 
+    @property
+    def final(self) -> bool:
+        """Whether the text is final and the pages follow it."""
+        return self._machine.state in _ENDING
+
     def show(self, text: str) -> None:
         """Set the whole current text; the caller then calls the stream queue's `deliver`."""
         self._text = text
@@ -318,7 +323,10 @@ class PageSet(MessageSource):
 
 CHART = load("edit")
 TABLE = compile(CHART, PageSet)
-_LIVE = {leaf.id for leaf in CHART.leaves if CHART.states["live"] in CHART.lineage(leaf.id)}
+_LIVE, _ENDING = (
+    {leaf.id for leaf in CHART.leaves if CHART.states[name] in CHART.lineage(leaf.id)}
+    for name in ("live", "ending")
+)
 
 
 def _end(message: FittedMessage) -> int:
@@ -344,7 +352,6 @@ class EditInPlace(MessageSource):
     """The prefix known to be shown."""
     _tried: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """The prefix that a failed call would have shown."""
-    _is_final: bool = field(default=False, init=False)
     _sent: int = field(default=0, init=False)
     """Number of files sent."""
     _file: FileChunk | None = field(default=None, init=False, repr=False)
@@ -365,7 +372,7 @@ class EditInPlace(MessageSource):
         """
         if self._is_stale and not self.pages.frozen and self._visible != self._seen:
             return max(self._visible[1] - (self._seen or (0, 0))[1], 1)
-        return self.pages.waiting or (len(self._files) if self._is_final else 0)
+        return self.pages.waiting or (len(self._files) if self.pages.final else 0)
 
     @property
     def _files(self) -> list[FileChunk]:
@@ -382,7 +389,7 @@ class EditInPlace(MessageSource):
     def limited(self) -> bool:
         """Whether the message limit cut text off and the pages within it are shown."""
         limit = self._stream.actions.config.send_message_limit
-        is_full = self._is_final and bool(limit) and len(self.pages.ids) + self._sent >= limit
+        is_full = self.pages.final and bool(limit) and len(self.pages.ids) + self._sent >= limit
         return (self.pages.limited or (is_full and bool(self._files))) and not self.pages.waiting
 
     @property
@@ -394,7 +401,7 @@ class EditInPlace(MessageSource):
     def take(self, most: int | None = None, room: int | None = None) -> list[PageEdit]:
         """Take and return the call that is due, or an empty list."""
         self._look_again()
-        if self._is_final and self._files and not self.pages.waiting:
+        if self.pages.final and self._files and not self.pages.waiting:
             if self.limited:
                 return []
             self._sent += 1
@@ -409,13 +416,12 @@ class EditInPlace(MessageSource):
 
     def finish(self) -> None:
         """Mark the text as final, or as cut off if the stream is not completing."""
-        self._is_final = True
         self._seen = None  # the last segment is cleaned in another way than an incomplete one
         self.pages.finish(cut_off=self._stream.state != "completing")
 
     def withdraw(self, reason: str) -> None:
         """Stop editing; delete the messages if their text is no longer part of the reply."""
-        self._is_stale = self._is_final = False
+        self._is_stale = False
         now = self._stream.actions.outbox.beginning
         shown = [page.look.beginning for page in (self._stood, self._out) if page is not None]
         self.pages.withdraw(reason, remove=bool(shown) and now not in shown)
