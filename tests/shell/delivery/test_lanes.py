@@ -9,11 +9,12 @@ import pytest
 
 from minamo.core.messages import OutgoingMessage, Receipt
 from minamo.shell.delivery import queue as dispatching
-from minamo.shell.delivery.delivery import ATTEMPTS_MAX, NONCE_MAX, nonce_for
+from minamo.shell.delivery.delivery import ATTEMPTS_MAX, NONCE_MAX, Composer, nonce_prefix
 from minamo.shell.delivery.interfaces import (
     CLOSED,
     Accepted,
     Deleted,
+    PlainMessage,
     Rejected,
     RetryLater,
     SendOptions,
@@ -186,11 +187,14 @@ def test_only_the_first_message_replies_and_reprs_hold_no_text() -> None:
 
 
 def test_p18_nonces_are_stable_short_and_all_different() -> None:
-    made = {nonce_for(stream, index) for stream in ("a", "b", "\ud800") for index in range(2000)}
+    def nonces(stream_id: str) -> list[str | None]:
+        composer = Composer(1, FakeSender(), SendOptions(), stream_id, lambda _: None)
+        return [composer.compose(PlainMessage("a"), 0.0).post.nonce for _ in range(2000)]
 
-    assert len(made) == 6000
-    assert max(map(len, made)) <= NONCE_MAX
-    assert nonce_for("a", 7) == nonce_for("a", 7)
+    made = [nonce for stream_id in ("a", "b", "\ud800") for nonce in nonces(stream_id)]
+    assert len(set(made)) == 6000
+    assert len(nonce_prefix("\ud800") + "9" * 8) <= NONCE_MAX
+    assert nonces("a") == made[:2000]
 
 
 @pytest.mark.parametrize(
@@ -254,8 +258,8 @@ def test_the_echo_ends_reconciling_at_once() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send, lanes, sender, "hello")
             await anyio.sleep(0.2)
-            lanes.echoed(1, nonce_for("someone else's", 0), 66)
-            lanes.echoed(1, nonce_for("s", 0), 77)
+            lanes.echoed(1, nonce_prefix("someone else's") + "0", 66)
+            lanes.echoed(1, nonce_prefix("s") + "0", 77)
         assert sender.calls == 1
 
     with_lanes(story)

@@ -109,8 +109,8 @@ TABLE = compile(CHART, DeliveryActions)
 class Delivery:
     """One message being sent; `settled` is called once, with its receipt."""
 
-    __slots__ = ("_machine", "_settled", "accepted_at", "characters", "index", "kind", "note",
-                 "post", "target")  # fmt: skip
+    __slots__ = ("_machine", "_settled", "accepted_at", "characters", "ended", "index", "kind",
+                 "note", "post", "target")  # fmt: skip
 
     def __init__(
         self,
@@ -131,6 +131,8 @@ class Delivery:
         self.target: int = target
         """The message to edit or delete; 0 for a new one."""
         self.accepted_at: float = at
+        self.ended: bool = False
+        """Whether its receipt has been issued."""
         self.note: str = ""
         """Copied to the receipt's `note`."""
         self._settled = settled
@@ -146,11 +148,6 @@ class Delivery:
     def state(self) -> str:
         """The current leaf state of the chart."""
         return self._machine.state
-
-    @property
-    def ended(self) -> bool:
-        """Whether its receipt has been issued."""
-        return self._machine.ended
 
     @property
     def wait_s(self) -> float:
@@ -196,10 +193,9 @@ class Delivery:
         self._send("gave_up", Report(at, reason))
 
     def _send(self, event: str, report: Report) -> None:
-        machine = self._machine
-        was_over = machine.ended
-        machine.send(event, report)
-        if machine.ended and not was_over:
+        self._machine.send(event, report)
+        if self._machine.ended and not self.ended:
+            self.ended = True
             self._settled(self._receipt(report.at))
 
     def _receipt(self, at: float) -> Receipt:
@@ -225,22 +221,20 @@ class Delivery:
         )
 
 
-# Discord refuses a longer nonce.
+# Discord refuses a longer nonce; the digest leaves room for eight digits of the message's index.
 NONCE_MAX = 25
 # 80 bits: two streams of one bot share a digest once in 10^12 replies.
 _DIGEST_BYTES = 10
 
 
-def nonce_for(stream_id: str, index: int) -> str:
-    """Return the nonce of a message: the same for each attempt, different for each message.
+def nonce_prefix(stream_id: str) -> str:
+    """Return the first part of the nonces of a stream; the index of the message follows it.
 
-    Discord remembers it for only a few minutes; a stream's id must not be reused within them.
+    So a nonce is the same for each attempt and different for each message.  Discord remembers it
+    for only a few minutes; a stream's id must not be reused within them.
     """
     named = stream_id.encode("utf-8", "surrogatepass")
-    digest = b32encode(blake2s(named, digest_size=_DIGEST_BYTES).digest()).decode().lower()
-    nonce = f"{digest}-{index}"
-    assert len(nonce) <= NONCE_MAX, f"message {index} of one stream"
-    return nonce
+    return b32encode(blake2s(named, digest_size=_DIGEST_BYTES).digest()).decode().lower() + "-"
 
 
 @define(eq=False)
@@ -250,7 +244,8 @@ class Composer:
     channel_id: int
     sender: Sender
     manner: SendOptions
-    stream_id: str
+    nonces: str = field(converter=nonce_prefix, alias="stream_id", repr=False)
+    """The first part of every nonce."""
     settled: Callable[[Receipt], object] = field(repr=False)
     overflow: OverflowState | None = None
     watch: Observer | None = None
@@ -308,7 +303,7 @@ class Composer:
         return OutgoingMessage(
             channel_id=place,
             text=text.text,
-            nonce=nonce_for(self.stream_id, self.count) if has_nonce else None,
+            nonce=f"{self.nonces}{self.count}" if has_nonce else None,
             reply_to=manner.reply_to if first else None,
             ping=manner.ping,
             flags=flags,
