@@ -227,6 +227,14 @@ def test_observers_see_steps_and_what_was_ignored(machine: Machine, lift: Lift) 
     ]
 
 
+def test_an_observer_from_the_beginning_sees_no_entry(table: Table, lift: Lift) -> None:
+    seen: list[TransitionRecord] = []
+    machine = Machine(table, lift, watch=seen.append)
+    assert seen == []
+    machine.send("ring", 2)
+    assert [(step.event, step.payload) for step in seen] == [("ring", 2)]
+
+
 def test_coverage_names_the_rows_nobody_took(machine: Machine, table: Table) -> None:
     coverage = Coverage(table.chart)
     machine.subscribe(coverage)

@@ -311,10 +311,8 @@ class StreamActions:
         for segment in self.buffer.rest():
             if self.outbox.grows:  # part of it may be in the channel
                 self.outbox.put(segment)
-                continue
-            for stood, size in segment.trail:
-                if stood != ADDED:
-                    self.ledger.suppress(stood, size, reason)
+            else:
+                self.ledger.suppress_trail(segment.trail, reason)
         self._take_back(ending)
 
     def withdraw(self, ending: EndEvent) -> None:

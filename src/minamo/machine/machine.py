@@ -44,7 +44,8 @@ class Machine:
     """The running instance of a compiled chart.
 
     `actions` is an instance of the class the table was compiled for; its methods are called
-    with the payload of the event, or None for an eventless row.
+    with the payload of the event, or None for an eventless row.  `watch` observes every step after
+    the first entry.
     """
 
     __slots__ = ("_mode", "_node", "_observers", "_path_max", "_queue", "actions", "path", "state",
@@ -57,6 +58,7 @@ class Machine:
         *,
         path: list[str] | None = None,
         path_max: int = STEPS_MAX,
+        watch: Observer | None = None,
     ) -> None:
         self.table: Table = table
         self.actions: Any = actions
@@ -77,6 +79,8 @@ class Machine:
         if self._queue:
             self._drain(self._queue)
         self._mode = _RESTING
+        if watch is not None:
+            self._observers = (watch,)
 
     @property
     def ended(self) -> bool:

@@ -124,12 +124,31 @@ class Client:
         self._telemetry = TelemetryFanOut(StreamLog(), *telemetry)
         self._inspector = inspector(inspect)
         self._looker = self._inspector.looker
-        watch = None if self._looker is None else self._looker.observer("channel")
-        self._channels = Channels(policy, queue_max, lease=lease, watch=watch)
         self._thoughts = thoughts or ThoughtDisplay()
         self._notices = notices or NoticeSettings()
         self._languages = Languages(wording or {})
         self._wording = self._languages.wording(locale)
+        self._build(bot, policy, queue_max, lease=lease, rest_url=rest_url, pacer=pacer)
+        self._drain_s = drain_s
+        self._closed = False
+        self._closing: asyncio.Task[list[Receipt]] | None = None
+        self._orchestrator: StreamOrchestrator | None = None
+        self._ways = StopControls(bot, self.stops, self._languages.wording, stop_command)
+        self._subscribe(bot)
+
+    def _build(
+        self,
+        bot: hikari.RESTAware,
+        policy: Policy,
+        queue_max: int,
+        *,
+        lease: Lease | None,
+        rest_url: str | None,
+        pacer: Pacer | None,
+    ) -> None:
+        """Create the parts that every reply goes through."""
+        watch = None if self._looker is None else self._looker.observer("channel")
+        self._channels = Channels(policy, queue_max, lease=lease, watch=watch)
         self._host = RuntimeHost(
             bot,
             rest_url=rest_url,
@@ -149,12 +168,6 @@ class Client:
             self._telemetry,
             self._hooks,
         )
-        self._drain_s = drain_s
-        self._closed = False
-        self._closing: asyncio.Task[list[Receipt]] | None = None
-        self._orchestrator: StreamOrchestrator | None = None
-        self._ways = StopControls(bot, self.stops, self._languages.wording, stop_command)
-        self._subscribe(bot)
 
     def _subscribe(self, bot: hikari.RESTAware) -> None:
         """Follow the bot's start and end, and the use of the stop button and command."""

@@ -318,8 +318,8 @@ class Outbox(MessageSource):
                 self._said.lose(batch.since, batch.until)
         if tried is not None and tried.look.beginning == self.beginning:
             reached = max(size, tried.size)
-        self._suppress(spans_after(waiting, size, reached), "undelivered")
-        self._suppress(spans_after(waiting, reached), self._taken_back or "undelivered")
+        self.ledger.suppress_trail(spans_after(waiting, size, reached), "undelivered")
+        self.ledger.suppress_trail(spans_after(waiting, reached), self._taken_back or "undelivered")
         unsent = "".join([pending.segment.text for pending in waiting])[reached:]
         return self._taken_back in WITHDRAWN and bool(unsent.strip() or self.after)
 
@@ -404,7 +404,7 @@ class Outbox(MessageSource):
 
     def _forget(self, given: SourceMap, reason: str) -> None:
         """Suppress the text of a message that was not delivered."""
-        self._suppress(given.trail, reason)
+        self.ledger.suppress_trail(given.trail, reason)
         self._said.lose(given.since, given.until)
 
     def _drop(self, trail: Trail, dropped: Sequence[DroppedSpan]) -> None:
@@ -412,9 +412,4 @@ class Outbox(MessageSource):
             return
         origin = SourceIndex(trail)
         for lost in dropped:
-            self._suppress(origin.cut(lost.start, lost.end - lost.start), lost.reason)
-
-    def _suppress(self, trail: Trail, reason: str) -> None:
-        for stood, size in trail:
-            if stood != ADDED:
-                self.ledger.suppress(stood, size, reason)
+            self.ledger.suppress_trail(origin.cut(lost.start, lost.end - lost.start), lost.reason)

@@ -33,6 +33,12 @@ class Ledger:
             if len(self.spans) < SPANS_MAX:
                 self.spans.append(DroppedSpan(start, start + size, reason))
 
+    def suppress_trail(self, trail: Trail, reason: str) -> None:
+        """Record that the characters of *trail* are not shown; added ones have no offset."""
+        for start, size in trail:
+            if start != ADDED:
+                self.suppress(start, size, reason)
+
     def add(self, added: Added, times: int = 1) -> None:
         """Record characters that the model did not write; *times* -1: they are not shown."""
         for _, size, reason in added:

@@ -191,7 +191,9 @@ class InputFilters:
 
     def discard(self, reason: str) -> None:
         """Suppress the held text."""
-        self._suppress([*self._guarded.take_all(), *self._prefilled.take_all()], reason)
+        self._ledger.suppress_trail(
+            [*self._guarded.take_all(), *self._prefilled.take_all()], reason
+        )
 
     def _filled(self, filled: PrefillOutput) -> Iterator[Part]:
         if filled.before:
@@ -210,15 +212,10 @@ class InputFilters:
         self._guarded.put(start, len(text))
         yield from self._out(self._guard.feed(text))
         if self._guard.tripped:
-            self._suppress(self._guarded.take_all(), "speaker_guard")
+            self._ledger.suppress_trail(self._guarded.take_all(), "speaker_guard")
 
     def _out(self, text: str) -> Iterator[Part]:
         at = 0
         for start, size in self._guarded.take(len(text)):
             yield text[at : at + size], start
             at += size
-
-    def _suppress(self, runs: list[tuple[int, int]], reason: str) -> None:
-        for start, size in runs:
-            if start != ADDED:
-                self._ledger.suppress(start, size, reason)

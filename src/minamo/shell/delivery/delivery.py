@@ -137,9 +137,7 @@ class Delivery:
         """Copied to the receipt's `note`."""
         self._settled = settled
         safe = post.nonce is not None or kind != "create"
-        self._machine = Machine(TABLE, DeliveryActions(safe))
-        if watch is not None:
-            self._machine.subscribe(watch)
+        self._machine = Machine(TABLE, DeliveryActions(safe), watch=watch)
 
     def __repr__(self) -> str:
         return f"<Delivery {self.index} to {self.post.channel_id}, {self.state}>"

@@ -83,9 +83,7 @@ class PageSet(MessageSource):
     """Texts and ids of the edited messages while the fresh pages are being created."""
 
     def __attrs_post_init__(self) -> None:
-        self._machine = Machine(TABLE, self)
-        if self.watch is not None:
-            self._machine.subscribe(self.watch)
+        self._machine = Machine(TABLE, self, watch=self.watch)
 
     @property
     def state(self) -> str:

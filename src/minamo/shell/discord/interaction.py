@@ -151,14 +151,12 @@ class InteractionSender:
 
     def __attrs_post_init__(self) -> None:
         self._known = InteractionActions(self._wants_private)
-        self._machine = Machine(TABLE, self._known)
+        self._machine = Machine(TABLE, self._known, watch=self.watch)
         # Interactions arrive at once, and a local clock avoids the difference to Discord's.
         now = self.clock()
         lengths = {"token": TOKEN_S - MARGIN_S}
         self._clocks = RunningClocks(CHART, lengths, self._machine.state, now)
         self._clocks.heard("received", now)
-        if self.watch is not None:
-            self._machine.subscribe(self.watch)
 
     @property
     def state(self) -> str:

@@ -223,9 +223,7 @@ class ChannelTurns:
         self, queue_max: int, forget: Callable[[], object], *, watch: Observer | None = None
     ) -> None:
         self._known = ChannelActions(queue_max, forget)
-        self.machine: Machine = Machine(TABLE, self._known)
-        if watch is not None:
-            self.machine.subscribe(watch)
+        self.machine: Machine = Machine(TABLE, self._known, watch=watch)
 
     def __repr__(self) -> str:
         return f"<Channel {self.machine.state}, {self.waiting} waiting>"
