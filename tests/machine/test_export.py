@@ -155,7 +155,7 @@ def test_scxml_carries_actions_guards_and_clocks() -> None:
     assert logged("onentry") == ["'hum'"]
     assert logged("onexit") == ["'pour'"]
     assert logged("transition")[0] == "'pour'"
-    assert 'cond="wanted &amp;&amp; patient"' in to_scxml(load("delivery"))
+    assert 'cond="patient &amp;&amp; repeatable"' in to_scxml(load("delivery"))
     assert 'cond="!has_tools"' in to_scxml(load("turn"))
     assert guard_in_javascript("a or b and not (c or d)") == "a || (b && !(c || d))"
     stream = to_scxml(load("stream"))
