@@ -110,11 +110,11 @@ TABLE_GROWTH_MAX = 2
 TABLE_ADDED_MIN = 4_000
 
 # A little more than two messages.  A text that is longer is fitted in portions of FIT_STEP percent
-# of a message: nearly two, so that a code span or token that begins in the first is seen whole; the
-# second waits for the text after it.  A larger portion would take an adversarial text close to
+# of a message: two, so that a code span or token that begins in the first is seen whole; the second
+# waits for the text after it.  A larger portion would take an adversarial text close to
 # 50 ms on a slow computer.
 FIT_MAX = 4_100
-FIT_STEP = 195
+FIT_STEP = 200
 # Segments fitted at once.  Each takes time of its own, and so many fill a message even if each is
 # one character and a blank.
 FIT_SEGMENTS_MAX = 1_000

@@ -155,6 +155,8 @@ class Driver:
         self._turned_at = 0  # characters read at the last checkpoint
         self._outlet: Sink | None = None
         self._reading: anyio.CancelScope | None = None
+        # Shielded: when it is entered, the outcome is decided, and so its task is cancelled already.
+        self._finishing = anyio.CancelScope(shield=True)
         self._settling = anyio.CancelScope()
         self._settle_by = math.inf
         self._now: Callable[[], float] = anyio.current_time
@@ -301,8 +303,8 @@ class Driver:
 
     async def _read_finish(self, chunks: AsyncIterator[Chunk]) -> None:
         """Wait briefly for the done chunk: these function calls came without a finish reason."""
-        # Shielded: the outcome is decided, and so this task is cancelled already.
-        with anyio.move_on_after(_FINISH_GRACE_S, shield=True):
+        with self._finishing:
+            self._finishing.deadline = min(self._now() + _FINISH_GRACE_S, self._settle_by)
             chunk = await anext(chunks, None)
             if chunk is not None:
                 self._tell("chunk", chunk)
@@ -339,6 +341,7 @@ class Driver:
         own = self._now() + self._config.drain_timeout_ms / 1000
         self._settle_by = min(self._settle_by, own, by)
         self._settling.deadline = self._settle_by
+        self._finishing.deadline = min(self._finishing.deadline, self._settle_by)
 
     def _perform(self) -> None:
         outlet = self._outlet

@@ -9,6 +9,7 @@ from collections import Counter
 
 from minamo.core.accounting.spans import ADDED, cut
 from minamo.core.lexing.intake import RULE, as_read
+from minamo.core.limits import SPANS_MAX
 from minamo.inspect.replay import Replayed
 
 _DISCORD_MAX = 2_000  # UTF-16 units
@@ -55,19 +56,22 @@ def audit(replayed: Replayed, text: str) -> None:
         places += range(span.start, span.end)
     counts = Counter(places)
     left = [n for n in range(len(text)) if n not in counts]
+    # Changes made before the stream counts characters have no offset.
+    unplaced = {"surrogate": 0, f"clean.{RULE}": 0, "overlap": 0}
+    booked = sum({**replayed.result.suppressed, **unplaced}.values())
+    unlisted = booked - sum(span.end - span.start for span in spans)
     if replayed.stream.actions.config.suppress_text_output:
         # A subsequence: cleaning inserts characters between them, and blanks at seams are as shown.
         rest = iter(replayed.result.accumulated_text)
         said = [text[n] for n in left if not text[n].isspace()]
         _hold(all(char in rest for char in said), "what is not shown is not in the result")
-    else:
+    elif len(spans) < SPANS_MAX:
         _none(left, text, "lost")
+    else:
+        _hold(unlisted == len(left), "the ledger, which is full, does not count the rest")
+    _hold(unlisted == 0 or len(spans) == SPANS_MAX, "the ledger does not add up")
     _none([n for n, count in counts.items() if count > 1], text, "in two places")
     _hold(all(0 <= n < len(text) for n in counts), "more is booked than was said")
-    # Changes made before the stream counts characters have no offset.
-    unplaced = {"surrogate": 0, f"clean.{RULE}": 0, "overlap": 0}
-    booked = {**replayed.result.suppressed, **unplaced}
-    _hold(sum(booked.values()) == sum(s.end - s.start for s in spans), "the ledger does not add up")
 
 
 def fits(replayed: Replayed, limit: int = 1950) -> None:

@@ -57,7 +57,7 @@ def test_what_a_message_would_have_to_reopen(text: str, carries: bool) -> None:
 
 def test_what_was_cut_through_holds_no_more_but_still_closes() -> None:
     found = held('(a "b **c')
-    found.give_up()
+    found.give_up(0)
     assert not found.open
     assert found.carries
     for char in "d** ":

@@ -145,6 +145,23 @@ def _portion_end(text: str, least: int) -> int:
     return end or FIT_MAX
 
 
+def _settled_count(fitted: Fitted, until: int) -> int:
+    """Return how many messages the text after a portion cannot change.
+
+    The last message may continue in that text.  Of the others, those that end before *until* are
+    settled, because a code span or token that begins in one is seen whole; and the first, always.
+    """
+    count = 0
+    for message in fitted.messages[:-1]:
+        ends = [
+            piece.start + len(piece.text) for piece in message.pieces if piece.start is not None
+        ]
+        if count and ends and ends[-1] > until:
+            break
+        count += 1
+    return count
+
+
 def fit_front(
     text: str,
     *,
@@ -183,8 +200,8 @@ def fit_front(
         count = len(fitted.messages)
         if whole and (room is None or count <= room):
             return fitted, len(text)
-        # The last message may continue in the text that was not fitted.
-        count -= not whole
+        if not whole:
+            count = _settled_count(fitted, size - limit)
         if count > 0:
             break
         if size > step:

@@ -115,9 +115,13 @@ class OpenConstructs:
         if self._run:
             self._end_run(" ")
 
-    def give_up(self) -> None:
-        """Stop holding: the text was cut although constructs are open."""
-        self.finish()
+    def give_up(self, left: int) -> None:
+        """Stop holding: the text was cut although constructs are open.
+
+        Of the text so far, *left* characters come after the cut.  A run among them is still read.
+        """
+        if self._run and left < self._size:
+            self.finish()
         self._carried |= self._marks
         self._marks.clear()
         self._brackets.clear()
@@ -297,7 +301,7 @@ class Boundaries:
 
     def forced(self, position: int, rest: str) -> None:
         """Record a cut at *position* without a boundary; *rest* is the text after it."""
-        self.holds.give_up()
+        self.holds.give_up(len(rest))
         self._candidate = 0  # there was none after the cut: it would have been used
         if self._table_end <= position:
             self._table_end = 0
