@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import anyio.lowlevel
 import pytest
 
-from minamo import Call, DoneChunk, FunctionCall, ScriptedProvider, Usage, retry
+from minamo import Call, DoneChunk, FunctionCall, ScriptedProvider, StreamConfig, Usage, retry
 from minamo.core.chunks import Chunk
 from minamo.testing import listen, run_with_virtual_clock
 
@@ -30,6 +30,18 @@ def test_a_source_without_one_does_not_delay_the_calls() -> None:
     heard = run_with_virtual_clock(lambda: listen(ScriptedProvider([CALL], hangs=True)))
     assert (heard.result.status, heard.result.finish_reason) == ("function_call", "")
     assert heard.seconds < 0.05
+
+
+def test_a_stop_does_not_wait_for_one() -> None:
+    heard = run_with_virtual_clock(
+        lambda: listen(
+            ScriptedProvider([CALL], hangs=True),
+            StreamConfig(drain_timeout_ms=1),
+            stop_after_s=0.005,
+        )
+    )
+    assert heard.result.status == "function_call"
+    assert 0.005 <= heard.seconds < 0.01
 
 
 def test_what_else_follows_the_calls_changes_nothing() -> None:

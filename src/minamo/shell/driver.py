@@ -155,7 +155,7 @@ class Driver:
         self._turned_at = 0  # characters read at the last checkpoint
         self._outlet: Sink | None = None
         self._reading: anyio.CancelScope | None = None
-        # Shielded: when it is entered, the outcome is decided, and so its task is cancelled already.
+        # Shielded: the outcome is decided when it is entered, and so its task is cancelled.
         self._finishing = anyio.CancelScope(shield=True)
         self._settling = anyio.CancelScope()
         self._settle_by = math.inf
