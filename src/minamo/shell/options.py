@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from minamo.shell.orchestrator import StreamOrchestrator
 
 
-new_stream_id = partial(secrets.token_hex, 8)
+new_stream_id: Callable[[], str] = partial(secrets.token_hex, 8)
 """Returns a random unique id; nonces are derived from it."""
 
 
