@@ -26,7 +26,7 @@ from minamo.twin import Twin
 
 pytestmark = pytest.mark.anyio
 
-REPLY_FUNCTIONS_MAX = 325
+REPLY_FUNCTIONS_MAX = 332
 REPLY_MODULES_MAX = 44
 CHUNK_FUNCTIONS_MAX = 105
 CHUNK_MODULES_MAX = 25

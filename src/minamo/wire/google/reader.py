@@ -182,7 +182,7 @@ _decode = _FRAME.decode
 class GoogleReader(Reader):
     """The reader of one reply."""
 
-    file_begins = re.compile(
+    file_begins: re.Pattern[bytes] | None = re.compile(
         rb'"inlineData"\s*:\s*\{\s*(?:"mimeType"\s*:\s*"[^"]{,99}"\s*,\s*)?"data"\s*:\s*"\Z'
     )
     __slots__ = ("_grounding", "_open", "_text", "_tree", "_usage", "_why", "reply")

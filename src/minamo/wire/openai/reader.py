@@ -190,7 +190,9 @@ _ANY = msgspec.json.Decoder(Any)
 class OpenAIReader(Reader):
     """The reader of one reply."""
 
-    file_begins = re.compile(rb'"image_url"\s*:\s*\{\s*"url"\s*:\s*"data:[^"]*;base64,\Z')
+    file_begins: re.Pattern[bytes] | None = re.compile(
+        rb'"image_url"\s*:\s*\{\s*"url"\s*:\s*"data:[^"]*;base64,\Z'
+    )
     __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:

@@ -111,7 +111,7 @@ _QUIET = frozenset((
 class ResponsesReader(Reader):
     """The reader of one reply."""
 
-    file_begins = re.compile(rb'"result"\s*:\s*"\Z')
+    file_begins: re.Pattern[bytes] | None = re.compile(rb'"result"\s*:\s*"\Z')
     __slots__ = ("_drafts", "_kept", "_order", "_parts", "_refusal", "_replayable",
                  "_spoken", "reply")  # fmt: skip
 
