@@ -14,8 +14,9 @@ from support.promise_report import PromiseReport
 
 pytest_plugins = [
     "minamo.twin.fixture",
+    "support.chromium",
     "support.hikari_clients",
-    "support.quick_hikari",
+    "support.quick_waits",
     "support.redis_server",
     "support.summary",
 ]
@@ -41,6 +42,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") and (measure := config.pluginmanager.get_plugin("_cov")):
+        # A worker measures twice from the start of the session on.  Its own measuring is ended, or
+        # a test that is marked `no_cover` would be measured all the same.
+        measure.cov_controller.cov.stop()
     if config.getoption("--progress"):
         config.pluginmanager.register(Progress(config), "progress")
     if (file := config.getoption("--promises")) is not None:

@@ -98,7 +98,7 @@ async def test_the_state_in_the_bottom_line_of_a_terminal() -> None:
 
 def test_a_pipe_that_is_closed_is_not_an_error() -> None:
     done = subprocess.run(
-        f"{sys.executable} -m minamo.cli.main demo table | head -1",
+        f"{sys.executable} -m minamo.cli.main demo error | head -1",
         shell=True, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "you\n"

@@ -12,13 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 from attrs import define, field
 
-from support.chromium import Chromium, find_chromium
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Chromium:
-    return find_chromium()
-
 
 @define(eq=False)
 class Seen:
@@ -69,19 +62,6 @@ WATCH = """() => {
     {subtree: true, childList: true, attributes: true, attributeFilter: ['class']});
   look();
 }"""
-
-
-# Not for the session: while an async fixture is open, no test of another folder can start a loop.
-@pytest.fixture(scope="module")
-async def browser(chromium: Chromium) -> AsyncIterator[Any]:
-    from playwright.async_api import async_playwright
-
-    async with async_playwright() as playwright:
-        made = await playwright.chromium.launch(
-            executable_path=chromium.program, env=chromium.environ, args=[*chromium.arguments]
-        )
-        yield made
-        await made.close()
 
 
 @pytest.fixture

@@ -26,9 +26,17 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of our charts and diagrams, to be broken."""
-    shutil.copytree(home(), tmp_path / "statecharts")
-    shutil.copytree(home().parent / "diagrams", tmp_path / "diagrams")
+    """A copy of our charts, to be broken."""
+    return Path(shutil.copytree(home(), tmp_path / "statecharts"))
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Path:
+    """A copy of two charts that are quickly drawn, and of their diagrams."""
+    for name, ending in (("statecharts", "yaml"), ("diagrams", "md"), ("diagrams", "svg")):
+        (tmp_path / name).mkdir(exist_ok=True)
+        for chart in ("delivery", "edit"):
+            shutil.copy(home().parent / name / f"{chart}.{ending}", tmp_path / name)
     return tmp_path / "statecharts"
 
 
@@ -164,41 +172,40 @@ def test_a_broken_chart_fails_the_check_in_one_line(run: Run, folder: Path, name
     assert line.startswith("stream.yaml")
 
 
-def test_a_diagram_edited_by_hand_fails_the_check(run: Run, folder: Path) -> None:
-    for file in ("stream.md", "stream.svg"):
-        path = folder.parent / "diagrams" / file
+def test_a_diagram_edited_by_hand_fails_the_check(run: Run, drawn: Path) -> None:
+    for file in ("delivery.md", "delivery.svg"):
+        path = drawn.parent / "diagrams" / file
         path.write_text(path.read_text() + " ")
-        code, _, err = run("charts", "--check", "--charts", folder)
+        code, _, err = run("charts", "--check", "--charts", drawn)
         assert code == 1
-        remedy = f"minamo charts --charts {folder} --write"
-        assert f"diagrams/{file}: does not match stream.yaml; run `{remedy}`" in err
+        remedy = f"minamo charts --charts {drawn} --write"
+        assert f"diagrams/{file}: does not match delivery.yaml; run `{remedy}`" in err
         path.unlink()
-        assert f"diagrams/{file}: missing" in run("charts", "--check", "--charts", folder)[2]
+        assert f"diagrams/{file}: missing" in run("charts", "--check", "--charts", drawn)[2]
 
 
-def test_write_draws_what_check_wants(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_write_draws_what_check_wants(run: Run, drawn: Path, tmp_path: Path) -> None:
     pictures = tmp_path / "new"
-    code, out, _ = run("charts", "--write", "--charts", folder, "--diagrams", pictures)
+    code, out, _ = run("charts", "--write", "--charts", drawn, "--diagrams", pictures)
     assert code == 0
-    assert str(pictures / "stream.svg") in out.splitlines()
-    assert run("charts", "--check", "--charts", folder, "--diagrams", pictures)[0] == 0
+    assert str(pictures / "delivery.svg") in out.splitlines()
+    assert run("charts", "--check", "--charts", drawn, "--diagrams", pictures)[0] == 0
 
 
 def test_where_pictures_are_drawn_is_told_from_here(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, drawn: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(folder.parent)
-    out = run("charts", "--write", "--charts", folder)[1]
-    assert "diagrams/stream.svg" in out.splitlines()
+    monkeypatch.chdir(drawn.parent)
+    out = run("charts", "--write", "--charts", drawn)[1]
+    assert "diagrams/delivery.svg" in out.splitlines()
 
 
-def test_nothing_is_drawn_into_an_installed_package(run: Run, folder: Path) -> None:
-    (folder.parent / "__init__.py").touch()
-    code, _, err = run("charts", "--write", "--charts", folder)
+def test_nothing_is_drawn_into_an_installed_package(run: Run, drawn: Path) -> None:
+    (drawn.parent / "__init__.py").touch()
+    code, _, err = run("charts", "--write", "--charts", drawn)
     assert (code, "--diagrams DIR" in err) == (2, True)
-    assert run("charts", "--write", "--charts", folder, "--diagrams", folder.parent / "x")[0] == 0
+    assert run("charts", "--write", "--charts", drawn, "--diagrams", drawn.parent / "x")[0] == 0
 
 
 def test_charts_without_pictures_can_be_checked(run: Run, folder: Path) -> None:
-    shutil.rmtree(folder.parent / "diagrams")
     assert run("charts", "--check", "--charts", folder)[0] == 0

@@ -59,7 +59,7 @@ def test_p09_random_charts_run_as_the_reference_does(figure: Callable[[str], Non
     charts = 0
 
     # No shrinking: it takes minutes here, and the chart itself is printed.
-    @settings(max_examples=60, phases=[Phase.generate])
+    @settings(max_examples=30, phases=[Phase.generate])
     @given(st.randoms(use_true_random=False))
     def one_chart(rng: random.Random) -> None:
         nonlocal charts
@@ -68,7 +68,7 @@ def test_p09_random_charts_run_as_the_reference_does(figure: Callable[[str], Non
 
     one_chart()
     figure(told(charts * 10, features))
-    assert charts >= 54
+    assert charts >= 27
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def check_own_chart(name: str, sequences: range) -> str:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", chart_names())
 def test_p09_our_charts_run_as_the_reference_does(name: str, figure: Callable[[str], None]) -> None:
-    figure(check_own_chart(name, seeds(300)))
+    figure(check_own_chart(name, seeds(120)))
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from minamo.core.lexing.segmenter import Buffer, Run, Segment
 from minamo.core.lexing.sentences import TrieNode
 from minamo.core.stream import Stream
 from minamo.machine.machine import STEPS_MAX
+from support.seeds import FIRST
 
 # Everything that a short way could stumble over, in the midst of ordinary words.
 ATOMS = (
@@ -60,11 +61,9 @@ def state(part: object) -> dict[str, object]:
     return {name: state(getattr(part, name)) for name in names} or {"": part}
 
 
-@pytest.mark.parametrize("degree", range(4))
-@pytest.mark.no_cover  # measuring would be most of its time
-def test_the_buffer_cuts_phrases_as_it_would_character_by_character(degree: int) -> None:
-    rng = random.Random(degree)
-    for _ in range(200):
+def compare_buffers(degree: int, seed: int, times: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(times):
         short, long = (Buffer(degree, 100, 300, 150) for _ in range(2))
         at = 0
         for text in written(rng):
@@ -74,6 +73,18 @@ def test_the_buffer_cuts_phrases_as_it_would_character_by_character(degree: int)
             assert list(short.ready) == list(long.ready)
             assert short.pending == long.pending
             assert state(short._boundaries) == state(long._boundaries)
+
+
+@pytest.mark.parametrize("degree", range(4))
+@pytest.mark.no_cover  # measuring would be most of its time
+def test_the_buffer_cuts_phrases_as_it_would_character_by_character(degree: int) -> None:
+    compare_buffers(degree, degree, 80)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degree", range(4))
+def test_p02_the_buffer_cuts_many_phrases_as_it_would_character_by_character(degree: int) -> None:
+    compare_buffers(degree, FIRST + degree, 2_000)
 
 
 def test_what_was_added_is_not_taken_for_what_stood_just_there() -> None:
@@ -98,10 +109,9 @@ def known(lexer: Lexer) -> dict[str, object]:
     return found | {"_held": None, "_pos": None, "_start": None, "_looked": ahead}
 
 
-@pytest.mark.no_cover  # measuring would be most of its time
-def test_the_lexer_reads_plain_text_as_it_would_bit_by_bit() -> None:
-    rng = random.Random(5)
-    for _ in range(300):
+def compare_lexers(seed: int, times: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(times):
         short, long = Stream(), Stream()
         for text in written(rng):
             short.chunk(TextChunk(text))
@@ -116,10 +126,20 @@ def test_the_lexer_reads_plain_text_as_it_would_bit_by_bit() -> None:
 
 
 @pytest.mark.no_cover  # measuring would be most of its time
+def test_the_lexer_reads_plain_text_as_it_would_bit_by_bit() -> None:
+    compare_lexers(5, 150)
+
+
+@pytest.mark.slow
+def test_p02_the_lexer_reads_many_plain_texts_as_it_would_bit_by_bit() -> None:
+    compare_lexers(FIRST, 5_000)
+
+
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_plain_text_of_any_length_is_not_too_much_for_one_step() -> None:
     stream = Stream(StreamConfig(flush_buffer_size=100))
     stream.chunk(TextChunk("so "))
-    stream.chunk(TextChunk("the water " * 30_000))
+    stream.chunk(TextChunk("the water " * 15 * STEPS_MAX))
     stream.end()
     assert stream.actions.handed > STEPS_MAX
 

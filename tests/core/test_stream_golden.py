@@ -184,7 +184,7 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_p02_a_reply_looks_as_it_should_however_it_is_cut(name: str) -> None:
+def test_p02_a_reply_looks_as_it_should_whole_and_by_character(name: str) -> None:
     text, settings, messages, thoughts, details = GOLDEN[name]
     whole = run([text], **settings)
 
@@ -196,8 +196,15 @@ def test_p02_a_reply_looks_as_it_should_however_it_is_cut(name: str) -> None:
     if not settings.get("suppress_text_output"):
         audit(whole, text)
     same(whole, run(list(text) or [""], **settings))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+@pytest.mark.no_cover  # measuring would be most of its time
+def test_p02_a_reply_looks_as_it_should_however_it_is_cut(name: str) -> None:
+    text, settings, *_ = GOLDEN[name]
+    whole = run([text], **settings)
     # Cuts all over the text, and two at once; `make promises` takes every two of every text.
-    near, far = max(1, len(text) // 40), max(1, len(text) // 10)
+    near, far = max(1, len(text) // 40), max(1, len(text) // 6)
     twos = [(a, b) for a in range(1, len(text), far) for b in range(a, len(text), far)]
     for one, two in [*((cut, cut) for cut in range(1, len(text), near)), *twos]:
         parts = [text[:one], text[one:two], text[two:]]
@@ -258,7 +265,10 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.no_cover) if "mega" in name else name for name in LONG],
+)
 def test_a_long_text_arrives_in_few_messages(name: str) -> None:
     text, most = LONG[name]
     done = run([text[n : n + 50] for n in range(0, len(text), 50)])

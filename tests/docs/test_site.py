@@ -20,7 +20,6 @@ import minamo.machine
 import minamo.testing
 import minamo.twin
 from minamo.machine import chart_names, load
-from support.chromium import find_chromium
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -119,7 +118,7 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -145,17 +144,10 @@ class Reader:
 
 
 @pytest.fixture
-async def reader(address: str) -> AsyncIterator[Reader]:
-    from playwright.async_api import async_playwright
-
-    chromium = find_chromium()
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=chromium.program, env=chromium.environ, args=[*chromium.arguments]
-        )
-        found = Reader(await browser.new_page())
-        yield found
-        await browser.close()
+async def reader(browser: Any, address: str) -> AsyncIterator[Reader]:
+    found = Reader(await browser.new_page())
+    yield found
+    await found.page.close()
     assert found.complaints == []
     assert found.hosts == {urlsplit(address).netloc}
 

@@ -102,11 +102,12 @@ def _row(rng: random.Random, index: int, source: str, states: list[str]) -> Row:
     )
 
 
-CHARTS_MADE = 60
+CHARTS_MADE = 16
 # Measuring what is covered takes several times as long as drawing: some of them are enough.
 CHART_NUMBERS = [
-    pytest.param(n, marks=pytest.mark.no_cover if n > 8 else []) for n in range(CHARTS_MADE + 1)
+    pytest.param(n, marks=pytest.mark.no_cover if n > 6 else []) for n in range(CHARTS_MADE + 1)
 ]
+SMALL = {"wide": WIDE, "square": SQUARE, "tall": TALL}
 
 
 @cache
@@ -118,6 +119,11 @@ def chart_number(n: int) -> Chart:
 @cache
 def picture_of(n: int) -> Picture:
     return draw(chart_number(n), layout(chart_number(n), FULL))
+
+
+@cache
+def svg_of_the_stream() -> str:
+    return to_svg(STREAM)
 
 
 @cache
@@ -163,7 +169,7 @@ def drawn(request) -> tuple[Chart, Picture]:
     return chart_number(request.param), picture_of(request.param)
 
 
-@pytest.mark.parametrize("sizes", [WIDE, SQUARE, TALL], ids=["wide", "square", "tall"])
+@pytest.mark.parametrize("sizes", SMALL.values(), ids=SMALL)
 @pytest.mark.parametrize("n", CHART_NUMBERS)
 def test_small_pictures_have_names_only_and_nothing_covers_anything(n, sizes):
     drawn = small_picture_of(n, sizes)
@@ -302,10 +308,21 @@ class TestGeometry:
         assert len(picture.dots) >= 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n", range(CHARTS_MADE + 1, 100))
+def test_p09_more_pictures_show_every_row_and_nothing_covers_anything(n):
+    drawn = chart_number(n), picture_of(n)
+    for name, check in vars(TestGeometry).items():
+        if name.startswith("test_"):
+            check(TestGeometry(), drawn)
+    for sizes in SMALL.values():
+        test_small_pictures_have_names_only_and_nothing_covers_anything(n, sizes)
+
+
 @pytest.mark.parametrize("n", range(8))
 def test_the_xml_says_what_the_picture_says(n):
     chart, picture = chart_number(n), picture_of(n)
-    root = ET.fromstring(to_svg(chart))
+    root = ET.fromstring(to_svg(chart) if n else svg_of_the_stream())
     boxes = {f"state-{box.id}": box.head or box.rect for box in picture.boxes}
     groups = root.findall(f"{SVG}g")
 
@@ -367,11 +384,11 @@ def test_p08_same_bytes_in_any_process():
             capture_output=True,
             check=True,
         )
-        assert run.stdout == to_svg(STREAM).encode()
+        assert run.stdout == svg_of_the_stream().encode()
 
 
 def test_lit():
-    plain, lit = to_svg(STREAM), to_svg(STREAM, lit="streaming")
+    plain, lit = svg_of_the_stream(), to_svg(STREAM, lit="streaming")
     classes = {
         group.get("id"): (group.get("class") or "").split()
         for group in ET.fromstring(lit).iter(f"{SVG}g")
@@ -402,12 +419,13 @@ def test_what_a_chart_says_cannot_break_out():
 
 
 def test_nothing_is_fetched_and_nothing_runs():
-    text = to_svg(STREAM).replace("http://www.w3.org/2000/svg", "")
+    text = svg_of_the_stream().replace("http://www.w3.org/2000/svg", "")
 
     for word in ("http", "<script", "url(", "@import", "href"):
         assert word not in text
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_a_large_chart():
     chart = random_chart(9, size=40)
     picture = draw(chart, layout(chart, FULL))

@@ -104,6 +104,7 @@ async def test_p10_a_stop_while_discord_limits_the_rate(twin: Twin, figure: Any)
         rig.results.clear()
 
 
+@pytest.mark.usefixtures("typing_pauses")
 async def test_p10_a_stop_while_it_pretends_to_type(twin: Twin, figure: Any) -> None:
     # It would type for three seconds; the stop comes when the model has said all.
     script = ["First.", (0.3, "\n\n" + "x" * 300 + "\n\n"), (0.0, "y")]

@@ -1,4 +1,7 @@
-"""A Chromium or Chrome for tests: the system's, else one from npm, unpacked into a cache."""
+"""A Chromium or Chrome for tests: the system's, else one from npm, unpacked into a cache.
+
+As a pytest plugin, it offers the fixture `browser`: one browser for the tests of a file.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 from attrs import frozen
 
 from support.node_packages import node_modules
@@ -41,6 +47,21 @@ def find_chromium() -> Chromium:
     libraries = [str(home / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
     environ = {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(libraries)}
     return Chromium(str(home / "chromium"), environ)
+
+
+# Not for the session: while an async fixture is open, no test of another folder can start a loop.
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Any]:
+    """A browser of playwright."""
+    from playwright.async_api import async_playwright
+
+    found = find_chromium()
+    async with async_playwright() as playwright:
+        made = await playwright.chromium.launch(
+            executable_path=found.program, env=found.environ, args=[*found.arguments]
+        )
+        yield made
+        await made.close()
 
 
 def _unpacked(modules: Path) -> Path:

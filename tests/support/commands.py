@@ -160,6 +160,9 @@ if __name__ == "__main__":
             if module.name not in _NOT_IMPORTED:
                 import_module(module.name)
     from minamo.cli.main import main
+    from minamo.shell import orchestrator
+
+    orchestrator.pause_s = lambda _: 0.05  # nobody watches it type
 
     forks = _Forks(sys.argv[1])
     sys.stdout.write("ready\n")

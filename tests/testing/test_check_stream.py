@@ -118,13 +118,13 @@ def test_a_trace_that_was_written_down_is_the_same_life(trace: Trace) -> None:
 def test_results_have_every_outcome() -> None:
     found: Counter[str] = Counter()
 
-    @settings(max_examples=40)
+    @settings(max_examples=20)
     @given(results())
     def count(result: StreamResult) -> None:
         found[result.status] += 1
 
     outcomes = [leaf.id for leaf in load("stream").leaves if leaf.final]
-    for round_seed in range(5):
+    for round_seed in range(10):
         if len(found) < len(outcomes):
             seed(round_seed)(count)()
     assert sorted(found) == sorted(outcomes)
@@ -138,7 +138,7 @@ def test_events_take_every_row_that_guards_let_pass(name: str) -> None:
     actors = stand_in(chart)
     table = compile(chart, actors)
 
-    @settings(max_examples=250)
+    @settings(max_examples=50)
     @given(events(chart), st.integers(0, 2**32))
     def walk(sequence: list[str], dice_seed: int) -> None:
         dice = random.Random(dice_seed)
@@ -150,7 +150,7 @@ def test_events_take_every_row_that_guards_let_pass(name: str) -> None:
         assert set(actor.calls) <= set(chart.actions)
 
     rounds = 0
-    while coverage.missing and rounds < 20:
+    while coverage.missing and rounds < 100:
         seed(rounds)(walk)()
         rounds += 1
     assert not coverage.missing, str(coverage)

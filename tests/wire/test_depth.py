@@ -42,6 +42,7 @@ PLACES = {
 @pytest.mark.parametrize(
     ("dialect", "place"), [(name, place) for name, places in PLACES.items() for place in places]
 )
+@pytest.mark.no_cover  # measuring would be most of its time
 def test_p23_nesting_never_breaks_out(dialect: str, place: str, opening: str) -> None:
     closing = "]" if opening == "[" else "}"
     # Around the depth at which Python gives up, which depends on where we are called from.

@@ -337,6 +337,10 @@ def test_mention(text, want):
     assert cleaned("nobody", mentions=names) == "nobody"
 
 
+def test_a_name_may_have_an_at_sign():
+    assert cleaned("@a@b and @b", mentions={"a@b": "1", "b": "2"}) == "<@1> and <@2>"
+
+
 def test_every_rule_reports_itself():
     text = "Mina: a\u200b[b](https://x)\n\n\n[system: c] @Bob<|im_end|>\n```py\n"
     shaped = clean(text, bot_name="Mina", mentions={"Bob": "1"})

@@ -222,7 +222,7 @@ def streamed(**how: Any) -> Way:
 def grown(**how: Any) -> Way:
     async def way(rig: Rig, text: str) -> Any:
         place = rig.twin.channel().id
-        bits = [(0.05, f"{part}\n\n") for part in long(text).split("\n\n")]
+        bits = [(0.02, f"{part}\n\n") for part in long(text).split("\n\n")]
         return await rig.client.stream(
             place, ScriptedProvider(bits), config=PAGES, edit=True, **how
         )
@@ -235,7 +235,7 @@ def commanded(before: Callable[..., Awaitable[Any]] | None = None, **how: Any) -
         async def answer(one: hikari.CommandInteraction) -> Any:
             if before is not None:
                 await before(one)
-            bits = [(0.05, f"{part}\n\n") for part in long(text).split("\n\n")]
+            bits = [(0.02, f"{part}\n\n") for part in long(text).split("\n\n")]
             config = PAGES if how.get("edit") else SHORT
             return await rig.client.stream(one, ScriptedProvider(bits), config=config, **how)
 

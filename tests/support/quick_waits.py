@@ -1,8 +1,9 @@
-"""A pytest plugin: hikari without the waits that only a far and encrypted Discord needs.
+"""A pytest plugin: a bot without the waits that only a person or a far Discord needs.
 
 A bot that is made, started and closed takes a third of a second, and hundreds of tests do so.  Most
 of that is a pause after the close of a TLS connection, and the certificates of the system, read for
-each bot anew; the twin is reached over plain HTTP.
+each bot anew; the twin is reached over plain HTTP.  A client pretends to type for up to four
+seconds before each message but the first; here it types 25 times as fast.
 """
 
 from __future__ import annotations
@@ -14,8 +15,13 @@ from typing import Any
 
 import hikari.impl.config
 import hikari.impl.shard
+import pytest
+
+import minamo.shell.orchestrator
+from minamo.shell.delivery.typing import pause_s
 
 _PAUSE_S = 0.25  # "to allow aiohttp time to close SSL transports", says hikari.impl.shard
+_TYPING = 25
 
 
 class _Changed:
@@ -33,9 +39,20 @@ async def _sleep(delay: float, result: Any = None) -> Any:
     return await asyncio.sleep(0 if delay == _PAUSE_S else delay, result)
 
 
+def _short_pause_s(characters: int) -> float:
+    return pause_s(characters) / _TYPING
+
+
 def pytest_configure() -> None:
     shard: Any = hikari.impl.shard
     config: Any = hikari.impl.config
     shard.asyncio = _Changed(asyncio, sleep=_sleep)
     shard.platform = _Changed(platform, architecture=functools.cache(platform.architecture))
     config._ssl_factory = functools.cache(config._ssl_factory)  # of a bot that sets nothing else
+    minamo.shell.orchestrator.pause_s = _short_pause_s
+
+
+@pytest.fixture
+def typing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let clients pretend to type for as long as they do outside of tests."""
+    monkeypatch.setattr(minamo.shell.orchestrator, "pause_s", pause_s)
