@@ -68,9 +68,9 @@ def test_the_program_says_what_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "wrong"),
     [
-        (["1bot"], "'1bot' is no name of a project"),
-        (["class"], "'class' is no name of a project"),
-        (["bot", "--name", "a--b"], "'a--b' is no name of a project"),
+        (["1bot"], "'1bot' cannot name a project"),
+        (["class"], "'class' cannot name a project"),
+        (["bot", "--name", "a--b"], "'a--b' cannot name a project"),
         (["bot", "--name", "hikari"], "'hikari' would hide the package hikari"),
     ],
 )

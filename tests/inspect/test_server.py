@@ -18,7 +18,7 @@ from minamo.errors import BadSetting
 from minamo.inspect import server as site
 from minamo.inspect.hub import Hub
 from minamo.inspect.server import Prompt, serve
-from minamo.shell.telemetry.observer import inspector
+from minamo.shell.telemetry.observer import resolve_inspect
 
 pytestmark = pytest.mark.anyio
 SECRET = "k" * 32
@@ -224,7 +224,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("terminal", [Terminal(), io.StringIO(), None])
 async def test_the_key_is_for_the_terminal_and_in_no_log(terminal, caplog, monkeypatch):
     caplog.set_level(0)
-    made = inspector(True)
+    made = resolve_inspect(True)
     monkeypatch.setattr(sys, "stderr", terminal)
     async with made.page():
         monkeypatch.undo()

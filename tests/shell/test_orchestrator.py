@@ -308,7 +308,7 @@ async def test_no_callback_changes_the_outcome(twin: Twin, looker: Any, caplog: 
     async with rigged(twin, None) as rig:
         where = await context(rig)
         lanes = where.orchestrator.lanes
-        alone = StreamOrchestrator(lanes, telemetry=Moody(), looker=looker)  # type: ignore[arg-type]
+        alone = StreamOrchestrator(lanes, telemetry=Moody(), inspector=looker)  # type: ignore[arg-type]
         conversation = ChatStream(Sulking(), None)
         result = await alone.stream_to_discord(conversation, StreamConfig(), where)
     assert result.status == "completed"

@@ -141,7 +141,7 @@ def make_client(
     bot: hikari.GatewayBot,
     settings: Settings,
     *,
-    looker: StreamInspector | None = None,
+    inspector: StreamInspector | None = None,
     stops: Stops | None = None,
     lease: Lease | None = None,
     telemetry: Sequence[Telemetry] = (),
@@ -158,6 +158,6 @@ def make_client(
         locale=wants.locale,
         stop_command=wants.stop_command or None,
         rest_url=settings.discord.url or None,
-        inspect=False if looker is None else looker,
+        inspect=False if inspector is None else inspector,
         telemetry=telemetry,
     )

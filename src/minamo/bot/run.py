@@ -168,7 +168,7 @@ async def run_bot(settings: Settings, say: Say, folder: Path) -> None:
         hub = Hub(recording=True) if settings.page.on else None
         metrics = PrometheusMetrics()
         client = make_client(
-            bot, settings, looker=hub, stops=stops, lease=lease, telemetry=[metrics]
+            bot, settings, inspector=hub, stops=stops, lease=lease, telemetry=[metrics]
         )
         models = [with_options(*pair) for pair in zip(providers, settings.provider, strict=True)]
         Answering(bot, client, settings, models, tools).listen()

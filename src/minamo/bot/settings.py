@@ -177,7 +177,7 @@ class BotSettings:
 
     def __attrs_post_init__(self) -> None:
         if (self.thoughts == "log") != bool(self.thoughts_channel):
-            raise BadSetting('thoughts_channel belongs to thoughts = "log", and that needs it')
+            raise BadSetting('thoughts_channel belongs to thoughts = "log": set both, or neither')
 
 
 @frozen(kw_only=True)

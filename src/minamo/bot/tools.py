@@ -126,7 +126,7 @@ async def add_mcp(
     for number, settings in enumerate(servers, 1):
         token = environ.get(settings.token_env, "").strip() if settings.token_env else ""
         if settings.token_env and not token:
-            raise BadSetting(f"mcp {number}: {settings.token_env} is not set")
+            raise BadSetting(f"mcp {number}: {settings.token_env} is not set in the environment")
         try:
             server = McpServer(
                 settings.url or settings.command,

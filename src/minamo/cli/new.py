@@ -61,7 +61,7 @@ def _checked_name(name: str) -> str:
     package = _package(name)
     if not _VALID.fullmatch(name) or keyword.iskeyword(package):
         raise BadRequest(
-            f"{name!r} is no name of a project: begin with a letter, use letters, digits and "
+            f"{name!r} cannot name a project: begin with a letter, use letters, digits and "
             "single dashes; give one with --name"
         )
     if package in ("minamo", "hikari", "tests"):

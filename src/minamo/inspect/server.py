@@ -199,7 +199,7 @@ class Site:
 
     async def _act(self, action: Callable[[Actions], Awaitable[None]]) -> web.Response:
         if self.actions is None:
-            return json_error(403, "this page only looks")
+            return json_error(403, "this page is read-only")
         try:
             await action(self.actions)
         except MinamoError as error:

@@ -99,7 +99,7 @@ def refuse_async(name: str, callback: object) -> None:
     if inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(called):
         raise BadSetting(
             f"{name} is an `async def`, and is not awaited: give a plain function, which may start "
-            "a task or put what it is told into a queue"
+            "a task or put its arguments into a queue"
         )
 
 

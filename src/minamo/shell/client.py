@@ -44,7 +44,7 @@ from minamo.shell.stops.registry import (
     StopArguments,
     Stops,
 )
-from minamo.shell.telemetry.observer import StreamInspector, inspector
+from minamo.shell.telemetry.observer import StreamInspector, resolve_inspect
 from minamo.shell.telemetry.telemetry import (
     StreamLog,
     Telemetry,
@@ -122,8 +122,8 @@ class Client:
         self.config: StreamConfig = config or StreamConfig.from_env()
         self.stops: Stops = stops or MemoryStops()
         self._telemetry = TelemetryFanOut(StreamLog(), *telemetry)
-        self._inspector = inspector(inspect)
-        self._looker = self._inspector.looker
+        self._inspect = resolve_inspect(inspect)
+        self._inspector = self._inspect.inspector
         self._thoughts = thoughts or ThoughtDisplay()
         self._notices = notices or NoticeSettings()
         self._languages = Languages(wording or {})
@@ -133,7 +133,7 @@ class Client:
         self._closed = False
         self._closing: asyncio.Task[list[Receipt]] | None = None
         self._orchestrator: StreamOrchestrator | None = None
-        self._ways = StopControls(bot, self.stops, self._languages.wording, stop_command)
+        self._stop_controls = StopControls(bot, self.stops, self._languages.wording, stop_command)
         self._subscribe(bot)
 
     def _build(
@@ -147,14 +147,14 @@ class Client:
         pacer: Pacer | None,
     ) -> None:
         """Create the parts that every reply goes through."""
-        watch = None if self._looker is None else self._looker.observer("channel")
+        watch = None if self._inspector is None else self._inspector.observer("channel")
         self._channels = Channels(policy, queue_max, lease=lease, watch=watch)
         self._host = RuntimeHost(
             bot,
             rest_url=rest_url,
             pacer=pacer,
-            looker=self._looker,
-            page=self._inspector.page,
+            inspector=self._inspector,
+            page=self._inspect.page,
             services=(self.stops, lease),
         )
         self._hooks = Hooks(bot)
@@ -164,7 +164,7 @@ class Client:
             self.stops,
             policy,
             lease is not None,
-            self._looker,
+            self._inspector,
             self._telemetry,
             self._hooks,
         )
@@ -179,7 +179,7 @@ class Client:
         if isinstance(bot, hikari.GatewayBotAware):
             bot.event_manager.subscribe(hikari.StartedEvent, self._on_started)
             bot.event_manager.subscribe(hikari.StoppingEvent, self._on_stopping)
-            bot.event_manager.subscribe(hikari.InteractionCreateEvent, self._ways.on_event)
+            bot.event_manager.subscribe(hikari.InteractionCreateEvent, self._stop_controls.on_event)
         elif isinstance(bot, hikari.RESTBotAware):
             bot.add_startup_callback(self._on_started)
             bot.add_shutdown_callback(self._on_stopping)
@@ -291,26 +291,26 @@ class Client:
         Returns whether it did.  Gateway bots do not need to call it; it is for bots that receive
         interactions in their own listeners, as `hikari.RESTBot` does.
         """
-        return await self._ways.answer(interaction)
+        return await self._stop_controls.answer(interaction)
 
     # Lifecycle.
 
     @property
     def page(self) -> str | None:
         """The address of the live page, including its key; None unless it is served."""
-        return self._inspector.address
+        return self._inspect.address
 
     async def orchestrator(self) -> StreamOrchestrator:
         """Return the orchestrator, for callers that build their own `StreamContext`."""
         self._check_open()
         if self._orchestrator is None:
-            home = await self._host.home()
+            runtime = await self._host.runtime()
             self._orchestrator = StreamOrchestrator(
-                home.lanes,
+                runtime.lanes,
                 stops=self.stops,
                 notices=self._notices,
                 telemetry=self._telemetry,
-                looker=self._looker,
+                inspector=self._inspector,
             )
         return self._orchestrator
 
@@ -374,7 +374,7 @@ class Client:
             wanted.config or self.config,
             self._languages.wording(locale) if locale else self._wording,
             orchestrator,
-            await self._host.home(),
+            await self._host.runtime(),
             self._bot,
             self._thoughts,
         )
@@ -395,8 +395,8 @@ class Client:
     async def _on_started(self, started: hikari.StartedEvent | hikari.RESTBotAware) -> None:
         await self.orchestrator()
         if isinstance(started, hikari.RESTBotAware):
-            self._ways.attend(started)
-        await self._ways.register()
+            self._stop_controls.attend(started)
+        await self._stop_controls.register()
 
     async def _on_stopping(self, _: hikari.StoppingEvent | hikari.RESTBotAware) -> None:
         await self.close()

@@ -153,7 +153,7 @@ class Driver:
         self._call_timeout_ms = call_timeout_ms
         self._watch = tuple(watch)
         self._turned_at = 0  # characters read at the last checkpoint
-        self._outlet: Sink | None = None
+        self._sink: Sink | None = None
         self._reading: anyio.CancelScope | None = None
         # Shielded: the outcome is decided when it is entered, and so its task is cancelled.
         self._finishing = anyio.CancelScope(shield=True)
@@ -164,15 +164,15 @@ class Driver:
     def __repr__(self) -> str:
         return f"<Driver of a stream that is {self.stream.state}>"
 
-    async def run(self, source: ChunkSource, outlet: Sink) -> None:
+    async def run(self, source: ChunkSource, sink: Sink) -> None:
         """Run the stream to its outcome; raise nothing but a cancellation from outside."""
-        self._outlet = outlet
+        self._sink = sink
         self._now = _loop_clock()
         silence = source.silence if isinstance(source, MarkedSource) else None
         self.stream.actions.silence = silence if isinstance(silence, Silence) else None
         with self.stop_signal.listen(self._request_stop):
             await self._read(source)
-            await self._settle(outlet)
+            await self._settle(sink)
         self._tell("settled", None)
 
     # Events, from any task.
@@ -266,13 +266,13 @@ class Driver:
             self._perform()
 
     async def _read_chunks(self, source: ChunkSource, clocks: RunningClocks) -> None:
-        stream, outlet = self.stream, self._outlet
+        stream, sink = self.stream, self._sink
         machine = stream.machine  # asked for every chunk, so without a detour
-        assert outlet is not None
+        assert sink is not None
         async with closing(as_chunks(source, overlap=self._overlap)) as chunks:
             while machine.state in OPEN:
-                if outlet.held >= HELD_MAX:
-                    await self._wait_for_room(outlet, clocks)
+                if sink.held >= HELD_MAX:
+                    await self._wait_for_room(sink, clocks)
                 read = stream.characters - self._turned_at
                 if not stream.chunks % TURN_CHUNKS or read >= TURN_CHARACTERS:
                     self._turned_at = stream.characters
@@ -310,12 +310,12 @@ class Driver:
                 self._tell("chunk", chunk)
                 self.stream.chunk(chunk)
 
-    async def _wait_for_room(self, outlet: Sink, clocks: RunningClocks) -> None:
+    async def _wait_for_room(self, sink: Sink, clocks: RunningClocks) -> None:
         """Wait for Discord; that time is not the provider's, so no clock counts it."""
         clocks.pause(self._now())
         self._resumed = anyio.Event()
         self._tell("full", None)
-        await outlet.room()
+        await sink.room()
         clocks.resume(self._now())
         self._resumed.set()
         self._resumed = None
@@ -323,37 +323,37 @@ class Driver:
 
     # Settling.
 
-    async def _settle(self, outlet: Sink) -> None:
+    async def _settle(self, sink: Sink) -> None:
         with self._settling:
             self._settling.deadline = self._settle_by
-            await outlet.finish()
+            await sink.finish()
         if self._settling.cancelled_caught:
             # The requester has waited long enough.  A call in flight continues.
-            outlet.give_up("drain_timeout")
+            sink.give_up("drain_timeout")
         if self.on_settled is not None:
             self.on_settled()
         self.stream.flushed()
 
     def _hasten(self, by: float = math.inf) -> None:
         """Bound the remaining delivery by `drain_timeout_ms` and the requester's deadline."""
-        if self._outlet is not None:
-            self._outlet.hurry()
+        if self._sink is not None:
+            self._sink.hurry()
         own = self._now() + self._config.drain_timeout_ms / 1000
         self._settle_by = min(self._settle_by, own, by)
         self._settling.deadline = self._settle_by
         self._finishing.deadline = min(self._finishing.deadline, self._settle_by)
 
     def _perform(self) -> None:
-        outlet = self._outlet
-        assert outlet is not None
+        sink = self._sink
+        assert sink is not None
         while effects := self.stream.take_effects():
             for effect in effects:
                 if effect is Effect.DELIVER:
                     if self.on_text_changed is not None:
                         self.on_text_changed()
-                    outlet.deliver()
+                    sink.deliver()
                 elif effect is Effect.WITHDRAW:
-                    outlet.withdraw(self.stream.actions.withdrawn)
+                    sink.withdraw(self.stream.actions.withdrawn)
                     self._hasten()
                 else:
                     self._tell("decided", None)

@@ -188,7 +188,9 @@ class ResolvedOptions:
     def __attrs_post_init__(self) -> None:
         """Refuse contradictory options."""
         if self.ephemeral and self.persona is not None:
-            raise BadSetting("ephemeral: what a persona says, everybody in the channel sees")
+            raise BadSetting(
+                "ephemeral: everyone in the channel sees what a persona says; leave one out"
+            )
         if self.scene and self.reply is True:
             raise BadSetting("scene: a part of a scene never replies; leave out reply=True")
 

@@ -32,7 +32,7 @@ from minamo.shell.options import StreamContext
 from minamo.shell.providers.base import Adapter, ChatStream
 from minamo.shell.stops.registry import MemoryStops, Stops
 from minamo.shell.telemetry.metrics import StreamMetrics
-from minamo.shell.telemetry.observer import StreamInspector, harmless_looker
+from minamo.shell.telemetry.observer import StreamInspector, guarded_inspector
 from minamo.shell.telemetry.telemetry import StreamInfo, StreamLog, Telemetry, provider_name, safely
 
 _LOG = logging.getLogger("minamo.stream")
@@ -46,8 +46,8 @@ class StreamOrchestrator:
     stops: Stops = field(factory=MemoryStops, repr=False, kw_only=True)
     notices: NoticeSettings = field(factory=NoticeSettings, kw_only=True)
     telemetry: Telemetry = field(factory=StreamLog, kw_only=True, converter=safely)
-    looker: StreamInspector | None = field(
-        default=None, kw_only=True, repr=False, converter=harmless_looker
+    inspector: StreamInspector | None = field(
+        default=None, kw_only=True, repr=False, converter=guarded_inspector
     )
 
     async def stream_to_discord(
@@ -105,8 +105,8 @@ class StreamOrchestrator:
             stream.actions.model_parts = context.current_turn_model_parts
         meter = StreamMetrics(anyio.current_time())
         watch: list[Watcher] = [meter.watch]
-        looker = self.looker
-        recorder = None if looker is None else looker.open_stream(context.channel_id, stream)
+        inspector = self.inspector
+        recorder = None if inspector is None else inspector.open_stream(context.channel_id, stream)
         if recorder is not None:
             watch.append(recorder.happened)
         driver = Driver(
@@ -133,13 +133,13 @@ class StreamOrchestrator:
         return result
 
     def _growing(self, stream: Stream, context: StreamContext) -> EditInPlace:
-        config, looker = stream.actions.config, self.looker
+        config, inspector = stream.actions.config, self.inspector
         pages = PageSet(
             limit=config.max_message_length,
             tables=config.tables,
             fresh=context.fresh,
             most=config.send_message_limit,
-            watch=None if looker is None else looker.observer("edit", context.channel_id),
+            watch=None if inspector is None else inspector.observer("edit", context.channel_id),
         )
         return EditInPlace(stream, pages)
 

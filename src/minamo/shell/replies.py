@@ -63,7 +63,7 @@ class Replies:
     _policy: Policy
     _is_shared: bool
     """Whether the streams of a channel may run in another process."""
-    _looker: StreamInspector | None
+    _inspector: StreamInspector | None
     _telemetry: Telemetry
     _hooks: Hooks
 
@@ -172,9 +172,9 @@ class Replies:
         )
 
     def _observer(self, chart: str, channel_id: int) -> Observer | None:
-        if self._looker is None:
+        if self._inspector is None:
             return None
-        _, observer = call(self._looker.observer, chart, channel_id)
+        _, observer = call(self._inspector.observer, chart, channel_id)
         return observer  # type: ignore[no-any-return]  # an inspector that follows its protocol
 
 

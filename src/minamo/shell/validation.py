@@ -94,7 +94,7 @@ def checked_key(key: object) -> str:
     if not isinstance(key, str) or not key:
         raise BadRequest("api_key is missing")
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise BadRequest("api_key has characters that no key has")
+        raise BadRequest("api_key has blanks, line ends or other characters that no key has")
     return key
 
 
@@ -103,7 +103,7 @@ def checked_model(model: object) -> str:
     if not isinstance(model, str) or not model.strip():
         raise BadRequest("model is missing")
     if not model.isprintable() or len(model) > 256:
-        raise BadRequest("model is not a name")
+        raise BadRequest("model is not a name: it must be one line of at most 256 characters")
     return model
 
 

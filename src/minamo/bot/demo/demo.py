@@ -202,7 +202,7 @@ async def demo_world(
             stack.callback(twin.watch(hub.feed.gateway))
         own = evolve(settings, discord=evolve(settings.discord, token=twin.token, url=twin.url))
         bot: hikari.GatewayBot = make_bot(own)
-        client = make_client(bot, own, looker=None if hub is None else _Streams(hub))
+        client = make_client(bot, own, inspector=None if hub is None else _Streams(hub))
         tools = toolbox(own.bot.tools)
         answering = Answering(bot, client, own, [provider or DemoProvider()], tools, on_result)
         answering.listen()

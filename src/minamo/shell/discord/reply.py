@@ -48,7 +48,7 @@ class ReplyContext:
     config: StreamConfig
     wording: Wording
     orchestrator: StreamOrchestrator = field(repr=False)
-    home: Runtime = field(repr=False)
+    runtime: Runtime = field(repr=False)
     bot: hikari.RESTAware = field(repr=False)
     thoughts: ThoughtDisplay
     stream_id: str = field(factory=new_stream_id)
@@ -99,7 +99,7 @@ class ReplyContext:
         persona = self.options.persona
         assert persona is not None
         said = self.wording.say("persona_answers", name=persona.name)
-        await self.home.calls.make(respond_ephemeral(waiting, said))
+        await self.runtime.calls.make(respond_ephemeral(waiting, said))
 
     async def stream(
         self,
@@ -140,7 +140,7 @@ class ReplyContext:
         return await send_extras(
             self.options,
             result,
-            lanes=self.home.lanes,
+            lanes=self.runtime.lanes,
             sender=self.sender,
             channel_id=self.channel_id,
             stream_id=self.stream_id,
@@ -162,7 +162,7 @@ class ReplyContext:
         await tell_thoughts(
             place,
             result,
-            lanes=self.home.lanes,
+            lanes=self.runtime.lanes,
             sender_for=sender_in,
             channel_id=self.channel_id,
             stream_id=self.stream_id,
@@ -178,7 +178,7 @@ class ReplyContext:
         embed = notice_for(result, self.wording, self.orchestrator.notices)
         if embed is not None:
             await send_notice(
-                self.home.lanes, self.sender, self.channel_id, embed, stream_id=self.stream_id
+                self.runtime.lanes, self.sender, self.channel_id, embed, stream_id=self.stream_id
             )
 
     def show_progress(self, progress: Progress) -> None:
@@ -192,7 +192,7 @@ class ReplyContext:
         self._progress.withdraw()
 
     def _open_progress(self, lines: LatestLines) -> StreamQueue:
-        return self.home.lanes.open(
+        return self.runtime.lanes.open(
             self.channel_id,
             self.sender,
             lines,
@@ -209,7 +209,7 @@ class ReplyContext:
         """Send the reason why there is no reply to a user who sees the bot "thinking…"."""
         waiting = self.target.interaction
         await send_beside(
-            self.home.lanes,
+            self.runtime.lanes,
             self.sender,
             self.target.channel_id,
             [self.wording.say(phrase)],
@@ -244,20 +244,22 @@ class ReplyContext:
         if options.persona is not None:
             cache = self.bot.cache if isinstance(self.bot, hikari.CacheAware) else None
             speaking = PersonaFactory(
-                self.home.own_webhooks, self.home.webhooks, self.wording, cache
+                self.runtime.own_webhooks, self.runtime.webhooks, self.wording, cache
             )
             return speaking.sender(options.persona, bot, target)
         if target.interaction is None:
             return bot
-        interaction, looker = target.interaction, self.orchestrator.looker
+        interaction, inspector = target.interaction, self.orchestrator.inspector
         return InteractionSender(
-            self.home.webhooks,
+            self.runtime.webhooks,
             int(interaction.application_id),
             int(interaction.id),
             interaction.token,
             bot,
             ephemeral=options.ephemeral or _defers_privately(target.context),
-            watch=None if looker is None else looker.observer("interaction", target.channel_id),
+            watch=None
+            if inspector is None
+            else inspector.observer("interaction", target.channel_id),
         )
 
     def _bot_in(self, channel_id: int) -> BotSender:

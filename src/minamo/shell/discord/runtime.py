@@ -44,17 +44,17 @@ _SHOWN = frozenset({"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "TYPIN
 _NAMED = frozenset({"GUILD_CREATE", "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE"})
 
 
-def feed(bot: hikari.GatewayBotAware, looker: StreamInspector) -> Callable[[], None]:
+def feed(bot: hikari.GatewayBotAware, inspector: StreamInspector) -> Callable[[], None]:
     """Pass gateway events to the inspector from now on; return the unsubscriber."""
 
     async def on_payload(event: hikari.ShardPayloadEvent) -> None:
-        if event.name in _NAMED or (event.name in _SHOWN and looker.watched):
-            looker.feed.gateway(event.name, event.payload)
+        if event.name in _NAMED or (event.name in _SHOWN and inspector.watched):
+            inspector.feed.gateway(event.name, event.payload)
 
     # Guilds received before the subscription are in the bot's cache, if it keeps one.
     known = [*bot.cache.get_guild_channels_view().values(), *bot.cache.get_threads_view().values()]
     channels = [{"id": str(int(channel.id)), "name": channel.name} for channel in known]
-    looker.feed.gateway("GUILD_CREATE", {"channels": channels})
+    inspector.feed.gateway("GUILD_CREATE", {"channels": channels})
     bot.event_manager.subscribe(hikari.ShardPayloadEvent, on_payload)
     return lambda: bot.event_manager.unsubscribe(hikari.ShardPayloadEvent, on_payload)
 
@@ -122,36 +122,36 @@ class RuntimeHost:
         *,
         rest_url: str | None = None,
         pacer: Pacer | None = None,
-        looker: StreamInspector | None = None,
+        inspector: StreamInspector | None = None,
         page: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
         services: Sequence[object] = (),
     ) -> None:
         self._bot = bot
         self._services = services
-        self._looker = looker
+        self._inspector = inspector
         self._page = page
         # If a bot uses a substitute for Discord, such as the twin, its webhooks must not call the
         # real one.  hikari has no public name for this.
         self._url = rest_url or getattr(bot.rest, "_rest_url", None)
         self._pacer = pacer
         self._task: asyncio.Task[None] | None = None
-        self._home: asyncio.Future[Runtime] | None = None
+        self._runtime: asyncio.Future[Runtime] | None = None
         self._leave: asyncio.Event | None = None
 
-    async def home(self) -> Runtime:
+    async def runtime(self) -> Runtime:
         """Return the runtime; the first call opens it."""
-        if self._home is None:
+        if self._runtime is None:
             loop = asyncio.get_running_loop()
-            self._home, self._leave = loop.create_future(), asyncio.Event()
-            self._task = loop.create_task(self._keep(self._home, self._leave), name="minamo")
-        return await asyncio.shield(self._home)
+            self._runtime, self._leave = loop.create_future(), asyncio.Event()
+            self._task = loop.create_task(self._keep(self._runtime, self._leave), name="minamo")
+        return await asyncio.shield(self._runtime)
 
     async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
         """Send accepted text for at most *drain_s*, close, and return the receipts of lost text."""
         if self._task is None or self._leave is None:
             return []
-        home = await self.home()
-        lost = await home.lanes.close(drain_s)
+        runtime = await self.runtime()
+        lost = await runtime.lanes.close(drain_s)
         self._leave.set()
         await asyncio.shield(self._task)
         return lost
@@ -165,12 +165,12 @@ class RuntimeHost:
                 webhooks = await stack.enter_async_context(
                     webhook_client(self._url, like=self._bot.rest)
                 )
-                look = None if self._looker is None else self._looker.observer("delivery")
+                look = None if self._inspector is None else self._inspector.observer("delivery")
                 lanes = await stack.enter_async_context(open_lanes(pacer=self._pacer, watch=look))
                 if isinstance(self._bot, hikari.GatewayBotAware):
                     stack.callback(watch_echoes(self._bot, lanes.echoed))
-                    if self._looker is not None:
-                        stack.callback(feed(self._bot, self._looker))
+                    if self._inspector is not None:
+                        stack.callback(feed(self._bot, self._inspector))
                 if self._page is not None:
                     await stack.enter_async_context(self._page())
                 started.set_result(Runtime(lanes, webhooks, BotWebhooks(self._bot.rest)))

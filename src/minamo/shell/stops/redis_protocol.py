@@ -58,9 +58,9 @@ class Question(
 
     def __post_init__(self) -> None:
         if (self.op == "find") != (self.channel is not None):
-            raise ValueError("a channel is for finding")
+            raise ValueError("only a query to find streams names a channel, and must")
         if (self.op == "request") != (self.kind is not None):
-            raise ValueError("a kind is for stop requests")
+            raise ValueError("only a stop request has a kind, and must")
 
     @property
     def request(self) -> StopRequest:

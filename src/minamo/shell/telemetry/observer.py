@@ -54,51 +54,51 @@ class StreamInspector(Protocol):
         """Return an observer to subscribe to machines of *chart*."""
 
 
-class HarmlessLooker:
+class GuardedInspector:
     """A wrapper around an inspector: its exceptions are logged and do not propagate."""
 
-    __slots__ = ("_looker", "feed")
+    __slots__ = ("_inspector", "feed")
 
-    def __init__(self, looker: StreamInspector) -> None:
-        self._looker = looker
-        self.feed: _HarmlessFeed = _HarmlessFeed(looker)
+    def __init__(self, inspector: StreamInspector) -> None:
+        self._inspector = inspector
+        self.feed: _GuardedFeed = _GuardedFeed(inspector)
 
     @property
     def watched(self) -> bool:
         """Whether channel events are wanted right now."""
-        return self._looker.watched
+        return self._inspector.watched
 
     def open_stream(self, channel_id: int, stream: Stream) -> StreamRecorder | None:
         """Return a recorder for a stream that begins; None if it is not to be recorded."""
-        recorder = harmless(self._looker.open_stream)(channel_id, stream)
-        return None if recorder is None else _HarmlessRecorder(recorder)  # type: ignore[arg-type]
+        recorder = guarded(self._inspector.open_stream)(channel_id, stream)
+        return None if recorder is None else _GuardedRecorder(recorder)  # type: ignore[arg-type]
 
     def observer(self, chart: str, channel_id: int | None = None) -> Observer:
         """Return an observer to subscribe to machines of *chart*."""
-        found = harmless(self._looker.observer)(chart, channel_id)
-        return harmless(found) if callable(found) else _nothing
+        found = guarded(self._inspector.observer)(chart, channel_id)
+        return guarded(found) if callable(found) else _nothing
 
 
-def harmless_looker(looker: StreamInspector | None) -> HarmlessLooker | None:
-    """Return *looker* wrapped in `HarmlessLooker`; None stays None."""
-    if looker is None or isinstance(looker, HarmlessLooker):
-        return looker
-    return HarmlessLooker(looker)
+def guarded_inspector(inspector: StreamInspector | None) -> GuardedInspector | None:
+    """Return *inspector* wrapped in `GuardedInspector`; None stays None."""
+    if inspector is None or isinstance(inspector, GuardedInspector):
+        return inspector
+    return GuardedInspector(inspector)
 
 
-class _HarmlessRecorder:
+class _GuardedRecorder:
     __slots__ = ("happened",)
 
     def __init__(self, recorder: StreamRecorder) -> None:
-        self.happened = harmless(recorder.happened)
+        self.happened = guarded(recorder.happened)
 
 
-class _HarmlessFeed:
+class _GuardedFeed:
     __slots__ = ("gateway",)
 
-    def __init__(self, looker: StreamInspector) -> None:
-        self.gateway: Callable[..., object] = harmless(
-            lambda name, data: looker.feed.gateway(name, data)
+    def __init__(self, inspector: StreamInspector) -> None:
+        self.gateway: Callable[..., object] = guarded(
+            lambda name, data: inspector.feed.gateway(name, data)
         )
 
 
@@ -106,35 +106,37 @@ def _nothing(_: object) -> None:
     pass
 
 
-def harmless(look: Callable[..., object]) -> Callable[..., object]:
+def guarded(look: Callable[..., object]) -> Callable[..., object]:
     """Wrap *look* so that its exceptions are logged once and do not propagate."""
     return Guarded(getattr(look, "__qualname__", "an observer"), look, _LOG)
 
 
 @define(eq=False)
-class Inspector:
+class InspectSetting:
     """The resolved `inspect=` setting: the inspector, and its page if minamo serves one."""
 
-    looker: StreamInspector | None = None
+    inspector: StreamInspector | None = None
     page: Callable[[], AbstractAsyncContextManager[Any]] | None = field(default=None, repr=False)
     """Serves the page; None if there is no page or the caller serves it."""
     address: str | None = field(default=None, repr=False)
 
 
-def inspector(wanted: bool | StreamInspector) -> Inspector:
+def resolve_inspect(wanted: bool | StreamInspector) -> InspectSetting:
     """Resolve `inspect=`: False disables it, True serves a page, an object is used as is."""
     if not isinstance(wanted, bool):
         if not hasattr(wanted, "open_stream"):
-            raise BadSetting(f"inspect must be True, False or a looker; it is {wanted!r}")
-        return Inspector(HarmlessLooker(wanted))
+            raise BadSetting(
+                f"inspect must be True, False or an inspector, such as Hub(); it is {wanted!r}"
+            )
+        return InspectSetting(GuardedInspector(wanted))
     if not wanted:
-        return Inspector()
+        return InspectSetting()
     # Imported lazily: only users of the page pay for it.
     from minamo.inspect.hub import Hub
     from minamo.inspect.server import serve
 
     hub = Hub(recording=True)  # a page that is opened later shows the replies before it too
-    made = Inspector(HarmlessLooker(hub))
+    made = InspectSetting(GuardedInspector(hub))
 
     @asynccontextmanager
     async def page() -> AsyncIterator[None]:

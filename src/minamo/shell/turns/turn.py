@@ -117,7 +117,7 @@ async def run_turn(
         raise BadRequest(f"the settings of a turn are TurnSettings(…), not {settings!r}")
     stop_signal = stop_signal if stop_signal is not None else StopSignal()
     settings = settings if settings is not None else TurnSettings()
-    workshop = ToolRunner(
+    runner = ToolRunner(
         tools=tools,
         settings=settings,
         stop_signal=stop_signal,
@@ -126,7 +126,7 @@ async def run_turn(
         show=None if progress is None else Guarded("progress", progress, _LOG),
         telemetry=TelemetryFanOut() if telemetry is None else safely(telemetry),
     )
-    turn = _Turn((llm, *fallbacks), list(messages), stream_pass, workshop, watch)
+    turn = _Turn((llm, *fallbacks), list(messages), stream_pass, runner, watch)
     with stop_signal.listen(turn.on_request, turn.on_cleared):
         await turn.run()
     return turn.result()
@@ -148,25 +148,25 @@ class _Turn:
         providers: Sequence[Ask | ChatProvider],
         messages: list[ChatMessage],
         stream_pass: StreamPass,
-        workshop: ToolRunner,
+        runner: ToolRunner,
         watch: Observer | None,
     ) -> None:
         self._providers = providers
         self._pass = stream_pass
-        self._workshop = workshop
-        self._specs = workshop.tools.specs
-        self._signal = workshop.stop_signal
-        self._books = TurnActions(
-            workshop.settings,
+        self._runner = runner
+        self._specs = runner.tools.specs
+        self._signal = runner.stop_signal
+        self._actions = TurnActions(
+            runner.settings,
             len(providers),
-            len(workshop.tools) > 0,
+            len(runner.tools) > 0,
             messages,
-            stop_reply=lambda: workshop.stop_signal.request(StopRequest()),
+            stop_reply=lambda: runner.stop_signal.request(StopRequest()),
         )
         self._path: list[str] = []
         self._broken = False
-        self._machine = Machine(TABLE, self._books, path=self._path)
-        settings = workshop.settings
+        self._machine = Machine(TABLE, self._actions, path=self._path)
+        settings = runner.settings
         self._lengths = {
             clock.name: getattr(settings, clock.length) / 1000 for clock in CHART.clocks.values()
         }
@@ -179,7 +179,7 @@ class _Turn:
 
     def on_request(self, request: StopRequest) -> bool:
         """Handle a stop request; return whether it took effect and cannot be withdrawn."""
-        grace_s = self._workshop.settings.stop_grace_ms / 1000
+        grace_s = self._runner.settings.stop_grace_ms / 1000
         self._lengths["grace"] = min(grace_s, request.deadline - anyio.current_time())
         self._send(_STOP_EVENTS[request.kind], request)
         if self._machine.state != "finishing_tools":
@@ -194,7 +194,7 @@ class _Turn:
 
     def _send(self, event: str, payload: object = None) -> None:
         self._machine.send(event, payload)
-        if self._books.request is not None and self._machine.state != "finishing_tools":
+        if self._actions.request is not None and self._machine.state != "finishing_tools":
             self._signal.accept()
         self._clocks.moved(self._machine.state, anyio.current_time())
         self._changed.set()
@@ -231,36 +231,36 @@ class _Turn:
                     await self._run_tools()
         except Exception as error:  # noqa: BLE001 - our own bug fails the turn, no crash
             _LOG.exception("the turn failed")
-            self._books.stop_reason = None
-            self._books.data = ErrorChunk("api_error", f"internal error ({type(error).__name__})")
+            self._actions.stop_reason = None
+            self._actions.data = ErrorChunk("api_error", f"internal error ({type(error).__name__})")
             self._broken = True
 
     async def _stream(self) -> None:
-        books = self._books
-        hearing = Hearing(self._ask(), books.settings.silence_marker)
-        books.error_told = books.last_provider
+        actions = self._actions
+        hearing = Hearing(self._ask(), actions.settings.silence_marker)
+        actions.error_told = actions.last_provider
         try:
             # Closed here as well: a pass may stop reading early, or not read at all.
             async with aclosing(hearing) as reply:
                 result = await self._pass(
-                    reply, first=not books.said, suppress_user_errors=not books.error_told
+                    reply, first=not actions.said, suppress_user_errors=not actions.error_told
                 )
             if not isinstance(result, StreamResult):
-                raise TypeError("a pass returns a StreamResult")  # noqa: TRY301 - caught below
+                raise TypeError("stream_pass must return a StreamResult")  # noqa: TRY301 - see below
         except Exception as error:  # noqa: BLE001 - our own bug fails the reply, no crash
             _LOG.exception("a reply could not be shown")
-            books.error_told = False
+            actions.error_told = False
             problem = ErrorChunk(
                 "api_error", f"the reply could not be shown ({type(error).__name__})"
             )
             result = StreamResult(status="error", data=problem)
-        books.take_reply(result, hearing.replay, silent=hearing.silent)
+        actions.take_reply(result, hearing.replay, silent=hearing.silent)
         self._send(_event(result, silent=hearing.silent), result)
 
     def _ask(self) -> AsyncIterable[str | Chunk]:
         """Return the provider's reply; a request that cannot be made yields an error chunk."""
-        llm = self._providers[self._books.provider]
-        messages = tuple(self._books.messages)
+        llm = self._providers[self._actions.provider]
+        messages = tuple(self._actions.messages)
         try:
             if not isinstance(llm, ChatProvider):
                 return llm(messages, self._specs)
@@ -274,38 +274,38 @@ class _Turn:
             return _Failed(ErrorChunk("api_error", f"asking failed ({type(error).__name__})"))
 
     async def _run_tools(self) -> None:
-        books = self._books
-        books.tools_scope = anyio.CancelScope()
-        answers = await self._workshop.run(calls_of(books.results[-1]), books.tools_scope)
-        books.tools_scope = None
-        books.take_answers(answers)
+        actions = self._actions
+        actions.tools_scope = anyio.CancelScope()
+        answers = await self._runner.run(calls_of(actions.results[-1]), actions.tools_scope)
+        actions.tools_scope = None
+        actions.take_answers(answers)
         self._send("answered")
 
     def result(self) -> TurnResult:
         """Return the result of the turn."""
-        books = self._books
+        actions = self._actions
         # The chart's final states are named like the statuses.
         status: Status = "error" if self._broken else self._machine.state  # type: ignore[assignment]
         return TurnResult(
             status=status,
-            stop_reason=books.stop_reason,
-            data=books.data,
-            results=tuple(books.results),
-            accumulated_text=joined(result.accumulated_text for result in books.results),
-            tool_history=tuple(books.answers),
-            iterations=books.iterations,
-            messages=tuple(books.messages),
+            stop_reason=actions.stop_reason,
+            data=actions.data,
+            results=tuple(actions.results),
+            accumulated_text=joined(result.accumulated_text for result in actions.results),
+            tool_history=tuple(actions.answers),
+            iterations=actions.iterations,
+            messages=tuple(actions.messages),
             states=tuple(self._path),
-            usage=summed(books.results),
+            usage=summed(actions.results),
             error_unshown=status in ("error", "timeout") and not self._was_shown(status),
         )
 
     def _was_shown(self, status: Status) -> bool:
         """Return whether the pass showed the error; False for errors found by the turn itself."""
-        books = self._books
+        actions = self._actions
         if self._broken:
             return False
-        return books.error_told and bool(books.results) and books.results[-1].status == status
+        return actions.error_told and bool(actions.results) and actions.results[-1].status == status
 
 
 def _event(result: StreamResult, *, silent: bool) -> str:
