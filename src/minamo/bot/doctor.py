@@ -48,7 +48,8 @@ async def examine(
     discord = DiscordChecks(settings)
     checks: list[tuple[str, Check]] = [("discord", discord.run)]
     checks += [
-        ("provider", _provider(provider, n)) for n, provider in enumerate(settings.provider, 1)
+        ("provider", _provider(provider, number))
+        for number, provider in enumerate(settings.provider, 1)
     ]
     if not settings.provider:
         found.append(_no_provider(settings))

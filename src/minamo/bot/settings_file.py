@@ -64,7 +64,7 @@ class TomlPositions:
             elif found := _KEY.match(line):
                 key = found[1].strip("\"'")
                 self._places.setdefault((*table, key), number)
-                self._keys[number] = ".".join([*(str(p) for p in table if p != 0), key])
+                self._keys[number] = ".".join([*(str(part) for part in table if part != 0), key])
                 value = line[found.end() :].strip()
                 opener = next((quotes for quotes in _LONG if value.startswith(quotes)), "")
                 closer = opener if opener and opener not in value[3:] else ""

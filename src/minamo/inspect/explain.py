@@ -49,8 +49,8 @@ HIDDEN: Mapping[str, str] = {
     "suppress_text_output": "This stream shows nothing on purpose; the text is in its result.",
     "cancelled": "The program around the stream was cancelled.",
     "closed": "The bot was shutting down.",
-    "spans": "The books of this stream are full; only the counts went on.",
-    "unknown": "The books do not say. That would be a fault: please report it with the trace.",
+    "spans": "The ledger of this stream is full; only the counts went on.",
+    "unknown": "The ledger does not say. That would be a fault: please report it with the trace.",
 }
 
 #: Reasons why a character that the model did not write is in the channel.
@@ -172,26 +172,30 @@ def messages(batches: Iterable[FittedBatch]) -> list[list[MessageRun]]:
     return out
 
 
-def fates(books: AuditSnapshot) -> list[CharacterFate]:
+def fates(audit: AuditSnapshot) -> list[CharacterFate]:
     """Return the outcome of every character, in order and without gaps."""
-    size = len(books.text)
+    size = len(audit.text)
     # A message handed out and then lost is also recorded as suppressed; that is later and wins.
-    booked = _filled(sorted(_booked(books), key=_start), size, None)
-    given = _filled(sorted(_given(books), key=_start), size, None)
-    reads = _filled([(r.start, r.end, r.state) for r in books.reads], size, "")
-    chunks = _filled(list(_chunks(books.ends)), size, max(len(books.ends) - 1, 0))
-    rest = _rest(books)
+    booked = _filled(sorted(_booked(audit), key=_start), size, None)
+    given = _filled(sorted(_given(audit), key=_start), size, None)
+    reads = _filled([(read.start, read.end, read.state) for read in audit.reads], size, "")
+    chunks = _filled(list(_chunks(audit.ends)), size, max(len(audit.ends) - 1, 0))
+    rest = _rest(audit)
     out: list[CharacterFate] = []
-    at = i = j = k = m = 0
+    at = next_booked = next_given = next_read = next_chunk = 0
     while at < size:
-        low, until, place = booked[i]
-        start, shown, message = given[j]
-        end = min(until, shown, reads[k][1], chunks[m][1])
+        low, booked_end, place = booked[next_booked]
+        start, given_end, message = given[next_given]
+        _, read_end, state = reads[next_read]
+        _, chunk_end, chunk = chunks[next_chunk]
+        end = min(booked_end, given_end, read_end, chunk_end)
         if place is None:
             low, place = (at, rest) if message is None else (start, message)
-        out.append(CharacterFate(at, end, _moved(place, at - low), chunks[m][2], reads[k][2]))
-        i, j = i + (end == until), j + (end == shown)
-        k, m = k + (end == reads[k][1]), m + (end == chunks[m][1])
+        out.append(CharacterFate(at, end, _moved(place, at - low), chunk, state))
+        next_booked += end == booked_end
+        next_given += end == given_end
+        next_read += end == read_end
+        next_chunk += end == chunk_end
         at = end
     return _joined(out)
 
@@ -219,24 +223,24 @@ def _moved(place: Location, by: int) -> Location:
     return Location(place.kind, place.index, place.offset + by, place.reason)
 
 
-def _rest(books: AuditSnapshot) -> Location:
-    if not books.ended:
+def _rest(audit: AuditSnapshot) -> Location:
+    if not audit.ended:
         return Location("held")
-    if books.keeps_all:
+    if audit.keeps_all:
         return Location("kept", reason="suppress_text_output")
-    return Location("unlisted", reason="spans" if len(books.spans) >= SPANS_MAX else "unknown")
+    return Location("unlisted", reason="spans" if len(audit.spans) >= SPANS_MAX else "unknown")
 
 
-def _given(books: AuditSnapshot) -> Iterator[tuple[int, int, Location | None]]:
-    for index, runs in enumerate(messages(books.batches)):
+def _given(audit: AuditSnapshot) -> Iterator[tuple[int, int, Location | None]]:
+    for index, runs in enumerate(messages(audit.batches)):
         for run in runs:
             if run.start != ADDED:
                 yield run.start, run.start + run.size, Location("message", index, run.offset)
 
 
-def _booked(books: AuditSnapshot) -> Iterator[tuple[int, int, Location | None]]:
+def _booked(audit: AuditSnapshot) -> Iterator[tuple[int, int, Location | None]]:
     counts = {"think": 0, "details": 0}
-    for block in books.blocks:
+    for block in audit.blocks:
         index = counts[block.kind]
         counts[block.kind] += 1
         kind: Kind = "thought" if block.kind == "think" else "details"
@@ -244,7 +248,7 @@ def _booked(books: AuditSnapshot) -> Iterator[tuple[int, int, Location | None]]:
         for start, size in block.trail:
             yield start, start + size, Location(kind, index, at)
             at += size
-    for span in books.spans:
+    for span in audit.spans:
         yield span.start, span.end, Location("suppressed", reason=span.reason)
 
 

@@ -265,7 +265,7 @@ class Recorder:
         moves = self.tracks.moves
         if not moves:
             return
-        rows = [[m.event, m.source, m.target, m.row] for m in moves[:MOVES_MAX]]
+        rows = [[move.event, move.source, move.target, move.row] for move in moves[:MOVES_MAX]]
         moves.clear()
         self._tell({"kind": "moves", "moves": rows})
 

@@ -22,12 +22,12 @@ from minamo.inspect.views import (
     Actions,
     PageFile,
     Prompt,
+    audit_record,
     chart_list,
     chart_style,
     chart_svg,
     draw_charts,
     look_at_lines,
-    of_books,
     page_files,
     words,
 )
@@ -224,9 +224,9 @@ async def _look(_: web.Request, recorder: Recorder) -> web.Response:
 
 async def _why(_: web.Request, recorder: Recorder) -> web.Response:
     """Return where the characters of a stream really went, also while it runs."""
-    books = AuditSnapshot.of(recorder.tracks)
+    audit = AuditSnapshot.of(recorder.tracks)
     # In another thread, as in `_looked`: the bot continues meanwhile.
-    text = await asyncio.to_thread(lambda: json.dumps(of_books(books)))
+    text = await asyncio.to_thread(lambda: json.dumps(audit_record(audit)))
     return web.Response(text=text, content_type="application/json")
 
 

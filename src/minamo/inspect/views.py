@@ -93,7 +93,7 @@ def look_at(trace: Trace, *, unfinished: bool = False) -> Json:
         summary |= {"status": "unfinished", "stop_reason": None}
         summary |= {"messages": shown, "states": states}
     return {
-        **of_books(why.AuditSnapshot.of(tracks)),
+        **audit_record(why.AuditSnapshot.of(tracks)),
         "summary": summary,
         "clocks": clock_lengths(trace.config),
         "steps": [_step(step) for step in steps],
@@ -101,13 +101,13 @@ def look_at(trace: Trace, *, unfinished: bool = False) -> Json:
     }
 
 
-def of_books(books: why.AuditSnapshot) -> Json:
+def audit_record(audit: why.AuditSnapshot) -> Json:
     """Return the place of every character."""
     return {
-        "text": books.text,
-        "fates": [_fate(fate) for fate in why.fates(books)],
-        "messages": _messages(books.batches),
-        "blocks": _blocks(books.blocks),
+        "text": audit.text,
+        "fates": [_fate(fate) for fate in why.fates(audit)],
+        "messages": _messages(audit.batches),
+        "blocks": _blocks(audit.blocks),
     }
 
 
@@ -150,7 +150,7 @@ def _step(step: ReplayStep) -> Json:
         "t": round(step.at, 3),
         "event": step.event,
         "state": step.state,
-        "moves": [[m.event, m.source, m.target, m.row] for m in step.moves],
+        "moves": [[move.event, move.source, move.target, move.row] for move in step.moves],
         "more": step.more,
         "read": step.read,
         "messages": step.messages,
@@ -163,7 +163,7 @@ def _step(step: ReplayStep) -> Json:
 def _messages(batches: Sequence[FittedBatch]) -> list[Json]:
     texts = [message.text for batch in batches for message in batch.fitted.messages[: batch.sent]]
     return [
-        {"text": text, "runs": [[r.offset, r.size, r.start, r.reason] for r in runs]}
+        {"text": text, "runs": [[run.offset, run.size, run.start, run.reason] for run in runs]}
         for text, runs in zip(texts, why.messages(batches), strict=True)
     ]
 

@@ -134,7 +134,9 @@ def may_send(discord: Discord, author: User, channel: Channel, draft: Draft) -> 
     if channel.type not in _TEXT_CHANNELS:
         raise Refused(50008)
     if channel.guild_id is None:
-        others = [discord.world.users[x] for x in channel.recipients if x != author.id]
+        others = [
+            discord.world.users[user_id] for user_id in channel.recipients if user_id != author.id
+        ]
         if any(not other.takes_dms for other in others):
             raise Refused(50007)
         return

@@ -120,4 +120,7 @@ def faster(rules: Rules, times: float) -> dict[str, Limit]:
     Keep leaky limits above 50 ms a request (`times` up to 10 for messages): hikari reads faster
     ones as windows and gets 429s that the real numbers would not cause.
     """
-    return {name: Limit(x.count, x.per_s / times, x.style) for name, x in rules.limits.items()}
+    return {
+        name: Limit(limit.count, limit.per_s / times, limit.style)
+        for name, limit in rules.limits.items()
+    }

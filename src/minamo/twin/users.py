@@ -249,10 +249,14 @@ def select(
         "values": [choice if isinstance(choice, str) else str(choice.id) for choice in chosen],
     }
     if menu["type"] == _USERS:
-        data["resolved"] = resolved(discord, channel, [x for x in chosen if isinstance(x, User)])
+        data["resolved"] = resolved(
+            discord, channel, [choice for choice in chosen if isinstance(choice, User)]
+        )
     elif menu["type"] == _CHANNELS:
         places = [choice for choice in chosen if isinstance(choice, Channel)]
-        data["resolved"] = {"channels": {str(x.id): _place(discord, x, user) for x in places}}
+        data["resolved"] = {
+            "channels": {str(place.id): _place(discord, place, user) for place in places}
+        }
     return begin(discord, _COMPONENT, channel, user, data, message_id=now.id)
 
 

@@ -277,11 +277,15 @@ class World:
 
     def drop_channel(self, channel_id: int) -> None:
         """Delete a channel with its threads, messages and webhooks."""
-        for thread in [c for c in self.channels.values() if c.parent_id == channel_id]:
+        for thread in [
+            channel for channel in self.channels.values() if channel.parent_id == channel_id
+        ]:
             self.drop_channel(thread.id)
         self.channels.pop(channel_id, None)
         self.messages.pop(channel_id, None)
-        for webhook in [w for w in self.webhooks.values() if w.channel_id == channel_id]:
+        for webhook in [
+            webhook for webhook in self.webhooks.values() if webhook.channel_id == channel_id
+        ]:
             del self.webhooks[webhook.id]
 
 

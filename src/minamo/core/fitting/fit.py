@@ -31,9 +31,9 @@ def offset_after(text: str, fitted: Fitted, count: int) -> int:
 
     A line of which they show no part is left whole, with the marks that fitting drops.
     """
-    shown = [p for message in fitted.messages[:count] for p in message.pieces]
-    ends = [p.start + len(p.text) for p in shown if p.start is not None]
-    starts = [p.start for p in fitted.messages[count].pieces if p.start is not None]
+    shown = [piece for message in fitted.messages[:count] for piece in message.pieces]
+    ends = [piece.start + len(piece.text) for piece in shown if piece.start is not None]
+    starts = [piece.start for piece in fitted.messages[count].pieces if piece.start is not None]
     line = text.rfind("\n", 0, starts[0]) + 1
     return line if line >= max(ends, default=0) else starts[0]
 

@@ -79,7 +79,10 @@ def _list(call: RestCall) -> Answer:
     elif (after := call.snowflake("after")) is not None:
         every = [message for message in every if message.id > after][:limit]
     elif (middle := call.snowflake("around")) is not None:
-        every = sorted(sorted(every, key=lambda x: abs(x.id - middle))[:limit], key=lambda x: x.id)
+        every = sorted(
+            sorted(every, key=lambda message: abs(message.id - middle))[:limit],
+            key=lambda message: message.id,
+        )
     else:
         every = every[-limit:]
     # Newest first, in every direction of paging.
@@ -130,7 +133,11 @@ def _pinned(call: RestCall) -> list[Message]:
     channel, world = call.channel(), call.discord.world
     if not permissions(world, world.bot.id, channel) & Permission.READ_MESSAGE_HISTORY:
         return []
-    found = [x for x in world.messages.get(channel.id, {}).values() if x.pinned_at is not None]
+    found = [
+        message
+        for message in world.messages.get(channel.id, {}).values()
+        if message.pinned_at is not None
+    ]
     return sorted(found, key=lambda message: message.pinned_at or 0.0, reverse=True)
 
 

@@ -181,7 +181,10 @@ class Gateway:
         return socket
 
     def _session(self, connection: Connection) -> Session | None:
-        return next((x for x in self.sessions.values() if x.connection is connection), None)
+        return next(
+            (session for session in self.sessions.values() if session.connection is connection),
+            None,
+        )
 
     def _await_heartbeat(self, connection: Connection) -> None:
         if connection.deadline is not None:

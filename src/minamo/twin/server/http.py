@@ -120,7 +120,10 @@ class Exchange:
             discord.journal.changed()
 
     def _entry(self) -> RequestEntry:
-        shown = {k: HIDDEN if k == "token" else v for k, v in self.request.match_info.items()}
+        shown = {
+            name: HIDDEN if name == "token" else value
+            for name, value in self.request.match_info.items()
+        }
         path = self.route.path
         for key, value in shown.items():
             path = path.replace(f"{{{key}}}", value)
@@ -189,7 +192,7 @@ class Exchange:
     def _major(self) -> str:
         """Return the parts of the path that have separate buckets."""
         info = self.request.match_info
-        return "/".join(info.get(x, "") for x in ("channel", "guild", "webhook", "token"))
+        return "/".join(info.get(name, "") for name in ("channel", "guild", "webhook", "token"))
 
     def _family(self) -> str:
         """Return the bucket of the route; deletion has three, by the age of the message."""

@@ -54,7 +54,11 @@ def for_intents(
 ) -> dict[str, Any]:
     """Return the event, reduced to the data that *intents* permit."""
     if name == "GUILD_CREATE" and not intents & GUILD_PRESENCES:
-        mine = [x for x in data.get("members") or () if x["user"]["id"] == str(world.bot.id)]
+        mine = [
+            member
+            for member in data.get("members") or ()
+            if member["user"]["id"] == str(world.bot.id)
+        ]
         return {**data, "members": mine}
     if not name.startswith("MESSAGE_") or intents & MESSAGE_CONTENT or guild_id is None:
         return data
@@ -136,7 +140,9 @@ def _by_id(guild: Guild, given: Any) -> tuple[list[Member], list[str]]:
 def _by_name(guild: Guild, start: str, limit: int) -> list[Member]:
     names = ((member, (member.user.name, member.nick or "")) for member in guild.members.values())
     found = [
-        member for member, known in names if any(x.lower().startswith(start.lower()) for x in known)
+        member
+        for member, known in names
+        if any(name.lower().startswith(start.lower()) for name in known)
     ]
     return found[: min(limit or _FOUND_MAX, _FOUND_MAX)]
 

@@ -22,7 +22,7 @@ _SNAPSHOT_KEYS = (
 
 def message(world: World, sent: Message, *, nested: bool = False) -> Json:
     """Return a message as REST shows it; only the answer to its creation has the nonce."""
-    mentioned = [world.users[x] for x in sent.mentions if x in world.users]
+    mentioned = [world.users[user_id] for user_id in sent.mentions if user_id in world.users]
     body: Json = {
         "id": str(sent.id),
         "channel_id": str(sent.channel_id),
@@ -32,8 +32,8 @@ def message(world: World, sent: Message, *, nested: bool = False) -> Json:
         "edited_timestamp": stamp(sent.edited_at) if sent.edited_at is not None else None,
         "tts": sent.tts,
         "mention_everyone": sent.mention_everyone,
-        "mentions": [user(x) for x in mentioned],
-        "mention_roles": [str(x) for x in sent.mention_roles],
+        "mentions": [user(mention) for mention in mentioned],
+        "mention_roles": [str(role_id) for role_id in sent.mention_roles],
         "attachments": sent.attachments,
         "embeds": sent.embeds,
         "components": sent.components,

@@ -85,19 +85,21 @@ def role(role: Role) -> Json:
 def channel(world: World, channel: Channel) -> Json:
     """Return a channel of any type."""
     if channel.type == DM:
-        others = [user(world.users[x]) for x in channel.recipients if x != world.bot.id]
+        others = [
+            user(world.users[user_id]) for user_id in channel.recipients if user_id != world.bot.id
+        ]
         body: Json = {"id": str(channel.id), "type": DM, "recipients": others}
         return {**body, "last_message_id": None, "flags": 0}
     if channel.is_thread:
         return thread(world, channel)
     overwrites = [
         {
-            "id": str(x.id),
-            "type": int(x.is_member),
-            "allow": str(int(x.allow)),
-            "deny": str(int(x.deny)),
+            "id": str(overwrite.id),
+            "type": int(overwrite.is_member),
+            "allow": str(int(overwrite.allow)),
+            "deny": str(int(overwrite.deny)),
         }
-        for x in channel.overwrites.values()
+        for overwrite in channel.overwrites.values()
     ]
     return {
         "id": str(channel.id),
@@ -186,7 +188,7 @@ def guild(guild: Guild) -> Json:
         "verification_level": 0,
         "default_message_notifications": 0,
         "explicit_content_filter": 0,
-        "roles": [role(x) for x in guild.roles.values()],
+        "roles": [role(found) for found in guild.roles.values()],
         "emojis": [],
         "stickers": [],
         "features": [],
@@ -221,16 +223,18 @@ def guild(guild: Guild) -> Json:
 
 def guild_event(world: World, server: Guild) -> Json:
     """Return a server as the gateway announces it."""
-    seen = [c for c in world.channels.values() if c.guild_id == server.id]
+    seen = [found for found in world.channels.values() if found.guild_id == server.id]
     return {
         **guild(server),
         "joined_at": stamp(server.members[world.bot.id].joined_at),
         "large": False,
         "unavailable": False,
         "member_count": len(server.members),
-        "members": [member(x) for x in server.members.values()],
-        "channels": [channel(world, c) for c in seen if not c.is_thread],
-        "threads": [thread(world, c) for c in seen if c.is_thread and not c.archived],
+        "members": [member(found) for found in server.members.values()],
+        "channels": [channel(world, found) for found in seen if not found.is_thread],
+        "threads": [
+            thread(world, found) for found in seen if found.is_thread and not found.archived
+        ],
         "presences": [],
         "voice_states": [],
         "stage_instances": [],
