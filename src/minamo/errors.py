@@ -46,11 +46,11 @@ class ChartError(MinamoError):
     def __init__(
         self, message: str, *, file: str = "", line: int = 0, state: str = "", event: str = ""
     ) -> None:
-        where = [f"state {state!r}"] if state else []
+        context = [f"state {state!r}"] if state else []
         if event:
-            where.append(f"event {event!r}")
+            context.append(f"event {event!r}")
         place = f"{file}:{line}" if line else file
-        super().__init__(": ".join(part for part in (place, ", ".join(where), message) if part))
+        super().__init__(": ".join(part for part in (place, ", ".join(context), message) if part))
         self.message = message
         self.file = file
         self.line = line

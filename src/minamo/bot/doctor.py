@@ -43,8 +43,8 @@ async def examine(
     """
     environ = os.environ if environ is None else environ
     found = [_python(), *_packages()]
-    settings, said = _settings(path, environ)
-    found += [*said, *_tools(settings, path)]
+    settings, diagnoses = _settings(path, environ)
+    found += [*diagnoses, *_tools(settings, path)]
     discord = DiscordChecks(settings)
     checks: list[tuple[str, Check]] = [("discord", discord.run)]
     checks += [
@@ -78,10 +78,10 @@ async def _bounded(name: str, check: Check, within_s: float) -> list[Diagnosis]:
 
 
 def _python() -> Diagnosis:
-    here = ".".join(map(str, sys.version_info[:3]))
+    running = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info >= _PYTHON:
-        return ok("python", here)
-    return problem("python", f"{here} is too old: install 3.11 or newer")
+        return ok("python", running)
+    return problem("python", f"{running} is too old: install 3.11 or newer")
 
 
 def _packages() -> list[Diagnosis]:
@@ -102,16 +102,16 @@ def _package(line: str) -> str | None:
     if found is None or "extra" in marker:
         return None
     try:
-        here = version(found[0])
+        installed = version(found[0])
     except PackageNotFoundError:
         return f"{found[0]} is not installed: pip install '{wanted.strip()}'"
-    if all(_fits(here, sign, number) for sign, number in _BOUND.findall(wanted)):
+    if all(_fits(installed, sign, number) for sign, number in _BOUND.findall(wanted)):
         return None
-    return f"{found[0]} {here} does not fit: pip install '{wanted.strip()}'"
+    return f"{found[0]} {installed} does not fit: pip install '{wanted.strip()}'"
 
 
-def _fits(here: str, sign: str, number: str) -> bool:
-    mine, other = _numbers(here), _numbers(number)
+def _fits(installed: str, sign: str, number: str) -> bool:
+    mine, other = _numbers(installed), _numbers(number)
     return mine >= other if sign == ">=" else mine < other
 
 
@@ -124,15 +124,15 @@ def _settings(path: Path | None, environ: Mapping[str, str]) -> tuple[Settings, 
     try:
         settings = read_settings(path, environ)
     except BadSetting as error:
-        said = [problem("settings", str(error))]
+        diagnoses = [problem("settings", str(error))]
     else:
-        where = str(path) if path is not None else "from the environment"
-        return settings, [ok("settings", where)]
+        origin = str(path) if path is not None else "from the environment"
+        return settings, [ok("settings", origin)]
     try:
         # The other checks can still run.
-        return read_settings(None, environ), said
+        return read_settings(None, environ), diagnoses
     except BadSetting:
-        return Settings(), said
+        return Settings(), diagnoses
 
 
 def _tools(settings: Settings, path: Path | None) -> list[Diagnosis]:

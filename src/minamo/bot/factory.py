@@ -54,10 +54,10 @@ def make_provider(provider: ProviderSettings, number: int = 1) -> Adapter:
             f"provider {number} ({provider.kind}) has no model: set MINAMO_MODEL or `model`"
         )
     if not provider.api_key and not is_loopback(base_url) and not provider.allow_http:
-        how = f"set {variable}"
+        remedy = f"set {variable}"
         if provider.base_url and not provider.api_key_env:
-            how = f'name the variable that holds it, such as api_key_env = "{variable}"'
-        raise BadSetting(f"provider {number} ({provider.kind}) has no key: {how}")
+            remedy = f'name the variable that holds it, such as api_key_env = "{variable}"'
+        raise BadSetting(f"provider {number} ({provider.kind}) has no key: {remedy}")
     try:
         if provider.kind == "openai" and is_openai(base_url):
             return OpenAI(base_url=base_url, model=provider.model, api_key=provider.api_key)

@@ -266,8 +266,8 @@ async def serve_health(
 
     async def readyz(_: web.Request) -> web.Response:
         problems = await readiness.problems()
-        said = {"ready": not problems, "problems": problems}
-        return web.json_response(said, status=503 if problems else 200)
+        report = {"ready": not problems, "problems": problems}
+        return web.json_response(report, status=503 if problems else 200)
 
     async def figures(_: web.Request) -> web.Response:
         up = readiness.is_connected()
@@ -284,8 +284,8 @@ async def serve_health(
         try:
             await web.TCPSite(runner, settings.host, settings.port).start()
         except OSError as error:
-            where = f"{settings.host}:{settings.port}"
-            raise BadSetting(f"health: {where} cannot be used: {error.strerror}") from None
+            address = f"{settings.host}:{settings.port}"
+            raise BadSetting(f"health: {address} cannot be used: {error.strerror}") from None
         shown = f"[{settings.host}]" if ":" in settings.host else settings.host
         yield f"http://{shown}:{settings.port}"
     finally:

@@ -197,11 +197,11 @@ class Answering:
             if _is_bare(event.message):
                 await self._calls.make(_respond(event.message, self._wording().say("bare_mention")))
                 return
-            said = await self._conversation(event)
-            if said:
+            messages = await self._conversation(event)
+            if messages:
                 in_guild = event.message.guild_id is not None
                 persona = self._persona_in(event.channel_id) if in_guild else None
-                await self._answer(event, said, persona, verdict)
+                await self._answer(event, messages, persona, verdict)
 
     async def _on_interaction(self, event: hikari.InteractionCreateEvent) -> None:
         interaction = event.interaction
@@ -265,10 +265,10 @@ class Answering:
         me, message = self.bot.get_me(), event.message
         if message.guild_id is None and message.message_reference is None and me is not None:
             return await direct_conversation(self.bot.rest, int(me.id), message, memory)
-        said: list[ChatMessage] | None = await self._quietly(
+        messages: list[ChatMessage] | None = await self._quietly(
             self.client.conversation(event, memory)
         )
-        return said
+        return messages
 
     async def _answer(
         self,
@@ -295,14 +295,14 @@ class Answering:
 
     def _how(self, persona: PersonaSettings | None) -> StreamOptions:
         wants = self.settings.bot
-        how = StreamOptions(
+        options = StreamOptions(
             edit=wants.mode == "edit",
             button=wants.stop_button,
             link_previews=wants.link_previews,
         )
         if persona is not None:
-            how["persona"] = Persona(persona.name, persona.avatar_url or None)
-        return how
+            options["persona"] = Persona(persona.name, persona.avatar_url or None)
+        return options
 
     async def _quietly(self, call: Awaitable[Any]) -> Any:
         """Return the result of *call*, or None if the client was closed meanwhile."""

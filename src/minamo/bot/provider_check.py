@@ -187,10 +187,10 @@ async def try_provider(
     async with adapter:
         model = with_options(adapter, provider)
         name = f"{provider.kind} {provider.model}"
-        said = await _ask(model, _messages(settings, _QUESTION))
-        if said.error is not None:
-            return [problem("model", f"{name}: {_refusal(said.error, provider)}")]
-        found = [_streamed(name, said)]
+        answer = await _ask(model, _messages(settings, _QUESTION))
+        if answer.error is not None:
+            return [problem("model", f"{name}: {_refusal(answer.error, provider)}")]
+        found = [_streamed(name, answer)]
         if settings.bot.tools or settings.bot.tools_file:
             called = await _ask(model, _messages(settings, _TOOL_QUESTION), tools=[_TOOL])
             found.append(_called(name, called, provider))
@@ -215,12 +215,12 @@ async def _ask(model: ChatProvider, messages: list[ChatMessage], **options: Any)
     return trial
 
 
-def _streamed(name: str, said: Trial) -> Diagnosis:
-    if not said.text.strip():
+def _streamed(name: str, answer: Trial) -> Diagnosis:
+    if not answer.text.strip():
         return warning(
             "model", f"{name} answered without text: a limit such as max_tokens may be too small"
         )
-    return ok("model", f"{name} streams; the first word came after {said.first_s or 0:.1f} s")
+    return ok("model", f"{name} streams; the first word came after {answer.first_s or 0:.1f} s")
 
 
 def _called(name: str, called: Trial, provider: ProviderSettings) -> Diagnosis:

@@ -120,8 +120,8 @@ def _write(folder: Path, diagrams: Path, known: list[str]) -> int:
 
 def _place(path: Path) -> str:
     """Return *path* relative to the working directory if it is inside it."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    folder = Path.cwd()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def _rewrite(options: argparse.Namespace) -> str:

@@ -63,9 +63,9 @@ def _run(options: argparse.Namespace) -> int:
     text = options.piece.strip()
     if not text or len(text) > _TEXT_MAX:
         raise BadRequest(f"say 1 to {_TEXT_MAX} characters")
-    said = next((piece.prompt for piece in PIECES if piece.name == text), text)
+    prompt = next((piece.prompt for piece in PIECES if piece.name == text), text)
     logging.basicConfig(level=logging.ERROR)  # the outcome of a reply is printed anyway
-    turn = asyncio.run(_show(said, _Printer(options.json)))
+    turn = asyncio.run(_show(prompt, _Printer(options.json)))
     return 0 if turn is not None and turn.status in _FINE else 1
 
 

@@ -151,14 +151,14 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return *record* as one line, without anything shaped like a key."""
         at = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
-        said: dict[str, object] = {
+        report: dict[str, object] = {
             "time": at.isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": redact(record.getMessage()),
         }
         if isinstance(fields := vars(record).get("minamo"), dict):
-            said["minamo"] = fields
+            report["minamo"] = fields
         if record.exc_info:
-            said["exception"] = redact(self.formatException(record.exc_info))
-        return json.dumps(said, ensure_ascii=False, default=str)
+            report["exception"] = redact(self.formatException(record.exc_info))
+        return json.dumps(report, ensure_ascii=False, default=str)

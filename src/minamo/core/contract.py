@@ -41,13 +41,13 @@ _TEXTS = {str}
 _exact = str.__str__
 
 
-def as_chunk(said: object) -> tuple[Chunk, str]:
+def as_chunk(output: object) -> tuple[Chunk, str]:
     """Return a source's output as a valid chunk, and its problem; empty if there is none.
 
     An error chunk is repaired, because the source has failed in any case.  Any other invalid
     value becomes an error chunk.
     """
-    kind, item = type(said), cast("Any", said)
+    kind, item = type(output), cast("Any", output)
     try:
         # Nearly all chunks have this form, and pass unchanged.
         if kind is TextChunk and type(item.content) is str and item.overlap is None:
@@ -55,15 +55,15 @@ def as_chunk(said: object) -> tuple[Chunk, str]:
             known = type(thoughts) is tuple and {*map(type, thoughts)} <= _TEXTS
             if known and item.citations is _NONE:
                 return item, ""
-        if isinstance(said, str):
-            return TextChunk(_exact(said)), ""
-        problem = find_problem(said)
-        if isinstance(said, ErrorChunk):
-            return _mended(said), problem
+        if isinstance(output, str):
+            return TextChunk(_exact(output)), ""
+        problem = find_problem(output)
+        if isinstance(output, ErrorChunk):
+            return _mended(output), problem
         if not problem:
-            return _rebuilt(said), ""
+            return _rebuilt(output), ""
     except Exception as error:  # noqa: BLE001 - an attribute of a foreign class may raise
-        problem = f"a {_name(said)} whose fields raise {_name(error)}"
+        problem = f"a {_name(output)} whose fields raise {_name(error)}"
     return ErrorChunk("api_error", f"the provider failed: {problem}"), problem
 
 
@@ -78,31 +78,31 @@ def split_text(chunk: Chunk) -> Sequence[Chunk]:
     return parts
 
 
-def find_problem(said: Any) -> str:
-    """Return in one line how *said* breaks the contract; empty if it does not."""
-    match said:
+def find_problem(chunk: Any) -> str:
+    """Return in one line how *chunk* breaks the contract; empty if it does not."""
+    match chunk:
         case TextChunk():
-            problem = _text("content", said)
-            if said.overlap is not None and not is_whole(said.overlap, 0):
-                problem = problem or _wrong("overlap", "a number of characters", said.overlap)
-            problem = problem or _citations(said.citations)
+            problem = _text("content", chunk)
+            if chunk.overlap is not None and not is_whole(chunk.overlap, 0):
+                problem = problem or _wrong("overlap", "a number of characters", chunk.overlap)
+            problem = problem or _citations(chunk.citations)
         case FileChunk():
-            problem = _text("media_type", said) or _text("name", said)
-            if not isinstance(said.data, bytes):
-                problem = _wrong("data", "bytes", said.data)
+            problem = _text("media_type", chunk) or _text("name", chunk)
+            if not isinstance(chunk.data, bytes):
+                problem = _wrong("data", "bytes", chunk.data)
         case FunctionCall():
-            problem = _calls(said.calls) or _usage(said.usage) or _ending(said)
+            problem = _calls(chunk.calls) or _usage(chunk.usage) or _ending(chunk)
         case ErrorChunk():
-            problem = _error(said)
+            problem = _error(chunk)
         case DoneChunk():
-            problem = _usage(said.usage) or _mapping("replay", said.replay)
-            problem = problem or _text("model", said) or _text("provider", said) or _ending(said)
+            problem = _usage(chunk.usage) or _mapping("replay", chunk.replay)
+            problem = problem or _text("model", chunk) or _text("provider", chunk) or _ending(chunk)
         case None:
             return "a source gives text, and this gave None; leave those out"
         case _:
-            return f"a source gives text, and this gave a {_name(said)}; give the text in it"
-    problem = problem or _thoughts(said.thoughts)
-    return f"in {_name(said)}, {problem}" if problem else ""
+            return f"a source gives text, and this gave a {_name(chunk)}; give the text in it"
+    problem = problem or _thoughts(chunk.thoughts)
+    return f"in {_name(chunk)}, {problem}" if problem else ""
 
 
 def _name(value: object) -> str:
@@ -114,8 +114,8 @@ def _wrong(name: str, may: str, value: object) -> str:
     return f"{name} must be {may}, and is a {_name(value)}"
 
 
-def _text(name: str, said: object) -> str:
-    value = getattr(said, name)
+def _text(name: str, chunk: object) -> str:
+    value = getattr(chunk, name)
     return "" if isinstance(value, str) else _wrong(name, "text", value)
 
 
@@ -136,11 +136,11 @@ def _usage(value: object) -> str:
     return "" if value is None or isinstance(value, Usage) else _wrong("usage", "a Usage", value)
 
 
-def _ending(said: DoneChunk | FunctionCall) -> str:
-    problem = _text("finish_reason", said) or _text("raw_finish_reason", said)
-    if not problem and not is_whole(said.skipped, 0):
-        problem = _wrong("skipped", "a number of events", said.skipped)
-    return problem or _citations(said.citations)
+def _ending(chunk: DoneChunk | FunctionCall) -> str:
+    problem = _text("finish_reason", chunk) or _text("raw_finish_reason", chunk)
+    if not problem and not is_whole(chunk.skipped, 0):
+        problem = _wrong("skipped", "a number of events", chunk.skipped)
+    return problem or _citations(chunk.citations)
 
 
 def _citations(value: object) -> str:
@@ -219,26 +219,26 @@ def _mended(error: ErrorChunk) -> ErrorChunk:
     )
 
 
-def _rebuilt(said: Any) -> Chunk:
+def _rebuilt(chunk: Any) -> Chunk:
     """Return a valid chunk, perhaps of a subclass or with fields of one, as our exact types."""
-    thoughts = tuple(map(_exact, said.thoughts))
-    if isinstance(said, TextChunk):
+    thoughts = tuple(map(_exact, chunk.thoughts))
+    if isinstance(chunk, TextChunk):
         return TextChunk(
-            _exact(said.content),
+            _exact(chunk.content),
             thoughts,
-            overlap=None if said.overlap is None else int(said.overlap),
-            citations=_sources(said.citations),
+            overlap=None if chunk.overlap is None else int(chunk.overlap),
+            citations=_sources(chunk.citations),
         )
-    if isinstance(said, FileChunk):
-        return FileChunk(bytes(said.data), _word(said.media_type), _word(said.name), thoughts)
-    usage = said.usage
+    if isinstance(chunk, FileChunk):
+        return FileChunk(bytes(chunk.data), _word(chunk.media_type), _word(chunk.name), thoughts)
+    usage = chunk.usage
     if usage is not None:
         counts = (usage.input_tokens, usage.output_tokens)
         usage = Usage(*counts, usage.reasoning_tokens, usage.cached_tokens)
-    reason = _word(said.finish_reason)
-    raw, sources = _word(said.raw_finish_reason), _sources(said.citations)
-    if isinstance(said, FunctionCall):
-        calls = tuple(map(_call, said.calls))
+    reason = _word(chunk.finish_reason)
+    raw, sources = _word(chunk.raw_finish_reason), _sources(chunk.citations)
+    if isinstance(chunk, FunctionCall):
+        calls = tuple(map(_call, chunk.calls))
         return FunctionCall(
             calls,
             thoughts,
@@ -246,18 +246,18 @@ def _rebuilt(said: Any) -> Chunk:
             reason,
             raw_finish_reason=raw,
             citations=sources,
-            skipped=int(said.skipped),
+            skipped=int(chunk.skipped),
         )
     return DoneChunk(
         reason,
         usage,
-        _word(said.model),
-        _word(said.provider),
+        _word(chunk.model),
+        _word(chunk.provider),
         thoughts,
-        dict(said.replay),
+        dict(chunk.replay),
         raw_finish_reason=raw,
         citations=sources,
-        skipped=int(said.skipped),
+        skipped=int(chunk.skipped),
     )
 
 

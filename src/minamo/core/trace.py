@@ -301,13 +301,13 @@ def _chunk(value: object) -> Chunk:
     )
 
 
-def _file(record: Mapping[str, Any], said: tuple[str, ...]) -> FileChunk:
+def _file(record: Mapping[str, Any], thoughts: tuple[str, ...]) -> FileChunk:
     try:
         data = base64.b64decode(_typed(record, "data", str, ""), validate=True)
     except ValueError:
         raise BadTrace("data must be base64") from None
     names = (_typed(record, "media_type", str, ""), _typed(record, "name", str, "file"))
-    return FileChunk(data, *names, said)
+    return FileChunk(data, *names, thoughts)
 
 
 def _citations(value: object) -> tuple[Citation, ...]:
@@ -328,7 +328,7 @@ def _is_place(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(is_whole(at, 0) for at in value)
 
 
-def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> ErrorChunk:
+def _error(record: Mapping[str, Any], thoughts: tuple[str, ...]) -> ErrorChunk:
     kind = record.get("kind")
     if kind not in _ERROR_KINDS:
         known = ", ".join(_ERROR_KINDS)
@@ -339,7 +339,7 @@ def _error(record: Mapping[str, Any], said: tuple[str, ...]) -> ErrorChunk:
         retryable=_typed(record, "retryable", bool, False),
         retry_after=_typed(record, "retry_after", (int, float), None),
         status=_typed(record, "status", int, None),
-        thoughts=said,
+        thoughts=thoughts,
     )
 
 

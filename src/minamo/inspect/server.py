@@ -304,8 +304,8 @@ async def serve(
         try:
             await web.TCPSite(runner, host, port).start()
         except (OSError, OverflowError) as error:
-            said = error.strerror if isinstance(error, OSError) else ""
-            why = said or str(error)
+            cause = error.strerror if isinstance(error, OSError) else ""
+            why = cause or str(error)
             raise BadSetting(
                 f"the page cannot be served on port {port} of {host}: {why}; "
                 "choose another port, or 0 for any that is free"

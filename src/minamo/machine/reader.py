@@ -47,20 +47,20 @@ def check_names(chart: Chart) -> None:
 
 def _check_row(chart: Chart, row: Row) -> None:
     trigger = " ".join(row.events)
-    where = {"state": row.source, "event": trigger}
+    place = {"state": row.source, "event": trigger}
     for event in row.events:
         if event.startswith(DONE_PREFIX):
             _check_done(chart, row, event)
         else:
-            _known(chart, "event", event, chart.events, line=row.line, **where)
+            _known(chart, "event", event, chart.events, line=row.line, **place)
     if len(set(row.events)) != len(row.events):
-        raise ChartError("the row names an event twice", file=chart.file, line=row.line, **where)
+        raise ChartError("the row names an event twice", file=chart.file, line=row.line, **place)
     if row.target is not None:
-        _known(chart, "target", row.target, chart.states, line=row.line, **where)
+        _known(chart, "target", row.target, chart.states, line=row.line, **place)
     for action in row.actions:
-        _known(chart, "action", action, chart.actions, line=row.line, **where)
+        _known(chart, "action", action, chart.actions, line=row.line, **place)
     for guard in guard_names(row.guard) if row.guard else ():
-        _known(chart, "guard", guard, chart.guards, line=row.line, **where)
+        _known(chart, "guard", guard, chart.guards, line=row.line, **place)
 
 
 def _check_done(chart: Chart, row: Row, event: str) -> None:

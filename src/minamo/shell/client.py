@@ -191,7 +191,7 @@ class Client:
     # Replies.
 
     async def stream(
-        self, target: ReplyTarget, source: ChunkSource, **how: Unpack[StreamOptions]
+        self, target: ReplyTarget, source: ChunkSource, **options: Unpack[StreamOptions]
     ) -> StreamResult:
         """Stream one reply to *target* and return its result.
 
@@ -200,7 +200,7 @@ class Client:
         ``llm.ask(…)``, ``llm.chat(…)``, any ``AsyncIterable[str]``, or the async stream of an SDK.
         """
         check_source(source)
-        reply = await self._begin(target, how)
+        reply = await self._begin(target, options)
         with self._adapters.active():
             result = await self._replies.stream(reply, source)
         self._hooks.returned(reply.info, result)
@@ -215,10 +215,10 @@ class Client:
         tools: Tools | None = None,
         fallbacks: Sequence[Ask | ChatProvider] = (),
         settings: TurnSettings | None = None,
-        **how: Unpack[StreamOptions],
+        **options: Unpack[StreamOptions],
     ) -> TurnResult:
         """Answer *messages* with tools: stream, run the requested tools, stream again."""
-        reply = await self._begin(target, how)
+        reply = await self._begin(target, options)
         with self._adapters.active():
             result = await self._replies.turn(
                 reply, llm, messages, tools=tools, fallbacks=fallbacks, settings=settings
@@ -273,17 +273,17 @@ class Client:
     async def kill(self, **stop: Unpack[RequestArguments]) -> RequestOutcome:
         """End a reply at once and drop its unsent text; with `channel_id=`, also queued turns."""
         channel_id = stop.get("channel_id")
-        here = channel_id is not None and self._channels.kill(channel_id)
+        killed = channel_id is not None and self._channels.kill(channel_id)
         reached = await self.stops.kill(**stop)
-        return RequestOutcome.YES if here else reached
+        return RequestOutcome.YES if killed else reached
 
-    async def has_stop_request(self, **where: Unpack[AddressArguments]) -> RequestOutcome:
+    async def has_stop_request(self, **address: Unpack[AddressArguments]) -> RequestOutcome:
         """Return whether a running reply there has a stop request of any kind."""
-        return await self.stops.has_stop_request(**where)
+        return await self.stops.has_stop_request(**address)
 
-    async def clear_stop_request(self, **where: Unpack[AddressArguments]) -> RequestOutcome:
+    async def clear_stop_request(self, **address: Unpack[AddressArguments]) -> RequestOutcome:
         """Withdraw a stop request not acted on yet, such as a stop while tools finish."""
-        return await self.stops.clear_stop_request(**where)
+        return await self.stops.clear_stop_request(**address)
 
     async def answer_stop(self, interaction: hikari.PartialInteraction) -> bool:
         """Answer *interaction* if it presses a Stop button or uses the stop command.
@@ -360,9 +360,9 @@ class Client:
 
     # Internals.
 
-    async def _begin(self, target: ReplyTarget, how: StreamOptions) -> ReplyContext:
+    async def _begin(self, target: ReplyTarget, given: StreamOptions) -> ReplyContext:
         self._check_open()
-        wanted = options(how) if how else DEFAULT_OPTIONS
+        wanted = options(given) if given else DEFAULT_OPTIONS
         found = read_target(target, self._known_me())
         check_running(self._bot)
         found = await self._places.locate(found)

@@ -198,9 +198,9 @@ class ResolvedOptions:
 DEFAULT_OPTIONS = ResolvedOptions()
 
 
-def options(how: StreamOptions) -> ResolvedOptions:
-    """Return *how* validated; the error for an unknown option lists the known ones."""
+def options(given: StreamOptions) -> ResolvedOptions:
+    """Return *given* validated; the error for an unknown option lists the known ones."""
     known = [option.name for option in fields(ResolvedOptions)]
-    if unknown := sorted(set(how) - set(known)):
+    if unknown := sorted(set(given) - set(known)):
         raise BadSetting(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
-    return ResolvedOptions(**how)
+    return ResolvedOptions(**given)

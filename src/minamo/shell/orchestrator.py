@@ -149,8 +149,8 @@ class StreamOrchestrator:
         try:
             return await self._deliver(provider, driver, context)
         except Exception as error:  # noqa: BLE001 - a bug of ours fails the stream only
-            where = {"kind": type(error).__name__, "place": place_of(error)}
-            _LOG.error("a stream could not be delivered", extra=where)
+            extra = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.error("a stream could not be delivered", extra=extra)
             driver.stream.fail(ErrorChunk("api_error", "internal error; the log has it"))
             driver.stream.flushed()
             return ()

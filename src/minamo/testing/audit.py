@@ -63,8 +63,8 @@ def audit(replayed: Replayed, text: str) -> None:
     if replayed.stream.actions.config.suppress_text_output:
         # A subsequence: cleaning inserts characters between them, and blanks at seams are as shown.
         rest = iter(replayed.result.accumulated_text)
-        said = [text[n] for n in left if not text[n].isspace()]
-        _hold(all(char in rest for char in said), "what is not shown is not in the result")
+        written = [text[n] for n in left if not text[n].isspace()]
+        _hold(all(char in rest for char in written), "what is not shown is not in the result")
     elif len(spans) < SPANS_MAX:
         _none(left, text, "lost")
     else:

@@ -162,8 +162,8 @@ def check_adapter(adapter: CheckedAdapter, recorded_bytes: bytes, *, seed: int =
     _compare(whole, _replay(adapter, single, "byte by byte"), "byte by byte")
     dice = random.Random(seed)  # noqa: S311 - must be repeatable
     for number in range(_RANDOM_CUTS):
-        how = f"random cuts, seed {seed}, number {number}"
-        _compare(whole, _replay(adapter, _cut(recorded_bytes, dice), how), how)
+        cuts = f"random cuts, seed {seed}, number {number}"
+        _compare(whole, _replay(adapter, _cut(recorded_bytes, dice), cuts), cuts)
     return whole
 
 
@@ -173,16 +173,16 @@ def _cut(data: bytes, dice: random.Random) -> list[bytes]:
     return [data[a:b] for a, b in zip([0, *places], [*places, len(data)], strict=True)]
 
 
-def _replay(adapter: CheckedAdapter, pieces: list[bytes], how: str) -> list[Chunk]:
+def _replay(adapter: CheckedAdapter, pieces: list[bytes], cuts: str) -> list[Chunk]:
     decoder = adapter.decoder()
     out: list[Chunk] = []
 
-    def take(step: Callable[[], Iterable[Frame]], where: str) -> None:
+    def take(step: Callable[[], Iterable[Frame]], place: str) -> None:
         try:
             for frame in step():
                 out.extend(adapter.process_chunk(frame))
         except Exception as error:
-            raise AssertionError(f"{how}, {where}: {type(error).__name__}: {error}") from error
+            raise AssertionError(f"{cuts}, {place}: {type(error).__name__}: {error}") from error
 
     at = 0
     for piece in pieces:
@@ -192,14 +192,14 @@ def _replay(adapter: CheckedAdapter, pieces: list[bytes], how: str) -> list[Chun
     return out
 
 
-def _compare(whole: list[Chunk], other: list[Chunk], how: str) -> None:
+def _compare(whole: list[Chunk], other: list[Chunk], cuts: str) -> None:
     for number, (left, right) in enumerate(zip(whole, other, strict=False)):
         if left != right:
             raise AssertionError(
-                f"{how}: chunk {number} is {right!r}, but {left!r} when read whole"
+                f"{cuts}: chunk {number} is {right!r}, but {left!r} when read whole"
             )
     if len(whole) != len(other):
-        raise AssertionError(f"{how}: {len(other)} chunks, but {len(whole)} when read whole")
+        raise AssertionError(f"{cuts}: {len(other)} chunks, but {len(whole)} when read whole")
 
 
 def _check_laws(chunks: list[Chunk]) -> None:

@@ -76,41 +76,41 @@ class Faults:
     def _make_random(self) -> random.Random:
         return random.Random(self.seed)  # noqa: S311 - to repeat a test, not to keep a secret
 
-    def status(self, status: int, on: str = "*", **when: object) -> Fault:
+    def status(self, status: int, on: str = "*", **settings: object) -> Fault:
         """Answer with a bare HTTP status, such as 500 or 502."""
-        return self._plan(Fault(FaultKind.STATUS, on, status=status), when)
+        return self._plan(Fault(FaultKind.STATUS, on, status=status), settings)
 
-    def drop(self, on: str = "*", **when: object) -> Fault:
+    def drop(self, on: str = "*", **settings: object) -> Fault:
         """Cut the connection; with `after_effect=True` after the request took effect."""
-        return self._plan(Fault(FaultKind.DROP, on), when)
+        return self._plan(Fault(FaultKind.DROP, on), settings)
 
-    def stall(self, on: str = "*", **when: object) -> Fault:
+    def stall(self, on: str = "*", **settings: object) -> Fault:
         """Accept the request and never answer."""
-        return self._plan(Fault(FaultKind.STALL, on), when)
+        return self._plan(Fault(FaultKind.STALL, on), settings)
 
-    def delay(self, seconds: float, on: str = "*", **when: object) -> Fault:
+    def delay(self, seconds: float, on: str = "*", **settings: object) -> Fault:
         """Answer late; with `after_effect=True` the effect is immediate, the answer late."""
-        return self._plan(Fault(FaultKind.DELAY, on, seconds=seconds), when)
+        return self._plan(Fault(FaultKind.DELAY, on, seconds=seconds), settings)
 
     def limited(
-        self, seconds: float, on: str = "*", *, scope: str = "user", **when: object
+        self, seconds: float, on: str = "*", *, scope: str = "user", **settings: object
     ) -> Fault:
         """Answer 429 regardless of the buckets; *scope* is `user`, `global` or `shared`.
 
         `code=` sets the error code; 20028 is the write limit of a channel.
         """
-        return self._plan(Fault(FaultKind.LIMITED, on, seconds=seconds, scope=scope), when)
+        return self._plan(Fault(FaultKind.LIMITED, on, seconds=seconds, scope=scope), settings)
 
-    def html(self, on: str = "*", **when: object) -> Fault:
+    def html(self, on: str = "*", **settings: object) -> Fault:
         """Answer 429 with Cloudflare's HTML page instead of JSON."""
-        return self._plan(Fault(FaultKind.HTML, on, status=429), when)
+        return self._plan(Fault(FaultKind.HTML, on, status=429), settings)
 
     def clear(self) -> None:
         """Discard the faults that are still planned."""
         self.planned.clear()
 
-    def _plan(self, fault: Fault, when: Mapping[str, object]) -> Fault:
-        for name, value in when.items():
+    def _plan(self, fault: Fault, settings: Mapping[str, object]) -> Fault:
+        for name, value in settings.items():
             if name not in ("times", "skip", "chance", "after_effect", "channel", "code"):
                 raise TypeError(f"a fault has no setting {name!r}")
             setattr(fault, name, value)

@@ -140,8 +140,8 @@ class Journal:
 
 
 def _request_line(entry: RequestEntry) -> str:
-    said = entry.body.get("content") if isinstance(entry.body, dict) else None
-    words = f" {str(said)[:60]!r}" if said else ""
+    content = entry.body.get("content") if isinstance(entry.body, dict) else None
+    words = f" {str(content)[:60]!r}" if content else ""
     fault = f" [{entry.fault}]" if entry.fault else ""
     return f"{entry.method:6} {entry.path}{words} -> {entry.status or 'no answer'}{fault}"
 

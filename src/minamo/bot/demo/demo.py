@@ -80,9 +80,9 @@ class ConsoleView:
             return
         known = event["id"] in self._shown
         self._shown[event["id"]] = shown
-        who = "bot" if event["author"]["app"] else "you"
+        author = "bot" if event["author"]["app"] else "you"
         text = str(event["text"]).replace(f"<@{self.bot_id}>", "@minamo")
-        fields = {"from": who, "text": text, "embeds": event["embeds"]}
+        fields = {"from": author, "text": text, "embeds": event["embeds"]}
         self.tell({"edit" if known else "message": fields})
 
 
@@ -162,9 +162,9 @@ class Demo:
 
     async def say(self, text: str) -> None:
         """Send a message to the bot as the demo user."""
-        said = f"<@{self.twin.bot.id}> {text}"
+        message = f"<@{self.twin.bot.id}> {text}"
         try:
-            await self.twin.say(said, channel=_CHANNEL, user=self.person)
+            await self.twin.say(message, channel=_CHANNEL, user=self.person)
         except Refused as error:
             raise BadRequest(f"Discord takes no such message ({error})") from None
 

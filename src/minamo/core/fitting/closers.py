@@ -39,8 +39,8 @@ class _Runs:
 
     def across(self, high: int) -> int | None:
         """Return the start of a run that begins before *high* and ends after it, or None."""
-        which = bisect_left(self.starts, high) - 1
-        return self.starts[which] if which >= 0 and self.ends[which] > high else None
+        index = bisect_left(self.starts, high) - 1
+        return self.starts[index] if index >= 0 and self.ends[index] > high else None
 
 
 class Closers:
@@ -72,11 +72,11 @@ class Closers:
         """Return the offset of the closer of the `**` or `__` at *at*: the last two of a run."""
         runs = self._runs[char]
         low = at + 3
-        which = bisect_left(runs.ends, low + 2)
-        while which < len(runs.ends) and runs.ends[which] <= high:
-            if runs.ends[which] - runs.starts[which] >= 2:
-                return runs.ends[which] - 2
-            which += 1
+        index = bisect_left(runs.ends, low + 2)
+        while index < len(runs.ends) and runs.ends[index] <= high:
+            if runs.ends[index] - runs.starts[index] >= 2:
+                return runs.ends[index] - 2
+            index += 1
         start = runs.across(high)
         return high - 2 if start is not None and max(start, low) <= high - 2 else None
 
@@ -89,9 +89,9 @@ class Closers:
             return own - 1 if rest > 1 and self._may_close(char, own, high) else None
         if char == "*" and not rest and (own >= high or self._text[own].isspace()):
             return None
-        which = bisect_left(runs.odd_starts, own)
-        if which < len(runs.odd_ends) and runs.odd_ends[which] <= high:
-            start, end = runs.odd_starts[which], runs.odd_ends[which]
+        index = bisect_left(runs.odd_starts, own)
+        if index < len(runs.odd_ends) and runs.odd_ends[index] <= high:
+            start, end = runs.odd_starts[index], runs.odd_ends[index]
         else:
             crossing = runs.across(high)
             if crossing is None or crossing < own or not (high - crossing) % 2:
@@ -144,7 +144,7 @@ class Closers:
             if clipped > length:
                 break
             starts = self._by_length[length]
-            which = bisect_left(starts, own)
-            if which < len(starts) and starts[which] + length <= high:
-                return length, starts[which]
+            index = bisect_left(starts, own)
+            if index < len(starts) and starts[index] + length <= high:
+                return length, starts[index]
         return (clipped, high - clipped) if clipped else None

@@ -130,10 +130,10 @@ def lay_out(text: str, found: Scan, blocks: list[Block], limit: int) -> DraftLay
         found,
         limit,
         kept,
-        [sum(len(each.reopening) for each in enclosures) for enclosures in kept],
-        [sum(len(each.closer) for each in enclosures) for enclosures in kept],
+        [sum(len(enclosure.reopening) for enclosure in enclosures) for enclosures in kept],
+        [sum(len(enclosure.closer) for enclosure in enclosures) for enclosures in kept],
         [bool(enclosures) and enclosures[-1].verbatim for enclosures in kept],
-        [any(each.lines for each in enclosures) for enclosures in kept],
+        [any(enclosure.lines for enclosure in enclosures) for enclosures in kept],
         bytearray(len(text) + 1),
     )
     if not text.isascii() and max(text) > "\uffff":

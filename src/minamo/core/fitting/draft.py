@@ -43,14 +43,14 @@ def affordable(enclosures: Sequence[Enclosure], limit: int) -> tuple[Enclosure, 
     budget = limit // ENCLOSURES_SHARE
     kept = list(enclosures)
     if _cost(kept) > budget:
-        kept = [evolve(each, header="") for each in kept]
-    spoilers = [each for each in kept if each.opener == SPOILER]
-    others = [each for each in kept if each.opener != SPOILER]
-    for each in (*reversed(others), *spoilers):
+        kept = [evolve(enclosure, header="") for enclosure in kept]
+    spoilers = [enclosure for enclosure in kept if enclosure.opener == SPOILER]
+    others = [enclosure for enclosure in kept if enclosure.opener != SPOILER]
+    for enclosure in (*reversed(others), *spoilers):
         if _cost(kept) <= budget:
             break
-        if not each.verbatim:
-            kept.remove(each)
+        if not enclosure.verbatim:
+            kept.remove(enclosure)
     return tuple(kept)
 
 

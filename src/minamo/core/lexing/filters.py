@@ -67,9 +67,9 @@ class Silence:
         return ([], parts) if self.silent else (parts, [])
 
     def _may_be_marker(self) -> bool:
-        said = self._held.rstrip()
-        if said == self.marker:
-            return len(self._held) - len(said) <= _BLANKS_MAX
+        written = self._held.rstrip()
+        if written == self.marker:
+            return len(self._held) - len(written) <= _BLANKS_MAX
         return self.marker.startswith(self._held)
 
 
@@ -125,8 +125,8 @@ class Prefill:
         if self._phase == _ECHO:
             self._held = self._prefill[: self._matched]
         self._phase = _SPOKEN
-        said = shown or self._echoed or bool(self._held.strip())
-        return PrefillOutput(self._prefill if said else "", 0, self._held)
+        begun = shown or self._echoed or bool(self._held.strip())
+        return PrefillOutput(self._prefill if begun else "", 0, self._held)
 
     def _compare(self, text: str) -> int:
         """Continue the comparison with the prefill; return how many characters were an echo."""

@@ -340,7 +340,7 @@ class Lanes:
 
     async def close(self, drain_s: float = DRAIN_S) -> list[Receipt]:
         """Send accepted text for at most *drain_s*; return the receipts of lost text."""
-        before = {id(receipt) for each in self._every() for receipt in each.receipts}
+        before = {id(receipt) for queue in self._every() for receipt in queue.receipts}
         every = self._every()
         for queue in every:
             queue.hurry()

@@ -342,8 +342,8 @@ class StreamQueue:
             if self._on_receipt is not None:
                 self._on_receipt(receipt)
         except Exception as error:  # noqa: BLE001 - the lane has other messages to send
-            where = {"kind": type(error).__name__, "place": place_of(error)}
-            _LOG.error("processing a receipt failed", extra=where)
+            extra = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.error("processing a receipt failed", extra=extra)
         if self._source.limited:
             self._report_limit()
         self._change()

@@ -76,8 +76,8 @@ class Typing:
                     await self._show()
                     await self._rest()
         except Exception as error:  # noqa: BLE001 - a missing indicator is harmless
-            where = {"kind": type(error).__name__, "place": place_of(error)}
-            _LOG.error("a typing indicator failed", extra=where)
+            extra = {"kind": type(error).__name__, "place": place_of(error)}
+            _LOG.error("a typing indicator failed", extra=extra)
             self.hide()
 
     def hide(self) -> None:

@@ -145,12 +145,12 @@ class ReplyChain:
                     chat.append(assistant(text))
                 continue
             found = await read_attachments(message.attachments or (), room, self._ask)
-            said = "\n".join(filter(None, [text, *found.texts]))
-            if not said and not found.images and not found.files and message is messages[-1]:
-                said = NO_TEXT
-            if said or found.images or found.files:
+            content = "\n".join(filter(None, [text, *found.texts]))
+            if not content and not found.images and not found.files and message is messages[-1]:
+                content = NO_TEXT
+            if content or found.images or found.files:
                 name = name_of(message)
-                chat.append(user(said, name=name, images=found.images, files=found.files))
+                chat.append(user(content, name=name, images=found.images, files=found.files))
         return _joined(chat[::-1])
 
     async def _show_own(

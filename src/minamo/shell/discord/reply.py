@@ -98,8 +98,8 @@ class ReplyContext:
         """Respond to a command directly: a persona will send the reply through a webhook."""
         persona = self.options.persona
         assert persona is not None
-        said = self.wording.say("persona_answers", name=persona.name)
-        await self.runtime.calls.make(respond_ephemeral(waiting, said))
+        answer = self.wording.say("persona_answers", name=persona.name)
+        await self.runtime.calls.make(respond_ephemeral(waiting, answer))
 
     async def stream(
         self,
@@ -184,8 +184,8 @@ class ReplyContext:
     def show_progress(self, progress: Progress) -> None:
         """Queue a progress line of a running tool, without waiting for it to be sent."""
         # Subtext ends at the end of its line.
-        said = f"-# {' '.join(clean_beside(progress.text, self.config).split())}"
-        self._progress.show(progress, said)
+        line = f"-# {' '.join(clean_beside(progress.text, self.config).split())}"
+        self._progress.show(progress, line)
 
     def withdraw_progress(self) -> None:
         """Withdraw progress lines that were not shown yet."""

@@ -106,13 +106,13 @@ class StopControls:
         channel_id: int | None = None,
     ) -> str:
         """Stop the reply if the user may; return the phrase for the result."""
-        who = str(int(interaction.user.id))
+        user_id = str(int(interaction.user.id))
         reached = await self._stops.request_stop(
             stream_id=stream_id,
             channel_id=channel_id,
-            requester=who,
+            requester=user_id,
             context={INTERACTION: str(int(interaction.id))},
-            asker=None if _may_moderate(interaction) else who,
+            asker=None if _may_moderate(interaction) else user_id,
         )
         if not reached:
             runs = await self._stops.is_running(stream_id=stream_id, channel_id=channel_id)

@@ -71,18 +71,18 @@ def _checked(own: object) -> Mapping[str, Mapping[str, str]]:
     return made
 
 
-def _check(where: str, key: object, text: object) -> None:
+def _check(place: str, key: object, text: object) -> None:
     if not isinstance(key, str) or key not in SLOTS:
-        raise BadSetting(f"{where}: there is no such phrase; there are {', '.join(SLOTS)}")
+        raise BadSetting(f"{place}: there is no such phrase; there are {', '.join(SLOTS)}")
     slot = SLOTS[key]
     if not isinstance(text, str) or not text.strip():
-        raise BadSetting(f"{where} must be a text that is not blank")
+        raise BadSetting(f"{place} must be a text that is not blank")
     if len(text) > slot.longest:
-        raise BadSetting(f"{where} must have at most {slot.longest} characters; it has {len(text)}")
+        raise BadSetting(f"{place} must have at most {slot.longest} characters; it has {len(text)}")
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError as error:
-        raise BadSetting(f"{where}: {error}; write {{{{ and }}}} for braces") from None
+        raise BadSetting(f"{place}: {error}; write {{{{ and }}}} for braces") from None
     for _, name, form, conversion in parts:
         if name is None:
             continue
@@ -92,7 +92,7 @@ def _check(where: str, key: object, text: object) -> None:
                 ", ".join(f"{{{placeholder}}}" for placeholder in sorted(slot.placeholders))
                 or "none"
             )
-            raise BadSetting(f"{where}: no placeholder {{{name}}} here; there may be {may}")
+            raise BadSetting(f"{place}: no placeholder {{{name}}} here; there may be {may}")
 
 
 def _whole(locale: str, own: Mapping[str, Mapping[str, str]]) -> None:

@@ -202,11 +202,11 @@ def notice_for(
             return _embed(wording, "timeout_title", [wording.say(f"timeout_{reason}")], result)
         case "completed" | "empty_response" if _ended_at_length(result, settings):
             key = "length_cut" if result.accumulated_text else "length_spent"
-            said = wording.say(key)
-            return Embed(title=wording.say("length_title"), description=said, colour=YELLOW)
+            words = wording.say(key)
+            return Embed(title=wording.say("length_title"), description=words, colour=YELLOW)
         case "empty_response" if settings.tell_empty:
-            said = wording.say("empty_response")
-            return Embed(title=wording.say("empty_title"), description=said, colour=YELLOW)
+            words = wording.say("empty_response")
+            return Embed(title=wording.say("empty_title"), description=words, colour=YELLOW)
         case _:
             return None
 

@@ -241,8 +241,10 @@ async def tell_thoughts(
     """
     if place.place == "nowhere":
         return ()
-    said = _whole("\n\n".join(thought.strip() for thought in result.thought_log if thought.strip()))
-    text = clean_beside(said, config or StreamConfig()).strip()
+    thoughts = _whole(
+        "\n\n".join(thought.strip() for thought in result.thought_log if thought.strip())
+    )
+    text = clean_beside(thoughts, config or StreamConfig()).strip()
     if not text:
         return ()
     tell = _Telling(lanes, sender_for, f"{stream_id}/thoughts", anyio.current_time() + deadline_s)

@@ -199,25 +199,25 @@ class RedisStops(Stops):
     async def running(self, channel_id: int) -> list[str]:
         """Return the ids of the streams in a channel; this process's only if not `healthy`."""
         address = StopAddress(None, checked_channel_id(channel_id))
-        here = self.find(address)
+        stream_ids = self.find(address)
         until = anyio.current_time() + self._answer_s
         found = await self._broadcast.ask("find", address, until=until)
-        return sorted({*here, *(found.streams if found is not None else ())})
+        return sorted({*stream_ids, *(found.streams if found is not None else ())})
 
     # This process first, at once: local streams never wait for Redis.
 
     async def _deliver(self, address: StopAddress, request: StopRequest) -> RequestOutcome:
-        here = self.find(address)
-        done = deliver(self, here, request)
-        if here and address.stream_id is not None:
+        stream_ids = self.find(address)
+        done = deliver(self, stream_ids, request)
+        if stream_ids and address.stream_id is not None:
             return RequestOutcome.YES if done else RequestOutcome.NO
         elsewhere = await self._ask_others("request", address, request)
         return RequestOutcome.YES if done else elsewhere
 
     async def _ask(self, query: Query, address: StopAddress) -> RequestOutcome:
-        here = self.find(address)
-        done = ask(self, here, query)
-        if here and address.stream_id is not None:
+        stream_ids = self.find(address)
+        done = ask(self, stream_ids, query)
+        if stream_ids and address.stream_id is not None:
             return RequestOutcome.YES if done else RequestOutcome.NO
         elsewhere = await self._ask_others(query, address)
         return RequestOutcome.YES if done else elsewhere

@@ -211,17 +211,17 @@ class Stops(ABC):
         asked_by = None if asker is None else checked_id("asker", asker)
         if stream_id in self.streams:
             raise BadRequest(f"stream_id {stream_id!r} runs already; each stream needs its own")
-        here = self._channels.setdefault(channel_id, [])
-        if len(here) >= STREAMS_PER_CHANNEL_MAX:
+        stream_ids = self._channels.setdefault(channel_id, [])
+        if len(stream_ids) >= STREAMS_PER_CHANNEL_MAX:
             raise BadRequest(f"{STREAMS_PER_CHANNEL_MAX} streams run in channel {channel_id}")
-        here.append(stream_id)
+        stream_ids.append(stream_id)
         self.streams[stream_id] = Registration(channel_id, signal, asked_by)
         try:
             yield
         finally:
             del self.streams[stream_id]
-            here.remove(stream_id)
-            if not here:
+            stream_ids.remove(stream_id)
+            if not stream_ids:
                 del self._channels[channel_id]
 
     async def request_stop(self, **stop: Unpack[StopArguments]) -> RequestOutcome:
@@ -239,21 +239,21 @@ class Stops(ABC):
         """Request an immediate stop that drops unsent text.  Outranks the other kinds."""
         return await self._deliver(*_checked("kill", **stop))
 
-    async def has_stop_request(self, **where: Unpack[AddressArguments]) -> RequestOutcome:
+    async def has_stop_request(self, **address: Unpack[AddressArguments]) -> RequestOutcome:
         """Return whether a running stream there has a stop request of any kind."""
-        return await self._ask("requested", checked_address(**where))
+        return await self._ask("requested", checked_address(**address))
 
-    async def clear_stop_request(self, **where: Unpack[AddressArguments]) -> RequestOutcome:
+    async def clear_stop_request(self, **address: Unpack[AddressArguments]) -> RequestOutcome:
         """Withdraw a stop request not acted on yet; return whether there was one.
 
         A stream acts on a request at once, and then it cannot be withdrawn.  While the tools of a
         turn run, a user's stop gives them a moment to finish and can be withdrawn until then.
         """
-        return await self._ask("clear", checked_address(**where))
+        return await self._ask("clear", checked_address(**address))
 
-    async def is_running(self, **where: Unpack[AddressArguments]) -> RequestOutcome:
+    async def is_running(self, **address: Unpack[AddressArguments]) -> RequestOutcome:
         """Return whether a stream runs there."""
-        return await self._ask("running", checked_address(**where))
+        return await self._ask("running", checked_address(**address))
 
     @abstractmethod
     async def running(self, channel_id: int) -> list[str]:

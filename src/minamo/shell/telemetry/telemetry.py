@@ -136,8 +136,8 @@ def safely(telemetry: Telemetry) -> TelemetryFanOut:
 class _Handles:
     _handles: list[object]
 
-    def ended(self, how: object = "") -> None:
-        _notify(self._handles, "ended", how)
+    def ended(self, outcome: object = "") -> None:
+        _notify(self._handles, "ended", outcome)
 
     def cancelled(self) -> None:
         _notify(self._handles, "cancelled")

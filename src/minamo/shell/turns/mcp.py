@@ -146,8 +146,10 @@ class McpServer:
             )
         else:
             command, *arguments = self._server
-            how = StdioServerParameters(command=command, args=arguments, env=self._env or None)
-            streams = await stack.enter_async_context(stdio_client(how))
+            parameters = StdioServerParameters(
+                command=command, args=arguments, env=self._env or None
+            )
+            streams = await stack.enter_async_context(stdio_client(parameters))
         session = await stack.enter_async_context(ClientSession(streams[0], streams[1]))
         await session.initialize()
         return session

@@ -199,9 +199,9 @@ class ToolJob:
         finally:
             self._ended.set()
             if self.left_behind:
-                how = "" if self.error is None else f" with {type(self.error).__name__}"
-                where = "" if self.error is None else f" at {place_of(self.error)}"
-                _LOG.info("tool %s, left behind, has ended%s%s", self.name, how, where)
+                kind = "" if self.error is None else f" with {type(self.error).__name__}"
+                place = "" if self.error is None else f" at {place_of(self.error)}"
+                _LOG.info("tool %s, left behind, has ended%s%s", self.name, kind, place)
 
 
 def _stop_asking(scope: anyio.CancelScope) -> None:

@@ -203,8 +203,8 @@ def _schema(tool: str, parameter: inspect.Parameter, hint: Any, docs: Documented
         # The last line is the reason; the lines before it are about msgspec's own hooks.
         why = str(error).strip().rpartition("\n")[2]
         raise _bad(tool, parameter.name, f"has a type that JSON does not have: {why}") from None
-    said = [extra for extra in _extras(hint) if isinstance(extra, str)]
-    description = said[0] if said else docs.parameters.get(parameter.name, "")
+    texts = [extra for extra in _extras(hint) if isinstance(extra, str)]
+    description = texts[0] if texts else docs.parameters.get(parameter.name, "")
     if description:
         made["description"] = description
     if parameter.default is not inspect.Parameter.empty:

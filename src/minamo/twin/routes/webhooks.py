@@ -27,10 +27,10 @@ from minamo.twin.world import Channel, Message, User, Webhook, new_token
 def _create(call: RestCall) -> Answer:
     channel, discord = _home(call, call.channel()), call.discord
     body = call.fields
-    here = [
+    webhooks = [
         webhook for webhook in discord.world.webhooks.values() if webhook.channel_id == channel.id
     ]
-    if len(here) >= discord.rules.webhooks_max:
+    if len(webhooks) >= discord.rules.webhooks_max:
         raise Refused(30007)
     made = Webhook(
         discord.world.new_id(),
