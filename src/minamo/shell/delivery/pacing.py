@@ -66,22 +66,21 @@ class TokenBucket:
 
     pace: RateLimit
     whole_at: float = 0.0
+    slack_s: float = field(init=False)
+    """A slot is free this long before `whole_at`."""
+
+    def __attrs_post_init__(self) -> None:
+        self.slack_s = (self.pace.burst - 1) * self.pace.every_s
 
     def reserve(self, now: float) -> float:
         """Reserve the next slot and return its time."""
-        slack = (self.pace.burst - 1) * self.pace.every_s
-        at = max(now, self.whole_at - slack)
+        at = max(now, self.whole_at - self.slack_s)
         self.whole_at = max(at, self.whole_at) + self.pace.every_s
         return at
 
-    def is_ready(self, now: float) -> bool:
-        """Return whether the next slot is available now."""
-        return self.whole_at - (self.pace.burst - 1) * self.pace.every_s <= now
-
     def empty(self, until: float) -> None:
         """Allow no call before *until*, and then one at a time."""
-        slack = (self.pace.burst - 1) * self.pace.every_s
-        self.whole_at = max(self.whole_at, until + slack)
+        self.whole_at = max(self.whole_at, until + self.slack_s)
 
 
 @define
@@ -205,7 +204,7 @@ class Pacer:
         now = anyio.current_time()
         buckets = (self._process, *self._of(route, place))
         for bucket in buckets:
-            if not bucket.is_ready(now):
+            if bucket.whole_at - bucket.slack_s > now:
                 return None
         for bucket in buckets:
             bucket.reserve(now)
