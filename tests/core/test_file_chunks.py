@@ -199,7 +199,7 @@ def test_in_a_growing_reply_files_follow_the_text(reason: str, recalled: bool) -
     outbox.grows = True
     outbox.put(segment("a", 0))
     outbox.put_file(CAT)
-    look = outbox.look(segment("b", 1))
+    look = outbox.snapshot(segment("b", 1))
     outbox.put(segment("b", 1))
     assert look.text == "a\n\nb"
     assert outbox.after == [CAT]

@@ -301,7 +301,7 @@ def test_p25_no_message_has_a_masked_link(
     growing: list[str] = []
     for number, at in enumerate(range(0, len(text), size)):
         stream.chunk(TextChunk(text[at : at + size]))
-        growing += [outbox.look(stream.actions.buffer.pending).text] if number < 40 else []
+        growing += [outbox.snapshot(stream.actions.buffer.pending).text] if number < 40 else []
         if number % 3 == 0 and (most := takes[number % len(takes)]):
             messages += [message.text for message in outbox.take(most)]
     stream.end()

@@ -135,8 +135,8 @@ class StreamActions:
         if self.front is None:
             self.buffer.add(text, start)
             return
-        for part, stood in self.front.feed(text, start):
-            self.buffer.add(part, stood)
+        for part, at in self.front.feed(text, start):
+            self.buffer.add(part, at)
         if self.front.tripped:
             assert self.machine is not None
             self.machine.send("guard_tripped", EndEvent("speaker_guard"))
@@ -304,8 +304,8 @@ class StreamActions:
         start, held = self.lexer.drop()
         self.ledger.suppress(start, len(held), reason)
         if self.silence is not None:
-            for text, stood in self.silence.release():
-                self.ledger.suppress(stood, len(text), reason)
+            for text, at in self.silence.release():
+                self.ledger.suppress(at, len(text), reason)
         if self.front is not None:
             self.front.discard(reason)
         for segment in self.buffer.rest():

@@ -182,9 +182,9 @@ class Stream:
         if reason in WITHDRAWN:
             self.actions.report_recall()
 
-    def settle_in_place(self, stood: RenderedPrefix | None, tried: RenderedPrefix | None) -> None:
+    def settle_in_place(self, shown: RenderedPrefix | None, tried: RenderedPrefix | None) -> None:
         """Account for an edit-in-place reply when no more of it will be sent."""
-        if self.actions.outbox.settle(stood, tried):
+        if self.actions.outbox.settle(shown, tried):
             self.actions.report_recall()
 
     def delivery_lost(self) -> None:

@@ -6,15 +6,13 @@ batch.  This file only combines them and must not decide anything itself.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from typing import Literal, TypeVar
 
 from attrs import frozen
 
 from minamo.core.accounting.pending import FittedBatch
-from minamo.core.accounting.spans import ADDED, DroppedSpan, Trail
+from minamo.core.accounting.spans import ADDED, DroppedSpan, SourceIndex
 from minamo.core.captures import Capture
 from minamo.core.limits import SPANS_MAX
 from minamo.inspect.tracks import Read, Tracks
@@ -156,7 +154,7 @@ def messages(batches: Iterable[FittedBatch]) -> list[list[MessageRun]]:
     """Return the source runs of every message that was handed out."""
     out: list[list[MessageRun]] = []
     for batch in batches:
-        stood = _Stood(batch.trail)
+        source = SourceIndex(batch.trail)
         for message in batch.fitted.messages[: batch.sent]:
             runs: list[MessageRun] = []
             at = 0
@@ -165,7 +163,7 @@ def messages(batches: Iterable[FittedBatch]) -> list[list[MessageRun]]:
                     runs.append(MessageRun(at, len(piece.text), ADDED, piece.reason))
                     at += len(piece.text)
                     continue
-                for start, size in stood.cut(piece.start, len(piece.text)):
+                for start, size in source.cut(piece.start, len(piece.text)):
                     runs.append(MessageRun(at, size, start, "reworded" if start == ADDED else ""))
                     at += size
             out.append(runs)
@@ -273,24 +271,3 @@ def _filled(runs: Sequence[tuple[int, int, T]], size: int, missing: T) -> list[t
     if at < size:
         out.append((at, size, missing))
     return out
-
-
-class _Stood:
-    """An index over a trail; finds any part of it by binary search."""
-
-    def __init__(self, trail: Trail) -> None:
-        self._trail = trail
-        self._begins = [0, *accumulate(size for _, size in trail)]
-
-    def cut(self, offset: int, size: int) -> Iterator[tuple[int, int]]:
-        """Yield the source of *size* characters from *offset* on, as (start, size) runs."""
-        at = bisect_right(self._begins, offset) - 1
-        end = offset + size
-        while offset < end and at < len(self._trail):
-            start, length = self._trail[at]
-            skipped = offset - self._begins[at]
-            used = min(length - skipped, end - offset)
-            if used:
-                yield (ADDED if start == ADDED else start + skipped), used
-            offset += used
-            at += 1

@@ -61,7 +61,7 @@ def books(stream: Stream) -> tuple[str, dict[str, int], dict[str, int]]:
 
 
 def look(stream: Stream) -> Snapshot:
-    return stream.actions.outbox.look(stream.actions.buffer.pending)
+    return stream.actions.outbox.snapshot(stream.actions.buffer.pending)
 
 
 def cut_off(stream: Stream, growing: EditInPlace, cut: str) -> None:

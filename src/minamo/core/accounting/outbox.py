@@ -92,17 +92,17 @@ def clean_segment(
         links=links,
         uncensor_unicode_space=config.uncensor_unicode_space,
     )
-    stood = segment.trail
-    added = inserted_spans(stood) if config.prefill else []
+    source = segment.trail
+    added = inserted_spans(source) if config.prefill else []
     if made.untouched:
-        return PendingSegment(segment, made, segment.text, stood, added)
-    trail, added = map_spans(stood, made.pieces), map_insertions(added, made.pieces)
+        return PendingSegment(segment, made, segment.text, source, added)
+    trail, added = map_spans(source, made.pieces), map_insertions(added, made.pieces)
     return PendingSegment(segment, made, made.text, trail, added)
 
 
 # A file among the pending segments counts as one character, which is never shown.
 _FILE = Segment("\n", (Run(0, ADDED),))
-# What stands for it in a reply that is edited in place.
+# Its place in a reply that is edited in place.
 _NO_TEXT = Segment("", (Run(0, 0),))
 _BREAK = Rewritten((TextSpan("\n\n", None, "file"),))
 
@@ -177,7 +177,7 @@ class Outbox(MessageSource):
             self._waiting.append(PendingSegment(_FILE, unchanged(""), "", [], [], file=file))
             self.waiting += len(_FILE.text)
 
-    def look(self, pending: Segment) -> Snapshot:
+    def snapshot(self, pending: Segment) -> Snapshot:
         """Return a snapshot of the pending text and *pending*; for an edit-in-place reply."""
         last = clean_segment(pending, self.config, first=not self.spoke, links=self._links)
         return Snapshot((*self._waiting, last), self.beginning)
@@ -223,7 +223,7 @@ class Outbox(MessageSource):
         if self.config.suppress_text_output:
             self.files.append(file)
             return []
-        start, size = self._said.add("\n\n")  # a file stands between two paragraphs
+        start, size = self._said.add("\n\n")  # a file is a paragraph of its own
         message = FittedMessage("", (), OutgoingFile(file.name, file.data))
         sent = self._account(SourceMap([], [], [], start, start + size), Fitted((message,), ()))
         if sent:
@@ -302,21 +302,21 @@ class Outbox(MessageSource):
         """Record that the text of all snapshots is no part of the reply; none of it is pending."""
         self.beginning += 1
 
-    def settle(self, stood: RenderedPrefix | None, tried: RenderedPrefix | None = None) -> bool:
+    def settle(self, shown: RenderedPrefix | None, tried: RenderedPrefix | None = None) -> bool:
         """Account for an edit-in-place reply: shown, tried but undelivered, and remaining text.
 
         Return whether text that would have been shown was withdrawn.
         """
         waiting, self._waiting, self.waiting = self._waiting, [], 0
         size = reached = 0
-        if stood is not None and stood.look.beginning == self.beginning:
-            size = reached = stood.size
-            for trail, dropped in stood.dropped:
+        if shown is not None and shown.snapshot.beginning == self.beginning:
+            size = reached = shown.size
+            for trail, dropped in shown.dropped:
                 self._drop(trail, dropped)
-            _, batch = self._say(stood.front, plainly=True)
-            if not self._account(batch, stood.fitted):
+            _, batch = self._say(shown.front, plainly=True)
+            if not self._account(batch, shown.fitted):
                 self._said.lose(batch.since, batch.until)
-        if tried is not None and tried.look.beginning == self.beginning:
+        if tried is not None and tried.snapshot.beginning == self.beginning:
             reached = max(size, tried.size)
         self.ledger.suppress_trail(spans_after(waiting, size, reached), "undelivered")
         self.ledger.suppress_trail(spans_after(waiting, reached), self._taken_back or "undelivered")

@@ -98,20 +98,20 @@ class Snapshot:
 class RenderedPrefix:
     """The first `end` characters of a snapshot, rendered as the messages of `fitted`."""
 
-    look: Snapshot
+    snapshot: Snapshot
     fitted: Fitted
     end: int
 
     @property
     def front(self) -> list[PendingSegment]:
         """The rendered segments."""
-        return take_prefix(self.look.waiting, self.end)
+        return take_prefix(self.snapshot.waiting, self.end)
 
     @property
     def size(self) -> int:
         """Number of source characters it covers, including those that cleaning drops."""
         size, end = 0, self.end
-        for pending in self.look.waiting:
+        for pending in self.snapshot.waiting:
             if end < len(pending.text):
                 return size + _cut_at(pending, end)
             size += len(pending.segment.text)
@@ -122,7 +122,7 @@ class RenderedPrefix:
     def dropped(self) -> Iterator[tuple[Trail, list[DroppedSpan]]]:
         """The spans that cleaning dropped from it, segment by segment."""
         size = self.size
-        for pending in self.look.waiting:
+        for pending in self.snapshot.waiting:
             yield (
                 pending.segment.trail,
                 [lost for lost in pending.cleaned.dropped if lost.start < size],

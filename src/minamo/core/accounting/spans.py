@@ -339,12 +339,12 @@ def split_source_map(batch: SourceMap, cuts: Sequence[Sequence[TextSpan]]) -> li
     made: list[SourceMap] = []
     since = until = batch.since
     for pieces in cuts:
-        stood = said.through(pieces)
+        offsets = said.through(pieces)
         if len(made) == len(cuts) - 1:
             until = batch.until
         else:
-            until = max((at + size for at, size in stood if at != ADDED), default=since)
-        made.append(SourceMap(trail.through(pieces), stood, marks.through(pieces), since, until))
+            until = max((at + size for at, size in offsets if at != ADDED), default=since)
+        made.append(SourceMap(trail.through(pieces), offsets, marks.through(pieces), since, until))
         since = until
     return made
 

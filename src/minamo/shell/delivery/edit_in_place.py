@@ -342,11 +342,11 @@ class EditInPlace(MessageSource):
     _is_stale: bool = field(default=False, init=False)
     _seen: tuple[int, int] | None = field(default=(0, 0), init=False)
     """The value of `_visible` at the last snapshot; None if a snapshot is due in any case."""
-    _look: Snapshot = field(default=Snapshot(()), init=False, repr=False)
+    _snapshot: Snapshot = field(default=Snapshot(()), init=False, repr=False)
     """The snapshot last passed to the pages."""
     _out: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """The prefix shown if the call in flight succeeds."""
-    _stood: RenderedPrefix | None = field(default=None, init=False, repr=False)
+    _shown: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """The prefix known to be shown."""
     _tried: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """The prefix that a failed call would have shown."""
@@ -393,12 +393,12 @@ class EditInPlace(MessageSource):
     @property
     def kind(self) -> Kind:
         """The kind of the next call."""
-        self._look_again()
+        self._refresh()
         return self.pages.kind
 
     def take(self, most: int | None = None, room: int | None = None) -> list[PageEdit]:
         """Take and return the call that is due, or an empty list."""
-        self._look_again()
+        self._refresh()
         if self.pages.final and self._files and not self.pages.waiting:
             if self.limited:
                 return []
@@ -407,7 +407,7 @@ class EditInPlace(MessageSource):
             return [PageEdit("", file=OutgoingFile(self._file.name, self._file.data))]
         due = self.pages.take(most, room)
         reach = self.pages.reach
-        self._out = None if reach is None else RenderedPrefix(self._look, *reach)
+        self._out = None if reach is None else RenderedPrefix(self._snapshot, *reach)
         if not due and not self.pages.frozen:
             self._arrive()  # the pages are unchanged, or the difference is invisible
         return due
@@ -421,7 +421,9 @@ class EditInPlace(MessageSource):
         """Stop editing; delete the messages if their text is no longer part of the reply."""
         self._is_stale = False
         now = self._stream.actions.outbox.beginning
-        shown = [page.look.beginning for page in (self._stood, self._out) if page is not None]
+        shown = [
+            prefix.snapshot.beginning for prefix in (self._shown, self._out) if prefix is not None
+        ]
         self.pages.withdraw(reason, remove=bool(shown) and now not in shown)
         if self.pages.state == "recalling":
             self._out = None
@@ -445,15 +447,17 @@ class EditInPlace(MessageSource):
     def settle(self) -> None:
         """Record which text was shown and which was not; call it when sending is over."""
         self.pages.settle()
-        self._stream.settle_in_place(self._stood, self._tried)
+        self._stream.settle_in_place(self._shown, self._tried)
 
     def _arrive(self) -> None:
         """Record that the prefix of the call in flight is shown."""
-        self._stood = self._out or self._stood
+        self._shown = self._out or self._shown
 
-    def _look_again(self) -> None:
+    def _refresh(self) -> None:
         if self._is_stale:
             self._is_stale = False
             self._seen = self._visible
-            self._look = self._stream.actions.outbox.look(self._stream.actions.buffer.pending)
-            self.pages.show(self._look.text)
+            self._snapshot = self._stream.actions.outbox.snapshot(
+                self._stream.actions.buffer.pending
+            )
+            self.pages.show(self._snapshot.text)
