@@ -215,6 +215,8 @@ def test_no_file_of_the_owners(tmp_path: Path) -> None:
         ([ProviderSettings(model="m", base_url="https://far.example")], 'such as api_key_env = "OPENAI'),
         ([ProviderSettings(model="m", api_key="k k")], "characters that no key has"),
         ([ProviderSettings(model="m", api_key="k", base_url="http://far.example/v1")], "plain http"),
+        ([ProviderSettings(model="m", api_key="k", media_types=["application/pdf"])], "not needed here"),
+        ([ProviderSettings(model="m", base_url="http://localhost", media_types=["a/b"])], "these: appl"),
     ],
 )  # fmt: skip
 def test_a_provider_that_cannot_be(given: list[ProviderSettings], said: str) -> None:
@@ -227,10 +229,11 @@ async def test_providers_of_every_kind() -> None:
     made = make_providers(
         [
             ProviderSettings(model="m", kind="gemini", api_key="k"),
-            ProviderSettings(model="m", base_url=local),
+            ProviderSettings(model="m", base_url=local, media_types=["application/pdf"]),
             ProviderSettings(model="m", kind="anthropic", base_url=local),
         ]
     )
+    assert made[1]._media_types == {"application/pdf"}
     assert [type(one).__name__ for one in made] == ["Gemini", "OpenAICompatible", "Anthropic"]
     for one in made:
         await one.close()

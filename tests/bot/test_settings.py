@@ -83,6 +83,7 @@ def test_the_example_has_every_setting_of_a_stream() -> None:
         ("[[bot]]\n", ":1: bot: it is a table: write it as [bot]"),
         ("[provider]\nkind = 'openai'", ":1: provider: write it as [[provider]]"),
         ("[[provider]]\n[[provider]]\nkind = 'x'", ":3: provider.kind: must be one of 'openai'"),
+        ("[[provider]]\nmedia_types = 'x'", ":2: provider.media_types: must be a list of media types"),
         ("[[persona]]\nprompt = 'x'", ":1: persona: it needs a name"),
         ("[[persona]]\nname = 'A'\n[[persona]]\nname = 'A'", "two have the same name"),
         ("[stream]\ndegree = 9", ":2: stream.degree: must be a whole number, 0 to 3; it is 9"),

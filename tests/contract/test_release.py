@@ -86,6 +86,12 @@ def test_the_workflows_are_safe() -> None:
     run(zizmor, "--offline", "--persona", "pedantic", "-q", ".github", cwd=ROOT)
 
 
+@pytest.mark.parametrize("target", ["test", "promises", "audit", "servers"])
+def test_every_check_is_in_a_workflow(target: str) -> None:
+    workflows = (ROOT / ".github" / "workflows").glob("*.yml")
+    assert any(f"- run: make {target}\n" in file.read_text("utf-8") for file in workflows)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])

@@ -187,6 +187,23 @@ def test_openrouter_reads_pdfs_for_every_model_and_sounds_for_gemini() -> None:
     assert kinds("google/gemini-3-pro") == ["text", "file", *["input_audio"] * 3]
 
 
+def test_a_server_of_ones_own_takes_what_its_owner_says() -> None:
+    def told(*media_types: str, host: str = "localhost:8000") -> list[str]:
+        url = f"https://{host}/v1"
+        llm = OpenAICompatible(url, model="m", api_key="k", media_types=media_types)
+        (message,) = sent(llm, LOOK)
+        content = message["content"]
+        parts = [{"type": "text"}] if isinstance(content, str) else content
+        return [part["type"] for part in parts]
+
+    assert told() == told(host="openrouter.ai") == ["text"]
+    assert told("application/pdf") == ["text", "file"]
+    assert told("audio/wav", "audio/ogg") == ["text", "input_audio", "input_audio"]
+    for wrong in (["text/plain"], "application/pdf", [7]):
+        with pytest.raises(BadRequest, match="media_types is a list of these: application/pdf, au"):
+            OpenAICompatible("http://localhost/v1", model="m", media_types=wrong)  # type: ignore[arg-type]
+
+
 def test_the_responses_api_takes_pdfs() -> None:
     adapters = pytest.importorskip("pydantic")
     params = pytest.importorskip("openai.types.responses.response_create_params")

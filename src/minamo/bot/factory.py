@@ -58,6 +58,8 @@ def make_provider(provider: ProviderSettings, number: int = 1) -> Adapter:
         if provider.base_url and not provider.api_key_env:
             remedy = f'name the variable that holds it, such as api_key_env = "{variable}"'
         raise BadSetting(f"provider {number} ({provider.kind}) has no key: {remedy}")
+    if provider.media_types and (provider.kind != "openai" or is_openai(base_url)):
+        raise BadSetting(f"provider {number} ({provider.kind}): media_types is not needed here")
     try:
         if provider.kind == "openai" and is_openai(base_url):
             return OpenAI(base_url=base_url, model=provider.model, api_key=provider.api_key)
@@ -67,6 +69,7 @@ def make_provider(provider: ProviderSettings, number: int = 1) -> Adapter:
                 model=provider.model,
                 api_key=provider.api_key or None,
                 allow_http=provider.allow_http,
+                media_types=provider.media_types or None,
             )
         make = Gemini if provider.kind == "gemini" else Anthropic
         # A self-hosted server may need no key, but these dialects always send one.

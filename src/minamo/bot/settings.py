@@ -190,6 +190,15 @@ class LimitSettings:
     """0: unlimited."""
 
 
+def _as_words(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list | tuple) else value
+
+
+def _media_types(_: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(name, str) for name in value):
+        raise _wrong(attribute, 'a list of media types, such as ["application/pdf"]')
+
+
 @frozen(kw_only=True)
 class ProviderSettings:
     """One provider of replies."""
@@ -201,6 +210,8 @@ class ProviderSettings:
     api_key_env: str = field(default="", validator=_text(100))
     """The variable that holds the key; empty: the default one of its kind."""
     allow_http: bool = field(default=False, validator=_flag)
+    media_types: tuple[str, ...] = field(default=(), converter=_as_words, validator=_media_types)
+    """The files that a server takes which minamo does not know; empty: what is known of it."""
     options: Mapping[str, Any] = field(factory=dict, repr=False, validator=_options)
     """Sent with every request, such as ``temperature``."""
 
@@ -219,10 +230,6 @@ class PersonaSettings:
 def _words(_: object, attribute: Attribute[Any], value: object) -> None:
     if not isinstance(value, tuple) or not all(isinstance(word, str) and word for word in value):
         raise _wrong(attribute, 'a list of words, such as ["uvx", "mcp-server-time"]')
-
-
-def _as_words(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list | tuple) else value
 
 
 @frozen(kw_only=True)

@@ -6,7 +6,7 @@ Each is a constructor that knows the provider's address and headers; `HttpAdapte
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from urllib.parse import quote, urlsplit
 
@@ -37,7 +37,11 @@ _VERSION = re.compile(r"/v\d+[a-z0-9]*(/|$)")
 
 
 class OpenAICompatible(HttpAdapter):
-    """Adapter for OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, DeepSeek, Groq, Mistral, others."""
+    """Adapter for OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, DeepSeek, Groq, Mistral, others.
+
+    *media_types* are those of files that the model takes, such as `application/pdf`; known for
+    OpenAI and OpenRouter, none elsewhere unless given.
+    """
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class OpenAICompatible(HttpAdapter):
         include_usage: bool | None = None,
         max_tokens_field: str | None = None,
         names: bool = False,
+        media_types: Collection[str] | None = None,
         keep_alive: bool | None = None,
         limits: WireLimits | None = None,
         timeouts: Timeouts | None = None,
@@ -66,6 +71,7 @@ class OpenAICompatible(HttpAdapter):
             include_usage=include_usage,
             max_tokens_field=max_tokens_field,
             names=names,
+            media_types=media_types,
         )
         super().__init__(
             "openai",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
 
 from minamo.core.chunks import Call
+from minamo.errors import BadRequest
 from minamo.wire.conversation import (
     FILLER,
     ChatMessage,
@@ -71,6 +72,7 @@ def ways_for(
     include_usage: bool | None = None,
     max_tokens_field: str | None = None,
     names: bool = False,
+    media_types: Collection[str] | None = None,
 ) -> ServerQuirks:
     """Return the quirks of a server, derived from its host and the model's name."""
     known = next((fields for at, fields in _STRICT.items() if _within(host, at)), None)
@@ -89,11 +91,18 @@ def ways_for(
         searches=perplexity,
         search_plugin=_within(host, "openrouter.ai"),
         strict_order=strict or perplexity,
-        media_types=_media_types(host, model),
+        media_types=_known(host, model) if media_types is None else _checked(media_types),
     )
 
 
-def _media_types(host: str, model: str) -> frozenset[str]:
+def _checked(media_types: Collection[str]) -> frozenset[str]:
+    """Return the media types of files that the user says a server takes; refuse others."""
+    if isinstance(media_types, str) or not all(name in (PDF, *SOUNDS) for name in media_types):
+        raise BadRequest(f"media_types is a list of these: {', '.join((PDF, *SOUNDS))}")
+    return frozenset(media_types)
+
+
+def _known(host: str, model: str) -> frozenset[str]:
     """Return the media types of files that *model* takes: on two services this is known."""
     if _within(host, "openrouter.ai"):  # it reads PDFs for every model
         return frozenset((PDF, *SOUNDS)) if "/gemini" in model else frozenset((PDF,))
