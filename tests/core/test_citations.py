@@ -21,9 +21,10 @@ from minamo.core.contract import as_chunk
 from minamo.core.trace import chunk_record, read_trace
 from minamo.errors import BadSetting, BadTrace
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.testing import listen, run_with_virtual_clock
+from minamo.testing import check_adapter, listen, run_with_virtual_clock
 from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.limits import WireLimits
+from support.recordings import adapter, recording
 
 TIDES = Citation("https://example.invalid/tides", "Tides", ((0, 5),))
 MOON = Citation("https://example.invalid/moon")
@@ -184,6 +185,28 @@ def test_their_numbers_stand_in_place_if_wanted() -> None:
     (end,), _ = shown(*PASSAGES, SOURCES, where="end", degree=0)
     assert end == f"The moon pulls the sea. Twice a day.\n\n{LIST}"
     assert shown(*PASSAGES, SOURCES, where="off")[0] == ["The moon pulls the sea. Twice a day."]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sources"),
+    [
+        # Only Anthropic names the sources right behind the passage.
+        ("anthropic-web-search", "Ebbe 🌊 folgt dem Mond[1][2]. Ja[1].",
+         ["Gezeiten <https://example.invalid/gezeiten>", "Mond <https://example.invalid/mond>"]),
+        # Others name them after the text was shown; some models write links or numbers themselves.
+        ("responses-web-search", "Looking. The moon does it ([tides](x)) 🌊 and the sun.",
+         ["Tides, explained <https://example.invalid/tides?utm_source=openai>",
+          "The moon <https://example.invalid/moon>"]),
+        ("openai-02-perplexity", "Rain today.[1]", ["T <https://example.org>"]),
+        ("openai-07-openrouter-search", "The moon.", ["The moon <https://example.invalid/moon>"]),
+        ("google-grounding", "The moon.",
+         ["example.invalid <https://example.invalid/tides>", "moon <https://example.invalid/moon>"]),
+    ],
+)  # fmt: skip
+def test_the_sources_of_every_dialect_are_listed(name: str, text: str, sources: list[str]) -> None:
+    chunks = check_adapter(adapter(name), recording(name))
+    listed = "\n".join(f"{number}. {source}" for number, source in enumerate(sources, 1))
+    assert shown(*chunks, where="in_place", degree=0)[0] == [f"{text}\n\n{listed}"]
 
 
 def test_their_numbers_stay_with_their_passages_across_messages() -> None:
