@@ -30,6 +30,11 @@ def place_of(error: BaseException) -> str:
     return f"{PurePath(frame.filename).name}:{frame.lineno}"
 
 
+def log_failure(log: logging.Logger, message: str, error: BaseException) -> None:
+    """Log *message* with the type and the place of *error*; its own message may hold secrets."""
+    log.error(message, extra={"kind": type(error).__name__, "place": place_of(error)})
+
+
 def user_frames(error: BaseException) -> str:
     """Return the frames of *error* outside minamo, redacted, each on lines of its own.
 

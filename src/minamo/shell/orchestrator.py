@@ -22,7 +22,7 @@ from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
 from minamo.core.stream import Stream
 from minamo.errors import BadRequest
-from minamo.shell.callbacks import call, place_of
+from minamo.shell.callbacks import call, log_failure
 from minamo.shell.delivery.edit_in_place import EditInPlace, PageSet
 from minamo.shell.delivery.lanes import Lanes
 from minamo.shell.delivery.typing import pause_s
@@ -149,8 +149,7 @@ class StreamOrchestrator:
         try:
             return await self._deliver(provider, driver, context)
         except Exception as error:  # noqa: BLE001 - a bug of ours fails the stream only
-            extra = {"kind": type(error).__name__, "place": place_of(error)}
-            _LOG.error("a stream could not be delivered", extra=extra)
+            log_failure(_LOG, "a stream could not be delivered", error)
             driver.stream.fail(ErrorChunk("api_error", "internal error; the log has it"))
             driver.stream.flushed()
             return ()

@@ -180,7 +180,7 @@ class Replies:
 
 @contextmanager
 def _showing(reply: ReplyContext, signal: StopSignal) -> Iterator[Callable[[Progress], None]]:
-    """Give the function that shows the progress of tools; a stop request withdraws it."""
+    """Yield the function that shows the progress of tools; a stop request withdraws it."""
 
     def show(progress: Progress) -> None:
         if signal.strongest is None:  # else the turn is about to stop

@@ -21,7 +21,7 @@ from attrs import define, field
 
 from minamo.core.messages import MessageSource, OutgoingMessage, Receipt
 from minamo.machine.machine import Observer
-from minamo.shell.callbacks import Guarded, place_of
+from minamo.shell.callbacks import Guarded, log_failure
 from minamo.shell.delivery.delivery import Delivery
 from minamo.shell.delivery.interfaces import (
     Accepted,
@@ -132,7 +132,7 @@ class Lane:
             if queue.buttoned is not None:
                 await self._take_button(queue, queue.buttoned)
         except Exception as error:  # noqa: BLE001 - the other channels run in the same task group
-            _complain("a reply broke its lane", error)
+            log_failure(_LOG, "a reply broke its lane", error)
             queue.give_up("broken")
             if queue.typing is not None:
                 queue.typing.hide()
@@ -366,7 +366,7 @@ class Lanes:
         try:
             await lane.run()
         except Exception as error:  # noqa: BLE001 - reported as the loss of the queued text
-            _complain("a lane failed", error)
+            log_failure(_LOG, "a lane failed", error)
             for queue in lane.queue:
                 _give_up(queue)
         finally:
@@ -377,11 +377,7 @@ def _give_up(queue: StreamQueue) -> None:
     try:
         queue.give_up("broken")
     except Exception as error:  # noqa: BLE001 - the other streams are still to be given up
-        _complain("a broken reply could not be given up", error)
-
-
-def _complain(problem: str, error: Exception) -> None:
-    _LOG.error(problem, extra={"kind": type(error).__name__, "place": place_of(error)})
+        log_failure(_LOG, "a broken reply could not be given up", error)
 
 
 @asynccontextmanager

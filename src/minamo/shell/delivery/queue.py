@@ -18,7 +18,7 @@ from attrs import evolve
 from minamo.core.messages import Kind, MessageSource, OutgoingFile, OutgoingMessage, Receipt
 from minamo.errors import BadSetting
 from minamo.machine.machine import Observer
-from minamo.shell.callbacks import place_of
+from minamo.shell.callbacks import log_failure
 from minamo.shell.delivery.delivery import Composer, Delivery
 from minamo.shell.delivery.interfaces import BurstSender, PlainMessage, Sender, SendOptions
 from minamo.shell.delivery.overflow import FILE_BYTES_MAX, OverflowState
@@ -342,8 +342,7 @@ class StreamQueue:
             if self._on_receipt is not None:
                 self._on_receipt(receipt)
         except Exception as error:  # noqa: BLE001 - the lane has other messages to send
-            extra = {"kind": type(error).__name__, "place": place_of(error)}
-            _LOG.error("processing a receipt failed", extra=extra)
+            log_failure(_LOG, "processing a receipt failed", error)
         if self._source.limited:
             self._report_limit()
         self._change()

@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 import anyio
 
-from minamo.shell.callbacks import place_of
+from minamo.shell.callbacks import log_failure
 from minamo.shell.delivery.interfaces import Rejected, Sender
 from minamo.shell.delivery.pacing import Pacer
 
@@ -76,8 +76,7 @@ class Typing:
                     await self._show()
                     await self._rest()
         except Exception as error:  # noqa: BLE001 - a missing indicator is harmless
-            extra = {"kind": type(error).__name__, "place": place_of(error)}
-            _LOG.error("a typing indicator failed", extra=extra)
+            log_failure(_LOG, "a typing indicator failed", error)
             self.hide()
 
     def hide(self) -> None:
