@@ -16,6 +16,7 @@ pytest_plugins = [
     "minamo.twin.fixture",
     "support.chromium",
     "support.hikari_clients",
+    "support.loop_watchdog",
     "support.quick_waits",
     "support.redis_server",
     "support.summary",

@@ -204,6 +204,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.holds_the_loop("makes and compares the pictures")
 @pytest.mark.parametrize("name", PICTURES)
 async def test_a_picture_of_9_mb_in_and_out_holds_nobody_up(
     name: str, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str], None]

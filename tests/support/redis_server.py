@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis.asyncio.retry  # noqa: F401 - takes long, and not in an event loop
 
 from support.system_parts import redis_program
 

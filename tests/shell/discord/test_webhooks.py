@@ -153,9 +153,9 @@ async def test_a_gateway_bots_settings_are_taken_over() -> None:
             http_settings=hikari.impl.HTTPSettings(ssl=False, timeouts=timeouts),
         )
         client = Client(bot)
-        home = await client._host.home()
-        ours = home.webhooks.http_settings
-        assert home.webhooks.proxy_settings is proxy
+        runtime = await client._host.runtime()
+        ours = runtime.webhooks.http_settings
+        assert runtime.webhooks.proxy_settings is proxy
         assert (ours.ssl, ours.timeouts) == (bot.http_settings.ssl, timeouts)
         await client.close()
 

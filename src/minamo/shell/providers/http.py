@@ -28,6 +28,8 @@ from minamo.wire.options import RequestBody
 _CONNECTIONS_MAX = 100
 # A larger body is encoded while it is written.
 _WHOLE_BODY_MAX = 262_144
+# Bytes read before others get a turn: those that are waiting already are read without one.
+_TURN_BYTES = 65_536
 # The text of an error response is worth a short wait, not a full timeout.
 _REFUSAL_S = 5.0
 
@@ -70,11 +72,16 @@ class Http:
             yield answer
             return
         patience = _ReadTimeout(answer.content, self._timeouts)
+        size = 0
         try:
             while data := await patience.read():
                 yield data
                 if isinstance(data, ErrorChunk):
                     break
+                size += len(data)
+                if size >= _TURN_BYTES:
+                    size = 0
+                    await asyncio.sleep(0)
         finally:
             patience.close()
             # No effect if the response was read to its end: its connection is back in the pool.

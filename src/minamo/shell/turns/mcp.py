@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -129,6 +130,8 @@ class McpServer:
 
     async def _connect(self, stack: AsyncExitStack) -> ClientSession:
         try:
+            # In a thread, because that takes most of a second for the first time.
+            await asyncio.to_thread(import_module, "mcp.client.streamable_http")
             import httpx2
             from mcp import ClientSession, StdioServerParameters
             from mcp.client.stdio import stdio_client
@@ -138,9 +141,11 @@ class McpServer:
 
         if isinstance(self._server, str):
             limits = httpx2.Timeout(_HTTP_S, read=_HTTP_READ_S)
-            http = await stack.enter_async_context(
-                httpx2.AsyncClient(headers=self._headers, timeout=limits)
+            # In a thread, too: it reads the certificates of the system.
+            client = await asyncio.to_thread(
+                httpx2.AsyncClient, headers=self._headers, timeout=limits
             )
+            http = await stack.enter_async_context(client)
             streams = await stack.enter_async_context(
                 streamable_http_client(self._server, http_client=http)
             )
