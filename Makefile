@@ -47,19 +47,27 @@ run: $(VENV)/.ready  ## See it: a local Discord, the bot, the live page; with DI
 # Every branch of the pure code must be reached, by its own tests.  They run by themselves: measuring
 # makes a test several times slower.  The other tests wait half of their time, for sockets, clocks
 # and other programs, so there are more of them at a time than a small machine has processors.
+# The tests of a file run in one process, which makes its browser, servers and pictures once.
 PURE := tests/core tests/machine tests/wire
-PYTEST = $(RUN)pytest -q --dist worksteal -m "not slow" --proof=$(BEGAN)
-test: check      ## Everything a change must pass: format, lint, types, charts, tests, coverage
-	@$(PYTEST) -n 2 $(PURE) --cov --cov-report=term-missing:skip-covered
-	@$(PYTEST) -n 4 --ignore=tests/oldest $(PURE:%=--ignore=%)
+PYTEST = $(RUN)pytest -q --dist loadfile --no-loadscope-reorder -m "not slow" --proof=$(BEGAN)
+test: lint       ## Everything a change must pass: format, lint, types, charts, tests, coverage
+	$(call beside_types,$(PYTEST) -n 2 $(PURE) --cov --cov-report=term-missing:skip-covered)
+	@$(PYTEST) -n 6 --ignore=tests/oldest $(PURE:%=--ignore=%)
 
-quick: check     ## Format, lint, types, charts, and the tests of the pure code
-	@$(PYTEST) -n 2 $(PURE)
+quick: lint      ## Format, lint, types, charts, and the tests of the pure code
+	$(call beside_types,$(PYTEST) -n 2 $(PURE))
+
+# $(call beside_types,command): run it while mypy, which uses one processor, looks at the types.
+TYPES := build/types.txt
+define beside_types
+@mkdir -p build; $(RUN)mypy >$(TYPES) 2>&1 & types=$$!; $(1); code=$$?; \
+	wait $$types || code=$$?; cat $(TYPES); exit $$code
+endef
 
 # The oldest hikari that is promised, and lightbulb, which wants no newer one.
 OLDEST := .venv-oldest
 oldest: $(OLDEST)/.done  ## The tests of the Discord side once more, with the oldest hikari
-	@$(OLDEST)/bin/pytest -q -n 4 --dist worksteal -m "not slow" --proof=$(BEGAN) tests/oldest tests/shell/delivery tests/shell/discord \
+	@$(OLDEST)/bin/pytest -q -n 6 --dist loadfile --no-loadscope-reorder -m "not slow" --proof=$(BEGAN) tests/oldest tests/shell/delivery tests/shell/discord \
 		tests/shell/test_client_streams.py --ignore=tests/shell/discord/test_frameworks.py \
 		--ignore=tests/shell/discord/test_client_private.py
 $(OLDEST)/.done: pyproject.toml
@@ -72,10 +80,13 @@ servers: install $(SERVERS)/.done  ## Every dialect once more, with aimock and l
 $(SERVERS)/.done: pyproject.toml
 	$(call install,$(SERVERS),--group servers,the servers of other projects)
 
-check: install   ## Format, lint, types, imports, charts and diagrams, without a test
+check: lint      ## Format, lint, types, imports, charts and diagrams, without a test
+	$(RUN)mypy
+
+# What takes a second each.
+lint: install
 	$(RUN)ruff format --check
 	$(RUN)ruff check
-	$(RUN)mypy
 	$(RUN)lint-imports --no-cache
 	$(RUN)minamo charts --check
 
@@ -119,4 +130,4 @@ bench: install   ## Measure beside the peers, in 10 minutes, and write docs/perf
 bench-check: install  ## A quick subset, without peers, against the stored ratios; fails at a loss of 25 %
 	$(RUN)python -m benchmarks --check
 
-.PHONY: help install run test quick oldest servers check fix screenshots diagrams docs dist lowest audit promises mutants bench bench-check
+.PHONY: help install run test quick oldest servers check lint fix screenshots diagrams docs dist lowest audit promises mutants bench bench-check

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -24,6 +25,17 @@ pytest_plugins = [
 
 # Programs that the package index has, node among them, where the system has none.
 os.environ["PATH"] += os.pathsep + str(Path(sys.executable).parent)
+
+# The files that take longest, begun first: no worker shall be left alone with one of them.
+LONGEST = (
+    "docs/test_site.py", "bot/test_demo.py", "browser/test_page_live.py", "shell/delivery/test_closing.py",
+    "browser/test_page_looking.py", "browser/test_page_visit.py", "bot/test_run.py",
+    "browser/test_page_own_bot.py", "examples/test_examples.py", "twin/test_faults.py",
+    "testing/test_check_stream.py", "properties/test_bounds_props.py", "shell/delivery/test_client_editing.py",
+    "browser/test_page_keys.py", "shell/delivery/test_once.py", "shell/delivery/test_limits.py",
+    "contract/test_package.py", "shell/turns/test_mcp.py", "judge/test_discord_js.py", "judge/test_sdks.py",
+    "machine/test_svg.py", "wire/test_anthropic.py", "core/test_regexes.py", "core/lexing/test_boundaries.py",
+)  # fmt: skip
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 # Derandomised, so that a change never fails by luck; `promises` looks for new luck.
@@ -52,6 +64,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if (file := config.getoption("--promises")) is not None:
         report = PromiseReport(file, full=config.getoption("--full"))
         config.pluginmanager.register(report, "promise-report")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    assert all((Path(__file__).parent / name).is_file() for name in LONGEST)
+    order = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector away from modules and tests, which stay until the end."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.freeze()  # nor need the process tidy up before it ends
 
 
 @pytest.fixture(scope="session")
