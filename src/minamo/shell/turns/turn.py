@@ -99,14 +99,7 @@ async def run_turn(
     Raises:
         BadRequest: an argument has the wrong type, such as a provider or tools.
     """
-    if not isinstance(fallbacks, Sequence):
-        raise BadRequest(f"fallbacks are a list of providers, not a {type(fallbacks).__name__}")
-    for provider in (llm, *fallbacks):
-        if not callable(provider) and not isinstance(provider, ChatProvider):
-            raise BadRequest(
-                f"a turn asks a provider, such as OpenAICompatible(…), or a function of messages "
-                f"and tools, several times; a {type(provider).__name__} is neither"
-            )
+    _check_providers(llm, fallbacks)
     tools = tools if tools is not None else Tools()
     if not isinstance(tools, Tools):
         raise BadRequest(f"the tools of a turn are Tools(…), not a {type(tools).__name__}")
@@ -130,6 +123,17 @@ async def run_turn(
     with stop_signal.listen(turn.on_request, turn.on_cleared):
         await turn.run()
     return turn.result()
+
+
+def _check_providers(llm: object, fallbacks: object) -> None:
+    if not isinstance(fallbacks, Sequence):
+        raise BadRequest(f"fallbacks are a list of providers, not a {type(fallbacks).__name__}")
+    for provider in (llm, *fallbacks):
+        if not callable(provider) and not isinstance(provider, ChatProvider):
+            raise BadRequest(
+                f"a turn asks a provider, such as OpenAICompatible(…), or a function of messages "
+                f"and tools, several times; a {type(provider).__name__} is neither"
+            )
 
 
 def _check_messages(messages: object) -> None:
