@@ -220,7 +220,7 @@ async def live(world: World, lanes: Lanes, who: str, place: int) -> None:
             people.start_soon(_people, world, stop_signal, scope, who)
             async with lanes.open(
                 place, channel, stream.actions.outbox, stream_id=f"{world.seed} {who}",
-                manner=SendOptions(pause_s=None if pause is None else lambda _: pause),
+                options=SendOptions(pause_s=None if pause is None else lambda _: pause),
                 on_receipt=heard, on_limit=driver.limit_reached,
             ) as dispatch:  # fmt: skip
                 await driver.run(provider, dispatch)

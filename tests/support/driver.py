@@ -205,7 +205,7 @@ async def drive(
         run.discord,
         run.stream.actions.outbox,
         stream_id=stream_id,
-        manner=SendOptions(pause_s=pause_s),
+        options=SendOptions(pause_s=pause_s),
         typing=typing,
         on_receipt=driver.on_receipt,
         on_limit=driver.limit_reached,

@@ -159,7 +159,7 @@ class Rig:
                 BotSender(self.bot.rest, channel_id),
                 stream.actions.outbox,
                 stream_id=f"rig {self._number} {message_id}",
-                manner=SendOptions(reply_to=message_id),
+                options=SendOptions(reply_to=message_id),
                 typing=True,
                 on_receipt=driver.on_receipt,
                 on_limit=driver.limit_reached,

@@ -41,10 +41,10 @@ class StreamContext:
     """The identity that sends: the bot, a persona, or an interaction response."""
     stream_id: str = field(factory=new_stream_id)
     """The id that stops are addressed to; never used twice within minutes."""
-    manner: SendOptions = field(factory=SendOptions, repr=False)
+    options: SendOptions = field(factory=SendOptions, repr=False)
     """The message replied to, allowed mentions, the Stop button, and the overflow handling."""
     scene: bool = False
-    """One of several replies to one message: none shows a reference, even if `manner` has one."""
+    """One of several replies to one message: none shows a reference, even if `options` has one."""
     typing: bool = True
     edit: bool = False
     """Edit one message in place instead of sending several."""

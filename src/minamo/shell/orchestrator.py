@@ -163,11 +163,11 @@ class StreamOrchestrator:
             await driver.run(provider, NullSink(stream))
             return ()
         growing = self._growing(stream, context) if context.edit else None
-        manner = evolve(context.manner, reply_to=None) if context.scene else context.manner
+        options = evolve(context.options, reply_to=None) if context.scene else context.options
         if growing is None:
-            manner = evolve(manner, pause_s=pause_s if config.degree else None)
+            options = evolve(options, pause_s=pause_s if config.degree else None)
         else:  # edited pages have no overflow to put elsewhere
-            manner = evolve(manner, overflow=None)
+            options = evolve(options, overflow=None)
 
         def on_page(receipt: Receipt) -> None:
             assert growing is not None
@@ -181,7 +181,7 @@ class StreamOrchestrator:
             context.sender,
             growing or stream.actions.outbox,
             stream_id=context.stream_id,
-            manner=manner,
+            options=options,
             typing=context.typing,
             on_receipt=driver.on_receipt if growing is None else on_page,
             on_limit=driver.limit_reached,

@@ -175,7 +175,7 @@ def test_only_the_first_message_replies_and_reprs_hold_no_text() -> None:
 
     async def story(lanes: Lanes) -> None:
         manner = SendOptions(reply_to=5)
-        one = lanes.open(1, sender, TextQueue(["hush", "hush"]), stream_id="s", manner=manner)
+        one = lanes.open(1, sender, TextQueue(["hush", "hush"]), stream_id="s", options=manner)
         one.deliver()
         shown = [repr(one), repr(lanes), repr(lanes.pacer), repr(one.fitted)]
         receipts = await one.finish()

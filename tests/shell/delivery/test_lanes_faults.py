@@ -118,7 +118,7 @@ def test_typing_pauses_grow_with_the_text_and_a_stop_ends_them() -> None:
     async def story(lanes: Lanes) -> None:
         manner = SendOptions(pause_s=pause_s)
         source = TextQueue(["a", "b" * 300, "c" * 300])
-        one = lanes.open(1, sender, source, stream_id="s", manner=manner)
+        one = lanes.open(1, sender, source, stream_id="s", options=manner)
         one.deliver()
         await anyio.sleep(1)
         one.hurry()

@@ -32,7 +32,7 @@ def opened(
     source = outbox(**settings)
     sender = sender or post.sender()
     place = post.twin.channel().id
-    return post.lanes.open(place, sender, source, stream_id="s", manner=how), source
+    return post.lanes.open(place, sender, source, stream_id="s", options=how), source
 
 
 async def stream(one: StreamQueue, source: Any, texts: list[str], *, wait: bool = True) -> Any:
@@ -181,7 +181,7 @@ async def test_without_a_thread_the_reply_is_split(why: str) -> None:
             place = twin.dm().id
         source = outbox()
         sender = type(post.sender())(post.rest, place)
-        one = post.lanes.open(place, sender, source, stream_id="s", manner=manner("thread"))
+        one = post.lanes.open(place, sender, source, stream_id="s", options=manner("thread"))
         receipts = await stream(one, source, SEGMENTS)
         assert plain("".join(m.content for m in twin.world.messages[place].values())) == plain(
             "".join(SEGMENTS)
@@ -242,17 +242,17 @@ async def test_a_private_answer_gets_no_thread() -> None:
         posting(twin) as post,
         asked(post, ephemeral=True) as (used, sender),
     ):
-        receipts = await post.send("a", "b", "c", sender=sender, manner=manner("thread"))
+        receipts = await post.send("a", "b", "c", sender=sender, options=manner("thread"))
         assert [one.note for one in receipts] == ["", "", "no_thread:ephemeral"]
         assert (twin.texts(ephemeral=True), len(used.follow_ups)) == (["a", "b", "c"], 2)
 
 
 async def test_texts_overflow_too() -> None:
     async with Twin() as twin, posting(twin) as post:
-        await post.send("a", "b", "c", "d", manner=manner("file", file_name="more.txt"))
+        await post.send("a", "b", "c", "d", options=manner("file", file_name="more.txt"))
         assert twin.texts() == ["a", "b", ""]
         assert twin.messages()[-1].files == {"more.txt": b"c\n\nd"}
-        await post.send("a", "b", "c", channel="x", manner=manner("split"))
+        await post.send("a", "b", "c", channel="x", options=manner("split"))
         assert twin.texts("x") == ["a", "b", "c"]
 
 
@@ -263,4 +263,4 @@ async def test_what_cannot_be_meant_is_refused() -> None:
     async with Twin() as twin, posting(twin) as post:
         sender = post.sender()
         with pytest.raises(BadSetting, match="edited in place"):
-            post.lanes.open(sender.place, sender, PageSet(), stream_id="s", manner=manner("file"))
+            post.lanes.open(sender.place, sender, PageSet(), stream_id="s", options=manner("file"))

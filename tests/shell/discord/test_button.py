@@ -38,7 +38,7 @@ def say(one: StreamQueue, *texts: str) -> None:
 
 async def test_it_appears_and_disappears() -> None:
     async with Twin() as twin, posting(twin) as post:
-        one = post.open(["first"], manner=STOP)
+        one = post.open(["first"], options=STOP)
         await one.answered()
         assert buttons(twin.messages()[0]) == [("stop:1", "Stop", 4)]
         used = await twin.click(twin.messages()[0], "stop:1")
@@ -56,7 +56,7 @@ async def test_it_appears_and_disappears() -> None:
 @pytest.mark.parametrize("end", ["stop", "kill", "error"])
 async def test_it_goes_however_the_stream_ends(end: str) -> None:
     async with Twin() as twin, posting(twin) as post:
-        one = post.open(["first"], manner=STOP)
+        one = post.open(["first"], options=STOP)
         await one.answered()
         if end == "error":
             with pytest.raises(RuntimeError):
@@ -72,7 +72,7 @@ async def test_it_goes_however_the_stream_ends(end: str) -> None:
 async def test_it_goes_when_the_bot_does() -> None:
     async with Twin() as twin:
         async with posting(twin) as post:
-            one = post.open(["first"], manner=STOP)
+            one = post.open(["first"], options=STOP)
             await one.answered()
             one.close()
         assert [buttons(message) for message in twin.messages()] == [[]]
@@ -80,14 +80,14 @@ async def test_it_goes_when_the_bot_does() -> None:
 
 async def test_a_reply_that_is_whole_at_once_has_none() -> None:
     async with Twin() as twin, posting(twin) as post:
-        await post.send("all of it", manner=STOP)
+        await post.send("all of it", options=STOP)
         assert (twin.texts(), twin.journal.count(EDIT)) == (["all of it"], 0)
 
 
 async def test_if_it_stays_nothing_is_lost() -> None:
     async with Twin() as twin, posting(twin, max_retries=0) as post:
         twin.faults.drop(on=EDIT, times=None)
-        one = post.open(["first"], manner=STOP)
+        one = post.open(["first"], options=STOP)
         await one.answered()
         assert reasons(await one.finish()) == [("delivered", "")]
         await until(lambda: not one.open)
@@ -99,7 +99,7 @@ async def test_if_it_stays_nothing_is_lost() -> None:
 
 async def test_the_next_stream_comes_after_it() -> None:
     async with Twin() as twin, posting(twin) as post:
-        one = post.open(["first"], manner=STOP)
+        one = post.open(["first"], options=STOP)
         await one.answered()
         two = post.open(["other"])
         one.close()
@@ -115,7 +115,7 @@ async def test_in_every_voice(voice: str) -> None:
         made = persona(post) if voice == "persona" else asked(post, clock=clock)
         async with made as got:
             sender = got if voice == "persona" else got[1]
-            one = post.open(["first"], sender=sender, manner=STOP)
+            one = post.open(["first"], sender=sender, options=STOP)
             await one.answered()
             assert buttons(twin.messages()[0])
             if voice == "after the token":
@@ -136,7 +136,7 @@ async def test_under_a_message_that_grows(fresh: bool) -> None:
     ):
         sender, pages = post.sender(), PageSet(fresh=fresh)
         one = post.lanes.open(
-            sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt, manner=STOP
+            sender.place, sender, pages, stream_id="s", on_receipt=pages.on_receipt, options=STOP
         )
         for text in ("one", "one two", "one two three"):
             pages.show(text)

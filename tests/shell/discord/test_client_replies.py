@@ -140,7 +140,7 @@ async def test_a_scene_in_the_full_form(twin: Twin) -> None:
                 orchestrator=orchestrator,
                 channel_id=place,
                 sender=minamo.BotSender(rig.bot.rest, place),
-                manner=minamo.SendOptions(reply_to=asked.id),
+                options=minamo.SendOptions(reply_to=asked.id),
                 scene=scene,
             )
             await orchestrator.stream_to_discord(ScriptedProvider(["hey"]), StreamConfig(), context)

@@ -29,7 +29,7 @@ async def test_p20_a_reply_is_announced_once_and_rings_for_nobody() -> None:
         notice = ReplyNotice(guild_id=twin.guild.id, author_id=twin.user().id)
         async with ada(post, notice=notice) as sender:
             how = SendOptions(reply_to=question.id)
-            receipts = await post.send("I am Ada.", "And you?", sender=sender, manner=how)
+            receipts = await post.send("I am Ada.", "And you?", sender=sender, options=how)
         above, first, second = twin.messages()[1:]
         link = f"https://discord.com/channels/{twin.guild.id}/{twin.channel().id}/{question.id}"
         assert above.content == f"-# ↪ replying to <@{twin.user().id}> {link}"
@@ -58,7 +58,7 @@ async def test_without_its_notice_the_reply_comes_all_the_same(fault: str) -> No
             twin.faults.html(on=EXECUTE)
         async with ada(post, notice=ReplyNotice()) as sender:
             receipts = await post.send(
-                "Ada.", sender=sender, manner=SendOptions(reply_to=question.id)
+                "Ada.", sender=sender, options=SendOptions(reply_to=question.id)
             )
         assert reasons(receipts) == [("delivered", "")]
         assert twin.texts() == ["Ada."]
@@ -69,7 +69,7 @@ async def test_the_bot_itself_replies_without_a_notice() -> None:
         question = await twin.say("Who are you?")
         twin.deny("general", Permission.MANAGE_WEBHOOKS)
         async with ada(post, notice=ReplyNotice()) as sender:
-            await post.send("A bot.", sender=sender, manner=SendOptions(reply_to=question.id))
+            await post.send("A bot.", sender=sender, options=SendOptions(reply_to=question.id))
         assert twin.texts() == ["A bot."]
         assert twin.messages()[-1].reply_to == question.id
         assert twin.journal.requests(CREATE)[-1].body["enforce_nonce"] is True
@@ -79,7 +79,9 @@ async def test_a_notice_above_nothing_is_taken_back() -> None:
     async with Twin(rules=Rules()) as twin, posting(twin) as post:
         question = await twin.say("Who are you?")
         async with ada(post, notice=ReplyNotice()) as sender:
-            receipts = await post.send(" ", sender=sender, manner=SendOptions(reply_to=question.id))
+            receipts = await post.send(
+                " ", sender=sender, options=SendOptions(reply_to=question.id)
+            )
         assert reasons(receipts) == [("refused", "empty_message")]
         assert twin.texts() == []
 

@@ -65,7 +65,7 @@ async def no_permission(post: Post) -> str:
 async def no_embeds(post: Post) -> str:
     post.twin.deny("general", Permission.EMBED_LINKS)
     notice = SendOptions(embed=Embed(title="Trouble"))
-    receipt = await say(post, post.twin.channel(), "", manner=notice)
+    receipt = await say(post, post.twin.channel(), "", options=notice)
     assert told(receipt) == ("refused", "no_permission")
     return "general"
 
@@ -150,7 +150,7 @@ async def closed_direct_messages(post: Post) -> str:
 async def reply_without_history(post: Post) -> str:
     asked = await post.twin.say("hm?")
     post.twin.deny("general", Permission.READ_MESSAGE_HISTORY)
-    receipt = await say(post, post.twin.channel(), manner=SendOptions(reply_to=asked.id))
+    receipt = await say(post, post.twin.channel(), options=SendOptions(reply_to=asked.id))
     assert told(receipt) == ("refused", "no_history_to_reply")
     return "general"
 

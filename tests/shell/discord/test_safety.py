@@ -98,13 +98,13 @@ async def test_p20_who_is_named_is_rung_and_nobody_else() -> None:
     async with Twin() as twin, posting(twin) as post:
         ann, bob = twin.user("ann"), twin.user("bob")
         manner = SendOptions(ping=AllowedMentions(users=(ann.id,)))
-        await post.send(f"<@{ann.id}> <@{bob.id}> @everyone", manner=manner)
+        await post.send(f"<@{ann.id}> <@{bob.id}> @everyone", options=manner)
         assert twin.messages()[-1].pinged == [ann.id]
         asked = await twin.say("hm?", user="bob")
-        await post.send("so", manner=SendOptions(reply_to=asked.id))
+        await post.send("so", options=SendOptions(reply_to=asked.id))
         assert (twin.messages()[-1].reply_to, twin.messages()[-1].pinged) == (asked.id, [])
         await post.send(
-            "so", manner=SendOptions(reply_to=asked.id, ping=AllowedMentions(reply=True))
+            "so", options=SendOptions(reply_to=asked.id, ping=AllowedMentions(reply=True))
         )
         assert twin.messages()[-1].pinged == [bob.id]
         assert twin.journal.requests(CREATE)[-1].body["allowed_mentions"]["replied_user"] is True
@@ -114,15 +114,15 @@ async def test_a_reply_to_a_deleted_message_is_sent_all_the_same() -> None:
     async with Twin() as twin, posting(twin) as post:
         asked = await twin.say("hm?")
         await twin.delete(asked)
-        (receipt,) = await post.send("so", manner=SendOptions(reply_to=asked.id))
+        (receipt,) = await post.send("so", options=SendOptions(reply_to=asked.id))
         assert receipt.delivered
 
 
 async def test_flags_and_embeds_go_with_the_message() -> None:
     async with Twin() as twin, posting(twin) as post:
         notice = Embed(title="Trouble", description="It did not work.", colour=0xFF0000)
-        await post.send("", manner=SendOptions(embed=notice))
-        await post.send("https://example.invalid", manner=SendOptions(flags=SUPPRESS_EMBEDS))
+        await post.send("", options=SendOptions(embed=notice))
+        await post.send("https://example.invalid", options=SendOptions(flags=SUPPRESS_EMBEDS))
         with_embed, without = twin.messages()
         assert (with_embed.content, with_embed.embeds[0]["title"]) == ("", "Trouble")
         assert without.flags & SUPPRESS_EMBEDS

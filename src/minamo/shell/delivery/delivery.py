@@ -241,7 +241,7 @@ class Composer:
 
     channel_id: int
     sender: Sender
-    manner: SendOptions
+    options: SendOptions
     nonces: str = field(converter=nonce_prefix, alias="stream_id", repr=False)
     """The first part of every nonce."""
     settled: Callable[[Receipt], object] = field(repr=False)
@@ -282,16 +282,16 @@ class Composer:
 
     def without_button(self) -> OutgoingMessage:
         """Return the edit that removes the button."""
-        manner = self.manner
+        options = self.options
         return OutgoingMessage(
-            channel_id=self.channel_id, text="", ping=manner.ping, flags=manner.flags, bare=True
+            channel_id=self.channel_id, text="", ping=options.ping, flags=options.flags, bare=True
         )
 
     def _post(self, text: Sendable, *, ending: bool) -> OutgoingMessage:
-        first, manner = self.count == 0, self.manner
-        embed = manner.embed if first else None
-        flags = manner.flags
-        extras = manner.extras if first else None
+        first, options = self.count == 0, self.options
+        embed = options.embed if first else None
+        flags = options.flags
+        extras = options.extras if first else None
         if not text.text and (embed is not None or (extras is not None and extras.embeds)):
             flags &= ~SUPPRESS_EMBEDS  # it would hide this embed, and there is no link to preview
         has_nonce = text.kind == "create" and self.sender.has_nonce
@@ -302,12 +302,12 @@ class Composer:
             channel_id=place,
             text=text.text,
             nonce=f"{self.nonces}{self.count}" if has_nonce else None,
-            reply_to=manner.reply_to if first else None,
-            ping=manner.ping,
+            reply_to=options.reply_to if first else None,
+            ping=options.ping,
             flags=flags,
             embed=embed,
             extras=extras,
             file=text.file,
             # A reply that is complete when it appears cannot be stopped.
-            button=manner.button if first and not ending else None,
+            button=options.button if first and not ending else None,
         )

@@ -144,7 +144,7 @@ class Lane:
             idle = not queue.busy or not (queue.tried or paced)
             if not await queue.work():
                 break
-            pauses = queue.manner.pause_s is not None and not queue.hurried.is_set()
+            pauses = queue.options.pause_s is not None and not queue.hurried.is_set()
             most = 1 if idle or (pauses and not paced) else None
             # No pause before the first message: the user has waited for it long enough.
             if pauses and queue.tried and not queue.fitted:
@@ -263,8 +263,8 @@ async def _ask(sender: Sender, delivery: Delivery) -> SendOutcome:
 async def _pause(queue: StreamQueue, most: int | None) -> None:
     """Simulate typing of the next message."""
     delivery = queue.fit(most)
-    if delivery is not None and queue.manner.pause_s is not None:
-        with anyio.move_on_after(queue.manner.pause_s(len(delivery.post.text))):
+    if delivery is not None and queue.options.pause_s is not None:
+        with anyio.move_on_after(queue.options.pause_s(len(delivery.post.text))):
             await queue.hurried.wait()
 
 
@@ -295,7 +295,7 @@ class Lanes:
         *,
         stream_id: str,
         line: int | None = None,
-        manner: SendOptions | None = None,
+        options: SendOptions | None = None,
         typing: bool = False,
         on_receipt: Callable[[Receipt], object] | None = None,
         on_limit: Callable[[], object] | None = None,
@@ -311,7 +311,7 @@ class Lanes:
             sender,
             source,
             stream_id=stream_id,
-            manner=manner or SendOptions(),
+            options=options or SendOptions(),
             on_receipt=on_receipt,
             on_limit=on_limit,
             typing=shown,

@@ -45,7 +45,7 @@ class StreamQueue:
         source: MessageSource,
         *,
         stream_id: str,
-        manner: SendOptions,
+        options: SendOptions,
         on_receipt: Callable[[Receipt], object] | None = None,
         on_limit: Callable[[], object] | None = None,
         typing: Typing | None = None,
@@ -63,16 +63,16 @@ class StreamQueue:
         self.tried = False  # a call has been made
         self.hurried: anyio.Event = anyio.Event()  # no more simulated typing
         self.interrupt: Callable[[], object] | None = None  # ends the lane's wait
-        self.manner = manner
+        self.options = options
         self.buttoned: int | None = None  # id of the message with the button
         self._source = source
         self.overflow: OverflowState | None = None
-        if manner.overflow is not None and manner.overflow.to != "split":
+        if options.overflow is not None and options.overflow.to != "split":
             if not source.can_split:
                 raise BadSetting("overflow: a reply that is edited in place can only be split")
-            self.overflow = OverflowState(manner.overflow)
+            self.overflow = OverflowState(options.overflow)
         self._composer = Composer(
-            channel_id, sender, manner, stream_id, self._settle, self.overflow, watch
+            channel_id, sender, options, stream_id, self._settle, self.overflow, watch
         )
         self._on_receipt = on_receipt
         self._on_limit = on_limit
@@ -269,7 +269,7 @@ class StreamQueue:
     def unattached(self, delivery: Delivery, reason: str) -> None:
         """Replace a file of the model's that Discord does not take by a line of text."""
         assert delivery.post.file is not None
-        line = self.manner.unattached(delivery.post.file.name)
+        line = self.options.unattached(delivery.post.file.name)
         delivery.post = evolve(delivery.post, text=line, file=None)
         delivery.characters = len(line)
         delivery.note = f"no_file:{reason}"

@@ -98,7 +98,7 @@ async def send_extras(
         sender,
         last.channel_id if last is not None else channel_id,
         MessageChange(last.message_id or 0) if last and is_edit else TextQueue([""]),
-        manner=SendOptions(
+        options=SendOptions(
             flags=0 if options.link_previews else SUPPRESS_EMBEDS, ping=options.ping, extras=extras
         ),
         stream_id=f"{stream_id}/extras",

@@ -118,7 +118,7 @@ class ReplyContext:
             sender=self.sender,
             # Nonces are derived from it, and each pass counts its messages from zero.
             stream_id=f"{self.stream_id}.{next(self._passes)}",
-            manner=self._manner(ticket, first=first),
+            options=self._send_options(ticket, first=first),
             scene=options.scene,
             edit=options.edit,
             fresh=options.fresh,
@@ -213,14 +213,14 @@ class ReplyContext:
             self.sender,
             self.target.channel_id,
             [self.wording.say(phrase)],
-            manner=SendOptions(),
+            options=SendOptions(),
             stream_id=f"{self.stream_id}/sorry",
             deadline_s=_APOLOGY_S,
             # Not queued behind the reply that causes it.
             line=None if waiting is None else int(waiting.id),
         )
 
-    def _manner(self, ticket: QueuedTurn, *, first: bool) -> SendOptions:
+    def _send_options(self, ticket: QueuedTurn, *, first: bool) -> SendOptions:
         options, target = self.options, self.target
         wanted = options.reply
         if wanted == "auto":

@@ -35,7 +35,7 @@ async def send_beside(
     channel_id: int,
     texts: Sequence[str],
     *,
-    manner: SendOptions,
+    options: SendOptions,
     stream_id: str,
     deadline_s: float,
     line: int | None = None,
@@ -50,7 +50,7 @@ async def send_beside(
         sender,
         channel_id,
         TextQueue(list(texts)),
-        manner=manner,
+        options=options,
         stream_id=stream_id,
         deadline_s=deadline_s,
         line=line,
@@ -63,7 +63,7 @@ async def send_source(
     channel_id: int,
     source: MessageSource,
     *,
-    manner: SendOptions,
+    options: SendOptions,
     stream_id: str,
     deadline_s: float,
     line: int | None = None,
@@ -72,7 +72,7 @@ async def send_source(
     size = source.waiting
     try:
         async with lanes.open(
-            channel_id, sender, source, stream_id=stream_id, line=line, manner=manner
+            channel_id, sender, source, stream_id=stream_id, line=line, options=options
         ) as queue:
             queue.deliver()
             with anyio.move_on_after(deadline_s):
@@ -285,7 +285,7 @@ async def send_notice(
         sender,
         channel_id,
         [""],  # no text beside the embed
-        manner=SendOptions(embed=embed, reply_to=reply_to),
+        options=SendOptions(embed=embed, reply_to=reply_to),
         stream_id=f"{stream_id}/notice",
         deadline_s=deadline_s,
     )

@@ -306,21 +306,21 @@ class _Telling:
     async def embeds(self, channel_id: int, embeds: list[Embed]) -> tuple[Receipt, ...]:
         receipts: tuple[Receipt, ...] = ()
         for number, embed in enumerate(embeds):
-            manner = SendOptions(embed=embed)
-            receipts += await self._send(channel_id, [""], manner, f"{self.stream_id}/{number}")
+            options = SendOptions(embed=embed)
+            receipts += await self._send(channel_id, [""], options, f"{self.stream_id}/{number}")
             if receipts[-1].lost:
                 break  # a log with a gap is worse than a truncated one
         return receipts
 
     async def _send(
-        self, channel_id: int, texts: list[str], manner: SendOptions, stream_id: str
+        self, channel_id: int, texts: list[str], options: SendOptions, stream_id: str
     ) -> tuple[Receipt, ...]:
         return await send_beside(
             self.lanes,
             self.sender_for(channel_id),
             channel_id,
             texts,
-            manner=manner,
+            options=options,
             stream_id=stream_id,
             deadline_s=max(self.until - anyio.current_time(), 0),
         )
