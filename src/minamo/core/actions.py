@@ -58,7 +58,7 @@ class StreamActions:
         self.config = config
         self.ledger: Ledger = Ledger()
         self.lexer: Lexer = Lexer()
-        self.front: InputFilters | None = self._new_filters()
+        self.filters: InputFilters | None = self._new_filters()
         self.silence: Silence | None = None  # set by the caller if there is a marker
         self.captures: Captures = Captures(self.ledger)
         self.outbox: Outbox = Outbox(config, self.ledger)
@@ -126,18 +126,18 @@ class StreamActions:
         if self.silence is not None:
             for text, start in self.silence.feed(token.text, token.start):
                 self._take_prose(text, start)
-        elif self.front is not None:
+        elif self.filters is not None:
             self._take_prose(token.text, token.start)
         else:
             self.buffer.add(token.text, token.start)
 
     def _take_prose(self, text: str, start: int) -> None:
-        if self.front is None:
+        if self.filters is None:
             self.buffer.add(text, start)
             return
-        for part, at in self.front.feed(text, start):
+        for part, at in self.filters.feed(text, start):
             self.buffer.add(part, at)
-        if self.front.tripped:
+        if self.filters.tripped:
             assert self.machine is not None
             self.machine.send("guard_tripped", EndEvent("speaker_guard"))
 
@@ -176,7 +176,7 @@ class StreamActions:
 
     def _is_behind_guard(self, token: Token) -> bool:
         """Suppress code after another speaker's label, in text read at the end; return whether."""
-        tripped = self.front is not None and self.front.tripped
+        tripped = self.filters is not None and self.filters.tripped
         if tripped:
             self.ledger.suppress(token.start, len(token.text), "speaker_guard")
         return tripped
@@ -186,8 +186,8 @@ class StreamActions:
         if self.silence is not None:
             for text, start in self.silence.release():
                 self._take_prose(text, start)
-        if self.front is not None:
-            for text, start in self.front.finish(shown=shown):
+        if self.filters is not None:
+            for text, start in self.filters.finish(shown=shown):
                 self.buffer.add(text, start)
 
     def _moved_out(self, token: Token) -> tuple[str, int]:
@@ -252,7 +252,7 @@ class StreamActions:
                     trail.append((start, size))
                 at += size
         self.captures.keep("think", "".join(parts), trail)
-        self.front = self._new_filters()
+        self.filters = self._new_filters()
         self.buffer = self._new_buffer()
         self.outbox.retract()  # an edit-in-place reply has shown text that is no part of the reply
 
@@ -292,8 +292,8 @@ class StreamActions:
                 self._take_prose(text, start)
             for text, start in marker:
                 self.ledger.suppress(start, len(text), "marker")
-        if self.front is not None:
-            for text, start in self.front.finish():
+        if self.filters is not None:
+            for text, start in self.filters.finish():
                 self.buffer.add(text, start)
         self.buffer.ready.extend(self.buffer.rest(cut_off=cut_off))
         while self.buffer.ready:
@@ -306,8 +306,8 @@ class StreamActions:
         if self.silence is not None:
             for text, at in self.silence.release():
                 self.ledger.suppress(at, len(text), reason)
-        if self.front is not None:
-            self.front.discard(reason)
+        if self.filters is not None:
+            self.filters.discard(reason)
         for segment in self.buffer.rest():
             if self.outbox.grows:  # part of it may be in the channel
                 self.outbox.put(segment)

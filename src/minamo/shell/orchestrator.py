@@ -103,8 +103,8 @@ class StreamOrchestrator:
         stream = Stream(config)
         if context.current_turn_model_parts is not None:
             stream.actions.model_parts = context.current_turn_model_parts
-        meter = StreamMetrics(anyio.current_time())
-        watch: list[Watcher] = [meter.watch]
+        metrics = StreamMetrics(anyio.current_time())
+        watch: list[Watcher] = [metrics.watch]
         inspector = self.inspector
         recorder = None if inspector is None else inspector.open_stream(context.channel_id, stream)
         if recorder is not None:
@@ -120,7 +120,7 @@ class StreamOrchestrator:
         result: StreamResult | None = None
         try:
             receipts = await self._deliver_safely(provider, driver, context)
-            result = evolve(stream.result(metrics=meter.figures()), receipts=receipts)
+            result = evolve(stream.result(metrics=metrics.figures()), receipts=receipts)
             result = await self._notify(result, context)
         finally:
             # Also if the caller is cancelled, here or while the notice is sent.

@@ -193,11 +193,11 @@ class Boundaries:
     """
 
     __slots__ = ("_candidate", "_degree", "_newlines", "_real", "_sentences", "_table_end",
-                 "at", "holds")  # fmt: skip
+                 "at", "constructs")  # fmt: skip
 
     def __init__(self, degree: int) -> None:
         self.at: int = 0
-        self.holds: OpenConstructs = OpenConstructs()
+        self.constructs: OpenConstructs = OpenConstructs()
         self._degree = degree
         self._candidate = 0
         self._real = False  # text worth a message has come since the last boundary
@@ -209,15 +209,15 @@ class Boundaries:
         """Process a character of prose; return a position that is now certain, or 0."""
         self.at += 1
         if char in NOTABLE:
-            self.holds.feed(char)
+            self.constructs.feed(char)
         else:
-            self.holds.skip(char)
+            self.constructs.skip(char)
         if self._degree == AGGREGATED:
             return 0
         if (
             self._sentences is not None
             and self._sentences.feed(char)
-            and not self.holds.in_sentence
+            and not self.constructs.in_sentence
         ):
             self._see(self.at if char.isspace() else self.at - 1)
         if char == "\n":
@@ -238,11 +238,15 @@ class Boundaries:
         `SENTENCES` the phrase is a single word.
         """
         self.at += len(phrase)
-        self.holds.skip(phrase[0], phrase[-1])
+        self.constructs.skip(phrase[0], phrase[-1])
         if self._degree == AGGREGATED:
             return 0
         sentences = self._sentences
-        if sentences is not None and sentences.feed_word(phrase) and not self.holds.in_sentence:
+        if (
+            sentences is not None
+            and sentences.feed_word(phrase)
+            and not self.constructs.in_sentence
+        ):
             self._see(self.at - len(phrase))
         found, self._candidate = self._candidate, 0
         self._newlines = 0
@@ -258,7 +262,7 @@ class Boundaries:
         """
         if not self._real or self._newlines or self._degree == SENTENCES:
             return False
-        if not self.holds.pass_by(text[-1]):
+        if not self.constructs.pass_by(text[-1]):
             return False
         self.at += len(text)
         return True
@@ -271,7 +275,7 @@ class Boundaries:
 
     def open_fence(self) -> int:
         """Begin a fence; return the end of the text before it if that is worth a segment, or 0."""
-        self.holds.finish()
+        self.constructs.finish()
         self._table_end = 0
         if self._degree == AGGREGATED:
             return 0
@@ -295,13 +299,13 @@ class Boundaries:
 
         The line is no part of the table if it has no pipes.
         """
-        self.holds.finish()
-        after_table = self._table_end and not self._newlines and not self.holds.pipes
+        self.constructs.finish()
+        after_table = self._table_end and not self._newlines and not self.constructs.pipes
         return self._table_end if after_table and self._degree >= LINES else 0
 
     def forced(self, position: int, rest: str) -> None:
         """Record a cut at *position* without a boundary; *rest* is the text after it."""
-        self.holds.give_up(len(rest))
+        self.constructs.give_up(len(rest))
         self._candidate = 0  # there was none after the cut: it would have been used
         if self._table_end <= position:
             self._table_end = 0
@@ -314,7 +318,7 @@ class Boundaries:
 
     def _end_line(self) -> int:
         self._newlines += 1
-        if self.holds.row:
+        if self.constructs.row:
             self._table_end = self.at
             return 0
         found = 0
@@ -324,7 +328,7 @@ class Boundaries:
                 found = self._table_end
             self._table_end = 0
         needed = 2 if self._degree == PARAGRAPHS else 1
-        if self._newlines >= needed and not self.holds.open:
+        if self._newlines >= needed and not self.constructs.open:
             self._see(self.at)
         return found
 

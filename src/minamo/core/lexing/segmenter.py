@@ -336,7 +336,7 @@ class Buffer:
     def _cut(self, position: int) -> None:
         if position > self._base:
             self._ticks = 0  # no boundary is in a code span
-            self._release(position, torn=self._boundaries.holds.carries)
+            self._release(position, torn=self._boundaries.constructs.carries)
         if self._boundaries.at >= self._full:
             self._force()
 

@@ -157,17 +157,17 @@ class Pacer:
                 )
         self._paces = dict(paces)
         self._process = TokenBucket(process)
-        self._meters: dict[tuple[str, int], tuple[TokenBucket, ...]] = {}
+        self._buckets: dict[tuple[str, int], tuple[TokenBucket, ...]] = {}
         self._gates: dict[str, FirstCallGate] = {}
         self._calls = 0
 
     def __repr__(self) -> str:
-        return f"<Pacer of {len(self._meters)} channels>"
+        return f"<Pacer of {len(self._buckets)} channels>"
 
     @property
     def remembered(self) -> int:
         """Number of pairs of route and place whose state is kept."""
-        return len(self._meters)
+        return len(self._buckets)
 
     @asynccontextmanager
     async def turn(self, route: str, place: int) -> AsyncIterator[Permit]:
@@ -185,9 +185,9 @@ class Pacer:
         if await gate.enter():
             now = anyio.current_time()
         try:
-            for meter in (*self._of(route, place), self._process):
+            for bucket in (*self._of(route, place), self._process):
                 # Sleeping for zero seconds would still cost a cycle of the event loop.
-                if (at := meter.reserve(now)) > now:
+                if (at := bucket.reserve(now)) > now:
                     await anyio.sleep_until(at)
                     now = anyio.current_time()
             turn.waited, turn.began_at = now - asked > UNNOTICED_S, now
@@ -213,21 +213,21 @@ class Pacer:
     def learn(self, turn: Permit, now: float) -> None:
         """Empty the buckets of the route if the finished call took too long or was put off."""
         if turn.wait_s or now - turn.began_at > SURPRISE_S:
-            for meter in self._of(turn.route, turn.place):
-                meter.empty(now + turn.wait_s)
+            for bucket in self._of(turn.route, turn.place):
+                bucket.empty(now + turn.wait_s)
 
     def _of(self, route: str, place: int) -> tuple[TokenBucket, ...]:
         self._calls += 1
         if self._calls % _SWEEP_EVERY == 0:
             self._sweep()
-        found = self._meters.get((route, place))
+        found = self._buckets.get((route, place))
         if found is None:
             found = tuple(TokenBucket(pace) for pace in self._paces[route])
-            self._meters[route, place] = found
+            self._buckets[route, place] = found
         return found
 
     def _sweep(self) -> None:
         now = anyio.current_time()
-        for key, meters in list(self._meters.items()):
-            if all(meter.whole_at < now for meter in meters):
-                del self._meters[key]
+        for key, buckets in list(self._buckets.items()):
+            if all(bucket.whole_at < now for bucket in buckets):
+                del self._buckets[key]

@@ -243,10 +243,10 @@ class ReplyContext:
         bot = self._bot_in(target.channel_id)
         if options.persona is not None:
             cache = self.bot.cache if isinstance(self.bot, hikari.CacheAware) else None
-            speaking = PersonaFactory(
+            personas = PersonaFactory(
                 self.runtime.own_webhooks, self.runtime.webhooks, self.wording, cache
             )
-            return speaking.sender(options.persona, bot, target)
+            return personas.sender(options.persona, bot, target)
         if target.interaction is None:
             return bot
         interaction, inspector = target.interaction, self.orchestrator.inspector
