@@ -49,19 +49,23 @@ run: $(VENV)/.ready  ## See it: a local Discord, the bot, the live page; with DI
 # and other programs, so there are more of them at a time than a small machine has processors.
 # The tests of a file run in one process, which makes its browser, servers and pictures once.
 PURE := tests/core tests/machine tests/wire
+OTHERS := --ignore=tests/oldest $(PURE:%=--ignore=%)
 PYTEST = $(RUN)pytest -q --dist loadfile --no-loadscope-reorder -m "not slow" --proof=$(BEGAN)
 test: lint       ## Everything a change must pass: format, lint, types, charts, tests, coverage
-	$(call beside_types,$(PYTEST) -n 2 $(PURE) --cov --cov-report=term-missing:skip-covered)
-	@$(PYTEST) -n 6 --ignore=tests/oldest $(PURE:%=--ignore=%)
+	$(call beside_types,$(PYTEST) -n 2 $(PURE) --cov --cov-report=term-missing:skip-covered,$(COMPILE))
+	@$(PYTEST) -n 6 $(OTHERS)
 
 quick: lint      ## Format, lint, types, charts, and the tests of the pure code
 	$(call beside_types,$(PYTEST) -n 2 $(PURE))
 
-# $(call beside_types,command): run it while mypy, which uses one processor, looks at the types.
+# In a fresh clone one process compiles the tests, not each of those that run them.
+COMPILE := $(if $(wildcard tests/bot/__pycache__),:,$(RUN)pytest -q --collect-only $(OTHERS) >build/collected.txt)
+
+# $(call beside_types,command,more): run it while mypy, which uses one processor, looks at the types.
 TYPES := build/types.txt
 define beside_types
-@mkdir -p build; $(RUN)mypy >$(TYPES) 2>&1 & types=$$!; $(1); code=$$?; \
-	wait $$types || code=$$?; cat $(TYPES); exit $$code
+@mkdir -p build; ($(RUN)mypy >$(TYPES) 2>&1; code=$$?; $(if $(2),$(2);) exit $$code) & types=$$!; \
+	$(1); code=$$?; wait $$types || code=$$?; cat $(TYPES); exit $$code
 endef
 
 # The oldest hikari that is promised, and lightbulb, which wants no newer one.

@@ -55,6 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all tests are collected
     if hasattr(config, "workerinput") and (measure := config.pluginmanager.get_plugin("_cov")):
         # A worker measures twice from the start of the session on.  Its own measuring is ended, or
         # a test that is marked `no_cover` would be measured all the same.
@@ -74,8 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Keep the garbage collector away from modules and tests, which stay until the end."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -137,7 +137,7 @@ def at(path: str, value: Any) -> str:
 
 
 @given(odd_lines())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @example(at("t", 10**400))
 @example(at("t", Raw("1e400")))
 @example(at("chunk.type", ["text"]))

@@ -239,7 +239,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=75, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     known=st.booleans(),
     payloads=st.lists(st.tuples(st.sampled_from([1, 2, 3, 6, 8]), _JSON), min_size=1, max_size=5),
