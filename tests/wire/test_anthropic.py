@@ -275,11 +275,14 @@ def test_usage_of_the_wrong_type_is_no_error() -> None:
     ],
 )
 def test_a_frame_without_what_its_type_promises_is_an_error(frame: bytes, lacks: str) -> None:
-    opened = start(0, type="text") + start(1, type="tool_use", name="roll", id="t")
-    said = read("anthropic", BEGIN + opened + delta(0, type="text_delta", text="Hi") + frame + END)
+    opened = [start(0, type="text"), start(1, type="tool_use", name="roll", id="t")]
+    for first, last in (opened, opened[::-1]):
+        data = BEGIN + first + last + delta(0, type="text_delta", text="Hi") + frame + END
+        said = read("anthropic", data)
 
-    assert (said.text, said.calls) == ("Hi", [])
-    assert said.last == ErrorChunk("model_error", f"a frame that lacks {lacks}", retryable=True)
+        assert (said.text, said.calls) == ("Hi", [])
+        error = ErrorChunk("model_error", f"a frame that lacks {lacks}", retryable=True)
+        assert said.last == error
 
 
 def test_a_type_may_stand_in_the_name_of_the_event_alone() -> None:

@@ -299,3 +299,24 @@ def test_a_line_with_a_picture_is_read_in_any_pieces(end: bytes) -> None:
             item for at in range(0, len(data), size) for item in decoder.feed(data[at : at + size])
         ]
         assert found == expected
+
+
+def test_a_long_line_may_break_a_limit_with_its_last_bytes() -> None:
+    limits = WireLimits(frame_bytes_max=70_000)
+    decoder = Decoder(limits)
+    assert decoder.feed(b"data: " + b"x" * 66_000) == []
+    assert decoder.feed(b"x" * 5_000 + b"\n\ndata: a\n\n") == [TooLong("frame")]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r"])
+def test_what_is_large_is_known_before_it_is_read(end: bytes) -> None:
+    decoder = Decoder()
+    assert not decoder.is_heavy(b"data: a" + end)
+    for _ in range(5):
+        assert not decoder.is_heavy(b"x" * 60_000)  # no line ends, so nothing is complete
+        decoder.feed(b"x" * 60_000)
+    assert decoder.is_heavy(end)
+    # A reply that is no event stream is read at its end.
+    assert decoder.is_heavy(None)
+    decoder.feed(b"\ndata: a\n\n")
+    assert not decoder.is_heavy(None)

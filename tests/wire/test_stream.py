@@ -44,6 +44,10 @@ def test_hanging_up_after_a_complete_reply_is_no_failure() -> None:
 
         assert (said.text, said.last) == ("Hi", last)
         assert decoder.ended
+        # The short way of the built-in adapters, without frames.
+        response = llm._response()
+        assert not response.is_heavy(lost)
+        assert gathered([*response.read(FRAME % finish), *response.read(lost)]) == said
 
 
 def test_frames_are_stamped_and_show_nothing() -> None:

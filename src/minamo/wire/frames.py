@@ -129,8 +129,14 @@ class ResponseDecoder:
         out: list[Chunk] = []
         if data is None:
             return self.take(Ended())
-        for item in [data] if isinstance(data, ErrorChunk) else self.decoder.feed(data):
-            out += self.take(item)
+        if isinstance(data, ErrorChunk):
+            return self.take(data)
+        for item in self.decoder.feed(data):
+            # Nearly all items are events, and `take` would do the same with them.
+            if item.__class__ is SseEvent and not self.reply.ended:
+                out += self._feed(item)
+            else:
+                out += self.take(item)
         return out
 
     def is_heavy(self, data: bytes | ErrorChunk | None) -> bool:

@@ -87,7 +87,7 @@ def count_at(found: Any, path: str) -> int | None:
     """Return the number at a dotted path in decoded JSON; None if there is none."""
     for key in path.split("."):
         found = found.get(key) if isinstance(found, dict) else None
-    return convert_optional(int, found)
+    return None if found is None else convert_optional(int, found)
 
 
 def total(*counts: int | None) -> int | None:

@@ -37,12 +37,13 @@ class KeptBlocks:
 
     def grow(self, index: int, field: str, piece: str) -> None:
         """Add a piece to a field of a block."""
-        if self._count(len(piece)):
-            pieces = self._pieces.get((index, field))
-            if pieces is None:
-                self._found.setdefault(index, {"type": field})
-                pieces = self._pieces[index, field] = []
+        pieces = self._pieces.get((index, field))
+        if pieces is not None and self._chars + len(piece) < REPLAY_CHARS_MAX:
+            self._chars += len(piece)
             pieces.append(piece)
+        elif self._count(len(piece)):
+            self._found.setdefault(index, {"type": field})
+            self._pieces[index, field] = [piece]
 
     def cite(self, index: int, citation: Any) -> None:
         """Add a source to a block of text."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,7 +24,7 @@ from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
 
-class _Block(msgspec.Struct):
+class _Block(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
@@ -34,14 +34,14 @@ class _Block(msgspec.Struct):
     citations: Any = None
 
 
-class _Citation(msgspec.Struct):
+class _Citation(msgspec.Struct, gc=False):
     url: str | None = None
     source: str | None = None
     """The address of a search result that the caller provided."""
     title: str | None = None
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
@@ -53,13 +53,13 @@ class _Delta(msgspec.Struct):
     container: Any = None
 
 
-class _Container(msgspec.Struct):
+class _Container(msgspec.Struct, gc=False):
     """The sandbox of a reply that ran code on the provider's side."""
 
     id: str
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, gc=False):
     id: str | None = None
     model: Any = None
     content: list[Any] | None = None
@@ -69,7 +69,7 @@ class _Message(msgspec.Struct):
     usage: Any = None
 
 
-class _Frame(msgspec.Struct):
+class _Frame(msgspec.Struct, gc=False):
     type: str = ""
     index: int | None = None
     message: Any = None
@@ -79,8 +79,21 @@ class _Frame(msgspec.Struct):
     error: Any = None
 
 
+class _TextDelta(msgspec.Struct, gc=False):
+    type: Literal["text_delta"]
+    text: str
+
+
+class _TextFrame(msgspec.Struct, gc=False):
+    """A piece of text, as nearly every frame is one: decoded into no more than is needed."""
+
+    type: Literal["content_block_delta"]
+    index: int
+    delta: _TextDelta
+
+
 _FRAME = msgspec.json.Decoder(_Frame)
-_decode = _FRAME.decode
+_decode, _decode_text = _FRAME.decode, msgspec.json.Decoder(_TextFrame).decode
 _READ = ("content_block_start", "content_block_delta", "message_start", "message_delta",
          "message_stop", "error")  # fmt: skip
 _BLOCK_TYPE = re.compile(rb'"content_block"\s*:\s*\{\s*"type"\s*:\s*"([^"\\]+)"')
@@ -95,13 +108,14 @@ class AnthropicReader(Reader):
     """The reader of one reply."""
 
     __slots__ = ("_before", "_blocks", "_container", "_counts", "_drafts", "_id", "_kinds",
-                 "_passages", "_started", "reply")  # fmt: skip
+                 "_last", "_passages", "_started", "reply")  # fmt: skip
 
     def __init__(self, reply: ReplyAssembler) -> None:
         self.reply: ReplyAssembler = reply
         self._started = False
         self._id: str | None = None
         self._kinds: dict[int, str] = {}
+        self._last = ""  # the type of the last block
         self._drafts: dict[int, PartialToolCall] = {}
         self._blocks = KeptBlocks()
         self._passages: dict[int, tuple[int, list[Any]]] = {}  # start and sources of open blocks
@@ -111,6 +125,15 @@ class AnthropicReader(Reader):
 
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
+        if self._last == "text":
+            try:
+                piece = _decode_text(event.data)
+            except BROKEN:
+                pass
+            else:
+                if self._kinds.get(piece.index) == "text":
+                    self._blocks.grow(piece.index, "text", piece.delta.text)
+                    return self.reply.say(piece.delta.text)
         frame: _Frame | None
         try:
             frame = _decode(event.data)
@@ -148,6 +171,7 @@ class AnthropicReader(Reader):
         if not marked and not self.reply.complete:
             return self.reply.cut()
         out = self._close_passages()
+        self._sum_usage()
         if self.reply.finish_reason == "pause_turn" and self._pause():
             return out
         self.reply.replay.update(self._blocks.replay())
@@ -225,7 +249,7 @@ class AnthropicReader(Reader):
         if not block.type:
             return self.reply.lacks("the type of its block")
         out = self._close_passages()
-        self._kinds[index] = block.type
+        self._kinds[index] = self._last = block.type
         self._blocks.open(index, found, len(self.reply.calls.drafts))
         if block.type == "tool_use":
             draft = self.reply.calls.open(block.name or "", block.id or "")
@@ -285,14 +309,17 @@ class AnthropicReader(Reader):
         """Update the token counts; they are cumulative, so the last value of each is used."""
         if not isinstance(found, dict):
             return
-        known = self._counts
-        known.update((name, new) for name in _COUNTS if (new := count_at(found, name)) is not None)
-        self.reply.usage = self._before + Usage(
-            total(*(known.get(name) for name in _INPUT)),
-            known.get("output_tokens"),
-            known.get("output_tokens_details.thinking_tokens"),
-            known.get("cache_read_input_tokens"),
-        )
+        counts = ((name, count_at(found, name)) for name in _COUNTS)
+        self._counts.update((name, count) for name, count in counts if count is not None)
+
+    def _sum_usage(self) -> None:
+        if known := self._counts:
+            self.reply.usage = self._before + Usage(
+                total(*(known.get(name) for name in _INPUT)),
+                known.get("output_tokens"),
+                known.get("output_tokens_details.thinking_tokens"),
+                known.get("cache_read_input_tokens"),
+            )
 
 
 # All input: what was new, and what was read from the cache or written to it.

@@ -16,7 +16,7 @@ from minamo.wire.errors import from_object
 from minamo.wire.files import PCM, fenced
 from minamo.wire.frames import Reader
 from minamo.wire.google.grounding import cite
-from minamo.wire.json import BROKEN, count_at, decode_lenient, total
+from minamo.wire.json import BROKEN, count_at, decode, decode_lenient, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
@@ -29,7 +29,7 @@ _STEP = re.compile(
 _ESCAPED = re.compile(r"\\(.)")
 
 
-class PartialArg(msgspec.Struct, rename="camel"):
+class PartialArg(msgspec.Struct, rename="camel", gc=False):
     """One argument value, or a further piece of a string."""
 
     json_path: str = ""
@@ -117,7 +117,7 @@ _FAILED = frozenset((
 ))  # fmt: skip
 
 
-class _FunctionCall(msgspec.Struct, rename="camel"):
+class _FunctionCall(msgspec.Struct, rename="camel", gc=False):
     name: str | None = None
     args: dict[str, Any] | None = None
     id: str | None = None
@@ -125,12 +125,12 @@ class _FunctionCall(msgspec.Struct, rename="camel"):
     will_continue: bool | None = None
 
 
-class _Blob(msgspec.Struct, rename="camel"):
+class _Blob(msgspec.Struct, rename="camel", gc=False):
     mime_type: str | None = None
     data: Any = None
 
 
-class _Code(msgspec.Struct):
+class _Code(msgspec.Struct, gc=False):
     """A program that the model ran, or its output."""
 
     language: str | None = None
@@ -138,7 +138,7 @@ class _Code(msgspec.Struct):
     output: str | None = None
 
 
-class _Part(msgspec.Struct, rename="camel"):
+class _Part(msgspec.Struct, rename="camel", gc=False):
     text: str | None = None
     thought: bool | None = None
     thought_signature: str | None = None
@@ -148,11 +148,11 @@ class _Part(msgspec.Struct, rename="camel"):
     code_execution_result: _Code | None = None
 
 
-class _Content(msgspec.Struct):
+class _Content(msgspec.Struct, gc=False):
     parts: list[_Part] | None = None
 
 
-class _Candidate(msgspec.Struct, rename="camel"):
+class _Candidate(msgspec.Struct, rename="camel", gc=False):
     content: _Content | None = None
     finish_reason: str | None = None
     finish_message: Any = None
@@ -161,12 +161,12 @@ class _Candidate(msgspec.Struct, rename="camel"):
     index: int | None = None
 
 
-class _Feedback(msgspec.Struct, rename="camel"):
+class _Feedback(msgspec.Struct, rename="camel", gc=False):
     block_reason: str | None = None
     block_reason_message: Any = None
 
 
-class _Frame(msgspec.Struct, rename="camel"):
+class _Frame(msgspec.Struct, rename="camel", gc=False):
     candidates: list[_Candidate] | None = None
     prompt_feedback: _Feedback | None = None
     usage_metadata: Any = None
@@ -174,9 +174,15 @@ class _Frame(msgspec.Struct, rename="camel"):
     error: Any = None
 
 
-_BLANK, _NO_PART, _NOTHING = _FunctionCall(), _Part(), _Frame()
-_FRAME = msgspec.json.Decoder(_Frame)
-_decode = _FRAME.decode
+class _QuickFrame(_Frame, rename="camel", gc=False):
+    """A frame without the value of its usage: each has it, and only the last one counts."""
+
+    usage_metadata: msgspec.Raw = msgspec.Raw()
+
+
+_BLANK, _NO_PART, _NULL = _FunctionCall(), _Part(), msgspec.Raw(b"null")
+_FRAME, _ANY = msgspec.json.Decoder(_Frame), msgspec.json.Decoder(Any)
+_decode = msgspec.json.Decoder(_QuickFrame).decode
 
 
 class GoogleReader(Reader):
@@ -210,18 +216,19 @@ class GoogleReader(Reader):
             return reply.refuse(from_object({"error": frame.error}))
         if frame.model_version != reply.model:
             reply.note(frame.model_version)
-        if frame.usage_metadata is not None:
-            self._usage = frame.usage_metadata
+        usage = frame.usage_metadata
+        if usage and usage != _NULL:
+            self._usage = usage
         if frame.prompt_feedback is not None and frame.prompt_feedback.block_reason:
             said = frame.prompt_feedback.block_reason_message
             blocked = said if isinstance(said, str) else frame.prompt_feedback.block_reason
             return reply.fail("content_blocked", blocked)
         if not frame.candidates or frame.candidates[0].index:
-            return reply.skip() if frame == _NOTHING else []
+            return reply.skip() if frame == type(frame)() else []
         candidate = frame.candidates[0]
         out: list[Chunk] = []
-        if candidate.content is not None:
-            for part in candidate.content.parts or ():
+        if candidate.content is not None and candidate.content.parts:
+            for part in candidate.content.parts:
                 out += self._part(part)
                 if reply.ended:
                     return out
@@ -322,6 +329,8 @@ class GoogleReader(Reader):
 
 
 def _usage(found: Any) -> Usage | None:
+    if isinstance(found, msgspec.Raw):
+        found = decode(_ANY, bytes(found))
     if not isinstance(found, dict):
         return None
     thoughts = count_at(found, "thoughtsTokenCount")

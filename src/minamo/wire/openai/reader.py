@@ -32,7 +32,7 @@ from minamo.wire.sse import SseEvent
 _GROWING = ("text", "summary")
 
 
-class _Readable(msgspec.Struct):
+class _Readable(msgspec.Struct, gc=False):
     text: str | None = None
     summary: str | None = None
 
@@ -85,7 +85,7 @@ def _continues(block: dict[str, Any], piece: dict[str, Any]) -> bool:
     return all(block.get(key) == piece.get(key) for key in ("type", "index"))
 
 
-class _Part(msgspec.Struct):
+class _Part(msgspec.Struct, gc=False):
     """A part of content or reasoning in Mistral's format."""
 
     type: str = ""
@@ -93,38 +93,38 @@ class _Part(msgspec.Struct):
     thinking: list[_Part] | str | None = None
 
 
-class _Function(msgspec.Struct):
+class _Function(msgspec.Struct, gc=False):
     name: str | msgspec.UnsetType | None = msgspec.UNSET
     arguments: str | dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class _Piece(msgspec.Struct):
+class _Piece(msgspec.Struct, gc=False):
     index: int | None = None
     id: str | None = None
     function: _Function | msgspec.UnsetType | None = msgspec.UNSET
     extra_content: Any = None
 
 
-class _Step(msgspec.Struct):
+class _Step(msgspec.Struct, gc=False):
     """A thought or search of Perplexity, in its concise mode."""
 
     thought: str | None = None
 
 
-class _Source(msgspec.Struct):
+class _Source(msgspec.Struct, gc=False):
     url: str | None = None
     title: str | None = None
     start_index: int | None = None
     end_index: int | None = None
 
 
-class _Annotation(msgspec.Struct):
+class _Annotation(msgspec.Struct, gc=False):
     """A source, as OpenAI's search models and OpenRouter name it."""
 
     url_citation: _Source = msgspec.field(default_factory=_Source)
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     content: str | list[_Part] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -137,30 +137,30 @@ class _Delta(msgspec.Struct):
     audio: Any = None
 
 
-class _Url(msgspec.Struct):
+class _Url(msgspec.Struct, gc=False):
     url: str | None = None
 
 
-class _Image(msgspec.Struct):
+class _Image(msgspec.Struct, gc=False):
     """A picture, as OpenRouter sends it: in a data URL."""
 
     image_url: _Url = msgspec.field(default_factory=_Url)
 
 
-class _Audio(msgspec.Struct):
+class _Audio(msgspec.Struct, gc=False):
     """A piece of speech, and of what is said in it."""
 
     data: str | None = None
     transcript: str | None = None
 
 
-class _Whole(msgspec.Struct):
+class _Whole(msgspec.Struct, gc=False):
     """The complete reply, which some servers repeat in their last frame."""
 
     content: str | list[_Part] | None = None
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     delta: _Delta | msgspec.UnsetType | None = msgspec.UNSET
     message: Any = None
     finish_reason: str | None = None
@@ -168,7 +168,7 @@ class _Choice(msgspec.Struct):
     error: Any = None
 
 
-class _Frame(msgspec.Struct):
+class _Frame(msgspec.Struct, gc=False):
     choices: list[_Choice] | msgspec.UnsetType | None = msgspec.UNSET
     usage: Any = None
     model: Any = None

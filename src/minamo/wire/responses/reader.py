@@ -21,7 +21,7 @@ from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
 
-class _Part(msgspec.Struct):
+class _Part(msgspec.Struct, gc=False):
     """A part of a message, or of a reasoning item."""
 
     type: str = ""
@@ -30,7 +30,7 @@ class _Part(msgspec.Struct):
     annotations: Any = None
 
 
-class _Item(msgspec.Struct):
+class _Item(msgspec.Struct, gc=False):
     """An output item."""
 
     type: str = ""
@@ -48,18 +48,18 @@ class _Item(msgspec.Struct):
     output_format: str | None = None
 
 
-class _Annotation(msgspec.Struct):
+class _Annotation(msgspec.Struct, gc=False):
     url: str | None = None
     title: str | None = None
     start_index: int | None = None
     end_index: int | None = None
 
 
-class _Incomplete(msgspec.Struct):
+class _Incomplete(msgspec.Struct, gc=False):
     reason: str | None = None
 
 
-class _Response(msgspec.Struct):
+class _Response(msgspec.Struct, gc=False):
     model: Any = None
     status: Any = None
     output: list[_Item] | None = None
@@ -68,7 +68,7 @@ class _Response(msgspec.Struct):
     usage: Any = None
 
 
-class _Frame(msgspec.Struct):
+class _Frame(msgspec.Struct, gc=False):
     type: str = ""
     output_index: int | None = None
     content_index: int | None = None
@@ -197,8 +197,10 @@ class ResponsesReader(Reader):
         index = frame.output_index
         if not isinstance(frame.delta, str) or index is None:
             return self.reply.lacks("its delta" if index is not None else "its index")
-        self._spoken.add(index)
-        self._parts.setdefault((index, frame.content_index or 0), self.reply.chars)
+        part = (index, frame.content_index or 0)
+        if part not in self._parts:
+            self._spoken.add(index)
+            self._parts[part] = self.reply.chars
         return self.reply.say(frame.delta)
 
     def _thought(self, delta: Any) -> list[Chunk]:
