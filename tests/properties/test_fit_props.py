@@ -13,13 +13,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from minamo.core.accounting.spans import covers
+from minamo.core.chunks import TextChunk
+from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.fitting.closers import Closers
 from minamo.core.fitting.compose import compose
 from minamo.core.fitting.cut_points import DraftLayout, lay_out
 from minamo.core.fitting.fit import NOTHING, Fitted, OpenFormatting, fit
 from minamo.core.fitting.split import cuts
+from minamo.core.stream import Stream
 from minamo.testing.strategies import ATOMS, markdown_texts, texts
 from support.audit import audit, fits, run, same
+from support.seeds import dice, seeds
 
 LIMITS = st.sampled_from([100, 101, 137, 500, 1950, 2000])
 STYLES = st.sampled_from(["code", "bullets", "raw"])
@@ -348,16 +352,60 @@ def test_p04_spans_that_were_cut_once_are_not(
     assert judge(made, list(done.messages)) == []
 
 
+def behind(seed: int) -> tuple[Made, list[str]]:
+    """A reply for a lane that is behind: it takes several segments at once, and not too often."""
+    steps = random.Random(seed)
+    limit = steps.randint(300, 1_950)
+    made = Made(seed, 6_000, limit - 4)
+    config = StreamConfig(
+        max_message_length=limit,
+        flush_buffer_size=steps.randint(1, 2_500),
+        degree=HumanizerDegree(seed % 4),
+        humanize=False,
+    )
+    stream, messages, at = Stream(config), list[str](), 0
+    outbox = stream.actions.outbox
+
+    def take() -> None:
+        room = steps.choice([None, 1, 2, 5])
+        messages.extend(message.text for message in outbox.take(room=room))
+
+    while at < len(made.text):
+        size = steps.randint(1, 400)
+        stream.chunk(TextChunk(made.text[at : at + size]))
+        at += size
+        if steps.random() < 0.15:
+            take()
+    stream.end()
+    while outbox.waiting:
+        take()
+    return made, messages
+
+
+def test_p04_a_lane_that_is_behind_cuts_no_word_span_or_token() -> None:
+    for seed in range(40):
+        assert judge(*behind(seed)) == [], seed
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_p04_three_thousand_replies_of_a_lane_that_is_behind(figure: Callable[[str], None]) -> None:
+    for seed in seeds(3_000):
+        with dice(seed):
+            assert judge(*behind(seed)) == []
+    figure("P4: 3,000 replies of a lane that is behind, nothing cut in two")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_p04_three_thousand_replies_without_a_cut_word(figure: Callable[[str], None]) -> None:
-    steps = random.Random(4)
-    for seed in range(3_000):
-        limit = steps.randint(300, 1_950)
-        made = Made(seed, 4_000, limit - 4)
-        chosen = {"max_message_length": limit, "flush_buffer_size": steps.randint(1, 2_500),
-                  "degree": seed % 4}  # fmt: skip
-        assert judge(made, list(run([made.text], **chosen).messages)) == [], (seed, chosen)
+    for seed in seeds(3_000):
+        with dice(seed) as steps:
+            limit = steps.randint(300, 1_950)
+            made = Made(seed, 4_000, limit - 4)
+            chosen = {"max_message_length": limit, "flush_buffer_size": steps.randint(1, 2_500),
+                      "degree": seed % 4}  # fmt: skip
+            assert judge(made, list(run([made.text], **chosen).messages)) == [], chosen
     figure("P4: 3,000 replies of 4,000 characters, no word, code span or token cut in two")
 
 
