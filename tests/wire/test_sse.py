@@ -87,7 +87,7 @@ def test_p23_every_length_is_bounded(data: bytes, what: str) -> None:
     found = whole(data, SMALL)
 
     assert found == bytewise(data, SMALL)
-    assert [f.what for f in found if isinstance(f, TooLong)] == ([what] if what else [])
+    assert [f.limit for f in found if isinstance(f, TooLong)] == ([what] if what else [])
 
 
 LONG = Oversize(b" 12", b"")

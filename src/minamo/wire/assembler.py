@@ -390,9 +390,9 @@ class ReplyAssembler:
         first = not self.chars
         return self.fail("model_error", "a frame that is not what it should be", retryable=first)
 
-    def lacks(self, what: str) -> list[Chunk]:
+    def lacks(self, field: str) -> list[Chunk]:
         """Fail because a frame lacks a required field, so that its content is lost."""
-        return self.fail("model_error", f"a frame that lacks {what}", retryable=True)
+        return self.fail("model_error", f"a frame that lacks {field}", retryable=True)
 
     def cut(self) -> list[Chunk]:
         """Fail because the bytes ended before the reply did."""

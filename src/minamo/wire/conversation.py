@@ -108,10 +108,10 @@ class ChatMessage:
     """The `replay` of the `DoneChunk` that ended this reply."""
 
 
-def _sound(text: object, what: str) -> str:
+def _sound(text: object, name: str) -> str:
     """Return *text* in an encodable form, with lone surrogate halves replaced."""
     if not isinstance(text, str):
-        raise BadRequest(f"{what} must be text, not {type(text).__name__}")
+        raise BadRequest(f"{name} must be text, not {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -291,11 +291,14 @@ _OPENING = MessageWithIds(user(FILLER))
 
 
 def merge_roles(
-    turns: Iterable[MessageWithIds], model: str, field: str, said: Callable[[MessageWithIds], Parts]
+    turns: Iterable[MessageWithIds],
+    model: str,
+    field: str,
+    parts_of: Callable[[MessageWithIds], Parts],
 ) -> list[dict[str, Any]]:
     """Return messages with consecutive ones of a role merged; tool results count as the user's.
 
-    *model* is the dialect's role name for the model, *field* the key for the parts that *said*
+    *model* is the dialect's role name for the model, *field* the key for the parts that *parts_of*
     returns.  System messages are left out: the dialect puts them in another field.
     """
     out: list[dict[str, Any]] = []
@@ -304,8 +307,8 @@ def merge_roles(
             continue
         role = model if turn.message.role == "assistant" else "user"
         if not out and role == model:
-            out.append({"role": "user", field: said(_OPENING)})
-        parts = said(turn)
+            out.append({"role": "user", field: parts_of(_OPENING)})
+        parts = parts_of(turn)
         if out and out[-1]["role"] == role:
             out[-1][field].extend(parts)
         else:
@@ -315,8 +318,8 @@ def merge_roles(
 
 def system_text(turns: Iterable[MessageWithIds]) -> str:
     """Return the system messages as one text, for the dialects that have a field for it."""
-    told = [turn.message.text for turn in turns if turn.message.role == "system"]
-    return "\n\n".join(told)
+    texts = [turn.message.text for turn in turns if turn.message.role == "system"]
+    return "\n\n".join(texts)
 
 
 def with_author_prefix(message: ChatMessage) -> str:

@@ -64,15 +64,15 @@ def from_status(
         )
     kind, retryable = _STATUSES.get(status, ("api_error", status >= 500))
     found = decode(_ANY, body)
-    said = from_object(_plain_words(body) if found is None else found)
-    if said.kind == "content_blocked" or (status == 429 and said.kind == "rate_limit"):
-        kind, retryable = said.kind, said.retryable
+    failure = from_object(_plain_words(body) if found is None else found)
+    if failure.kind == "content_blocked" or (status == 429 and failure.kind == "rate_limit"):
+        kind, retryable = failure.kind, failure.retryable
     after = retry_after(headers or {})
     return ErrorChunk(
         kind,
-        said.message or f"HTTP {status}",
+        failure.message or f"HTTP {status}",
         retryable,
-        after if after is not None else said.retry_after,
+        after if after is not None else failure.retry_after,
         status,
         code="bad_key" if _GEMINI_BAD_KEY in body else _CODES.get(status, ""),
     )
@@ -160,12 +160,12 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     thousandths = _seconds(lower.get("retry-after-ms", ""))
     if thousandths is not None:
         return thousandths / 1_000
-    said = lower.get("retry-after", "")
-    seconds = _seconds(said)
-    if seconds is not None or not said:
+    value = lower.get("retry-after", "")
+    seconds = _seconds(value)
+    if seconds is not None or not value:
         return seconds
     try:
-        then, now = parsedate_to_datetime(said), parsedate_to_datetime(lower.get("date", ""))
+        then, now = parsedate_to_datetime(value), parsedate_to_datetime(lower.get("date", ""))
         return _seconds(str((then - now).total_seconds()))
     except (TypeError, ValueError, OverflowError):
         return None

@@ -138,10 +138,10 @@ class File:
         """Return the line that replaces the file where it cannot be sent."""
         if self.media_type == PDF:
             return f"[{self.name} is a PDF that cannot be read here{why and f': {why}'}]"
-        what = f"{self.name} is a sound"
+        description = f"{self.name} is a sound"
         if self.seconds is not None:
-            what = f"this is a voice message of {self.seconds:.0f} s"
-        return f"[{what}, which cannot be listened to here]"
+            description = f"this is a voice message of {self.seconds:.0f} s"
+        return f"[{description}, which cannot be listened to here]"
 
 
 def quoted(name: str, text: str, note: str = "") -> str:

@@ -156,7 +156,7 @@ class ResponseDecoder:
                 return self.reply.skip()
             item = TooLong("line")
         if isinstance(item, TooLong):
-            return self.reply.fail("api_error", f"the stream broke a limit: {item.what} too long")
+            return self.reply.fail("api_error", f"the stream broke a limit: {item.limit} too long")
         if isinstance(item, ErrorChunk):
             # A connection lost after a complete reply is not a failure.
             return self._reader.end() if self.reply.complete else self.reply.refuse(item)

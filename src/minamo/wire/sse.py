@@ -48,7 +48,7 @@ class Oversize(msgspec.Struct, frozen=True, gc=False):
 class TooLong(msgspec.Struct, frozen=True, gc=False):
     """A broken limit; always the last item of a stream."""
 
-    what: str
+    limit: str
     """`line`, `frame`, `stream` or `frames`."""
 
 
@@ -174,14 +174,14 @@ class Decoder:
             self._partial += data
         if not self._partial and not self._held:
             return
-        what = self._too_long(len(self._partial), self._held)
-        if what == "line":
+        limit = self._too_long(len(self._partial), self._held)
+        if limit == "line":
             shorter, is_open = self._without_files(self._partial)
             if is_open:
                 self._phase = ReadPhase.DISCARD_FILE
             self._partial = bytearray(shorter)
-            what = self._too_long(len(shorter), self._held)
-        if what and self._skips(what, self._partial, self._name, out):
+            limit = self._too_long(len(shorter), self._held)
+        if limit and self._skips(limit, self._partial, self._name, out):
             self._phase = ReadPhase.DISCARD
             self._partial = bytearray()
 
@@ -254,13 +254,13 @@ class Decoder:
         for line in lines:
             size = len(line)
             if size > line_max or held + size > frame_max:
-                what = self._too_long(size, held)
-                if what == "line":
+                limit = self._too_long(size, held)
+                if limit == "line":
                     line, _ = self._without_files(line)
                     size = len(line)
-                    what = self._too_long(size, held)
-                if what:
-                    if not self._skips(what, line, name, out):
+                    limit = self._too_long(size, held)
+                if limit:
+                    if not self._skips(limit, line, name, out):
                         return False
                     held += _LINE_COST
                     continue
@@ -289,10 +289,10 @@ class Decoder:
         self._held, self._data, self._name = held, data, name
         return True
 
-    def _skips(self, what: str, line: bytes | bytearray, name: bytes, out: list[Item]) -> bool:
+    def _skips(self, limit: str, line: bytes | bytearray, name: bytes, out: list[Item]) -> bool:
         """Report a line above a limit; return whether the stream can go on without it."""
-        if what != "line" or not line.startswith(_FIELDS):
-            return self._give_up(what, out)
+        if limit != "line" or not line.startswith(_FIELDS):
+            return self._give_up(limit, out)
         if line.startswith(b":"):
             out.append(_COMMENT)
         elif line.startswith(b"data:"):
@@ -302,11 +302,11 @@ class Decoder:
             out.append(Oversize(bytes(head).removeprefix(b"data:"), name))
         return True
 
-    def _give_up(self, what: str, out: list[Item]) -> bool:
+    def _give_up(self, limit: str, out: list[Item]) -> bool:
         self._phase = ReadPhase.OVER
         self._partial = bytearray()
         self._data = []
-        out.append(TooLong(what))
+        out.append(TooLong(limit))
         return False
 
     def _without_files(self, line: _Line) -> tuple[_Line, bool]:

@@ -12,7 +12,7 @@ import pytest
 from minamo.shell.providers import pdf
 from minamo.shell.providers.adapters import OpenAICompatible
 from minamo.shell.providers.base import HttpAdapter
-from minamo.shell.providers.pdf import PdfReader, PdfText, extract, told
+from minamo.shell.providers.pdf import PdfReader, PdfText, extract, text_of
 from minamo.wire.conversation import user
 from minamo.wire.files import File
 from support.pdf import bomb, pdf_of
@@ -86,13 +86,13 @@ async def test_damaged_pdfs(data: bytes, problem: str) -> None:
 
 async def test_a_pdf_of_pictures_has_no_text() -> None:
     file = File("scan.pdf", pdf_of(""))
-    assert "it has no text, perhaps only pictures" in told(file, await extract(file.data))
+    assert "it has no text, perhaps only pictures" in text_of(file, await extract(file.data))
 
 
 async def test_long_pdfs_are_cut() -> None:
     file = File("a.pdf", b"%PDF-")
-    assert "the first 2 of 9 pages only" in told(file, PdfText("text", 9, 2))
-    assert "the first 60000 characters only" in told(file, PdfText("x" * 60_001, 9, 2))
+    assert "the first 2 of 9 pages only" in text_of(file, PdfText("text", 9, 2))
+    assert "the first 60000 characters only" in text_of(file, PdfText("x" * 60_001, 9, 2))
     found = await extract(pdf_of(*["word " * 2_000] * 20))
     assert (found.pages, found.read) == (20, 7)
     found = await extract(pdf_of(*["a"] * 210))

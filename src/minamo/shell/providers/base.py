@@ -201,8 +201,8 @@ class ChatStream(CheckedSource):
         self, context: StreamContext, config: StreamConfig | None = None
     ) -> StreamResult:
         """Send the reply to the channel of *context*, through its orchestrator."""
-        how = config or StreamConfig.from_env()
-        return await context.orchestrator.stream_to_discord(self, how, context)
+        settings = config or StreamConfig.from_env()
+        return await context.orchestrator.stream_to_discord(self, settings, context)
 
     def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         """Send the request and yield chunks; a failure is an error chunk, never an exception."""
@@ -227,8 +227,8 @@ async def _read_frames(
             async for frame in frames:
                 if seen is not None:
                     seen(frame)
-                for said in adapter.process_chunk(frame):
-                    chunk, problem = as_chunk(said)
+                for output in adapter.process_chunk(frame):
+                    chunk, problem = as_chunk(output)
                     if problem:
                         _LOG.warning("a chunk of an adapter is wrong: %s", problem)
                     if isinstance(chunk, ErrorChunk):

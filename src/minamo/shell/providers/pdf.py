@@ -57,7 +57,7 @@ class PdfReader:
 
     async def read(self, files: Iterable[File]) -> dict[File, str]:
         """Return the text of each PDF, or a note that says why there is none."""
-        return {file: told(file, await self._read(file)) for file in files}
+        return {file: text_of(file, await self._read(file)) for file in files}
 
     async def _read(self, file: File) -> PdfText:
         key = hashlib.blake2b(file.data, digest_size=16).digest()
@@ -72,7 +72,7 @@ class PdfReader:
         return found
 
 
-def told(file: File, found: PdfText) -> str:
+def text_of(file: File, found: PdfText) -> str:
     """Return the text of a PDF between marks, or the note of why there is none."""
     if found.problem or not found.text.strip():
         return file.note(found.problem or "it has no text, perhaps only pictures of pages")

@@ -41,14 +41,14 @@ class Retrying(CheckedSource):
         attempt = 0
         while True:
             attempt += 1
-            said = _Said()
+            progress = _Progress()
             error: ErrorChunk | None = None
             async with closing(as_chunks(self.conversation)) as chunks:
                 async for chunk in chunks:
-                    if isinstance(chunk, ErrorChunk) and not said.anything:
+                    if isinstance(chunk, ErrorChunk) and not progress.anything:
                         error = chunk
                         break
-                    said.take(chunk)
+                    progress.take(chunk)
                     yield chunk
             if error is None:
                 return
@@ -72,14 +72,14 @@ class Fallback(CheckedSource):
         """Yield the first conversation that does not fail before visible output, or an error."""
         error: ErrorChunk | None = None
         for conversation in self.conversations:
-            said = _Said()
+            progress = _Progress()
             error = None
             async with closing(as_chunks(conversation)) as chunks:
                 async for chunk in chunks:
-                    if isinstance(chunk, ErrorChunk) and not said.anything:
+                    if isinstance(chunk, ErrorChunk) and not progress.anything:
                         error = chunk
                         break
-                    said.take(chunk)
+                    progress.take(chunk)
                     yield chunk
             # Blocked content must not be offered to another provider.
             if error is None or error.kind == "content_blocked":
@@ -88,7 +88,7 @@ class Fallback(CheckedSource):
             yield error
 
 
-class _Said:
+class _Progress:
     """Tracker of whether any visible output has arrived."""
 
     __slots__ = ("anything",)

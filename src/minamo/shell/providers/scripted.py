@@ -39,19 +39,19 @@ Line = str | Chunk | tuple[float, str | Chunk]
 """A text or chunk, immediate or after a delay in seconds."""
 
 
-def _chunk(said: object) -> Chunk:
-    if isinstance(said, str):
-        return TextChunk(said)
-    if isinstance(said, TextChunk | FileChunk | FunctionCall | ErrorChunk | DoneChunk):
-        return said
-    raise BadRequest(find_problem(said))
+def _chunk(output: object) -> Chunk:
+    if isinstance(output, str):
+        return TextChunk(output)
+    if isinstance(output, TextChunk | FileChunk | FunctionCall | ErrorChunk | DoneChunk):
+        return output
+    raise BadRequest(find_problem(output))
 
 
 def _timed(lines: Iterable[Line]) -> tuple[tuple[float, Chunk], ...]:
     out = []
     for line in lines:
-        delay, said = line if isinstance(line, tuple) else (0.0, line)
-        out.append((_seconds(delay), _chunk(said)))
+        delay, output = line if isinstance(line, tuple) else (0.0, line)
+        out.append((_seconds(delay), _chunk(output)))
     return tuple(out)
 
 
@@ -90,12 +90,12 @@ class ScriptedProvider:
     def from_trace(cls, trace: str) -> ScriptedProvider:
         """Return a provider that replays the chunks of a trace at their recorded times."""
         script: list[Line] = []
-        said, ended = 0.0, False
+        before, ended = 0.0, False
         for moment in read_trace(trace.split("\n")).moments:
             ended = ended or moment.event == "end"
             if moment.chunk is not None and not ended:
-                script.append((moment.at - said, moment.chunk))
-                said = moment.at
+                script.append((moment.at - before, moment.chunk))
+                before = moment.at
         return cls(script, hangs=not ended)
 
 
@@ -144,8 +144,8 @@ async def _checked(
             raise BadRequest(f"no async iterable of text, but a {type(source).__name__}")  # noqa: TRY301
         async with closing(source) as items, SdkStream(source) as sdk:
             async for item in items:
-                for said in sdk.read(item):
-                    chunk, problem = as_chunk(said)
+                for output in sdk.read(item):
+                    chunk, problem = as_chunk(output)
                     if problem:
                         _LOG.warning("the source of a reply is wrong: %s", problem)
                     for part in split_text(chunk if overlap is None else overlap.take(chunk)):

@@ -118,13 +118,13 @@ class SdkStream:
             self._reply.usage = Usage(used.input_tokens, used.output_tokens)
             return []
         if kind == "part_start":
-            part, said = event.part.part_kind, getattr(event.part, "content", "")
+            part, content = event.part.part_kind, getattr(event.part, "content", "")
         elif kind == "part_delta":
             part = event.delta.part_delta_kind
-            said = getattr(event.delta, "content_delta", "")
+            content = getattr(event.delta, "content_delta", "")
         else:
             return self._reply.work()
-        text = said if isinstance(said, str) else ""
+        text = content if isinstance(content, str) else ""
         if part == "text" and text:
             return self._reply.say(text)
         if part == "thinking" and text:
@@ -158,11 +158,11 @@ def error_of(error: Exception) -> ErrorChunk | None:
         chunk = from_object({"error": body})
     else:
         return None
-    said = from_object(body)
+    failure = from_object(body)
     return ErrorChunk(
-        said.kind if said.kind == "content_blocked" else chunk.kind,
-        shorten(said.message or chunk.message, MESSAGE_CHARS_MAX),
-        chunk.retryable and said.kind != "content_blocked",
+        failure.kind if failure.kind == "content_blocked" else chunk.kind,
+        shorten(failure.message or chunk.message, MESSAGE_CHARS_MAX),
+        chunk.retryable and failure.kind != "content_blocked",
         chunk.retry_after,
         chunk.status,
         cause=error,

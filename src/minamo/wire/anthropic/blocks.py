@@ -106,8 +106,8 @@ class KeptBlocks:
         if block["type"] in THINKING and not (block.get("signature") or block.get("data")):
             raise ValueError("thinking without a signature")
         if block["type"] == "text":
-            told = block.get("citations")
-            sources = [*(told if isinstance(told, list) else ()), *self._citations.get(index, ())]
+            begun = block.get("citations")
+            sources = [*(begun if isinstance(begun, list) else ()), *self._citations.get(index, ())]
             block = {"type": "text", "text": block.get("text") or ""}
             if sources:
                 block["citations"] = sources

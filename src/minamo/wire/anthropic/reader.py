@@ -193,8 +193,8 @@ class AnthropicReader(Reader):
         """Return the events of a reply sent whole."""
         if not isinstance(found, dict) or found.get("type") != "message":
             return []
-        told = {"type": "message_start", "message": found}
-        return [as_json(told), b'{"type":"message_stop"}']
+        event = {"type": "message_start", "message": found}
+        return [as_json(event), b'{"type":"message_stop"}']
 
     def skips(self, kind: str, head: bytes) -> bool:
         """Return whether an event that begins with *head* and is too long is not missed."""
@@ -237,8 +237,8 @@ class AnthropicReader(Reader):
         self.reply.complete = True
         if reason != "refusal":
             return []
-        said = details.get("explanation") if isinstance(details, dict) else None
-        return self.reply.fail("content_blocked", said if isinstance(said, str) else "refused")
+        words = details.get("explanation") if isinstance(details, dict) else None
+        return self.reply.fail("content_blocked", words if isinstance(words, str) else "refused")
 
     def _open(self, index: int, found: Any) -> list[Chunk]:
         if len(self._kinds) == _BLOCKS_MAX:

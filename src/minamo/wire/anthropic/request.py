@@ -63,8 +63,8 @@ def build(
         "messages": _messages(turns, partial(_blocks, origin=origin, search=_searches(options))),
         "stream": True,
     }
-    if told := system_text(turns):
-        body["system"] = told
+    if instructions := system_text(turns):
+        body["system"] = instructions
     if not _CONTINUES.match(origin.model) and body["messages"][-1]["role"] == "assistant":
         body["messages"].append({"role": "user", "content": [{"type": "text", "text": FILLER}]})
     body |= _thinking(origin.model, options, thoughts=thoughts)
@@ -99,12 +99,12 @@ def build(
 
 def continued(body: bytes, blocks: Sequence[Mapping[str, Any]], container: str) -> bytes:
     """Return the body of the request that continues a paused reply, whose *blocks* it repeats."""
-    told = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    said = as_json(_trimmed({"role": "assistant", "content": [dict(b) for b in blocks]}))
-    told["messages"] = msgspec.Raw(bytes(told["messages"])[:-1] + b"," + said + b"]")
+    request = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    message = as_json(_trimmed({"role": "assistant", "content": [dict(b) for b in blocks]}))
+    request["messages"] = msgspec.Raw(bytes(request["messages"])[:-1] + b"," + message + b"]")
     if container:
-        told["container"] = msgspec.Raw(as_json(container))
-    return msgspec.json.encode(told)
+        request["container"] = msgspec.Raw(as_json(container))
+    return msgspec.json.encode(request)
 
 
 def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[str, Any]:
@@ -168,10 +168,10 @@ def _used(turns: list[MessageWithIds]) -> list[dict[str, Any]]:
 
 
 def _messages(
-    turns: list[MessageWithIds], said: Callable[[MessageWithIds], Parts]
+    turns: list[MessageWithIds], parts_of: Callable[[MessageWithIds], Parts]
 ) -> list[dict[str, Any]]:
     """Return the messages; tool results are the user's and must all be in one message."""
-    out = merge_roles(turns, "assistant", "content", said)
+    out = merge_roles(turns, "assistant", "content", parts_of)
     _trimmed(out[-1])
     return out
 

@@ -67,11 +67,11 @@ def cite(reply: ReplyAssembler, pieces: Sequence[str], grounding: Sequence[Any])
     text = joined("".join(pieces))
     cited: list[tuple[_Web, _Segment]] = []
     for found in grounding:
-        told = convert_optional(_Grounding, found) or _Grounding()
-        chunks = [_source(chunk) for chunk in told.grounding_chunks or ()]
+        grounded = convert_optional(_Grounding, found) or _Grounding()
+        chunks = [_source(chunk) for chunk in grounded.grounding_chunks or ()]
         for source in chunks:
             reply.cite(source.uri, source.title)
-        for support in told.grounding_supports or ():
+        for support in grounded.grounding_supports or ():
             known = [at for at in support.grounding_chunk_indices or () if 0 <= at < len(chunks)]
             cited += [(chunks[at], support.segment or _Segment()) for at in known]
         for recited in _recited(found):
@@ -87,8 +87,8 @@ def _source(chunk: _Chunk) -> _Web:
 
 
 def _recited(found: Any) -> list[_Recitation]:
-    told = convert_optional(_Recitations, found) or _Recitations()
-    return [*(told.citation_sources or ()), *(told.citations or ())]
+    recitations = convert_optional(_Recitations, found) or _Recitations()
+    return [*(recitations.citation_sources or ()), *(recitations.citations or ())]
 
 
 def _place(reply: ReplyAssembler, text: str, cited: list[tuple[_Web, _Segment]]) -> None:

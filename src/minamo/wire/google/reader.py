@@ -220,8 +220,8 @@ class GoogleReader(Reader):
         if usage and usage != _NULL:
             self._usage = usage
         if frame.prompt_feedback is not None and frame.prompt_feedback.block_reason:
-            said = frame.prompt_feedback.block_reason_message
-            blocked = said if isinstance(said, str) else frame.prompt_feedback.block_reason
+            words = frame.prompt_feedback.block_reason_message
+            blocked = words if isinstance(words, str) else frame.prompt_feedback.block_reason
             return reply.fail("content_blocked", blocked)
         if not frame.candidates or frame.candidates[0].index:
             return reply.skip() if frame == type(frame)() else []
@@ -239,8 +239,8 @@ class GoogleReader(Reader):
         if candidate.finish_reason:
             reply.finish_reason = candidate.finish_reason
             reply.complete = True
-            said = candidate.finish_message
-            self._why = said if isinstance(said, str) and said else candidate.finish_reason
+            words = candidate.finish_message
+            self._why = words if isinstance(words, str) and words else candidate.finish_reason
         return out
 
     def end(self) -> list[Chunk]:
@@ -296,26 +296,26 @@ class GoogleReader(Reader):
         result = part.code_execution_result
         return self.reply.say(fenced(result.output)) if result and result.output else []
 
-    def _call(self, told: _FunctionCall, signature: str | None) -> list[Chunk]:
+    def _call(self, piece: _FunctionCall, signature: str | None) -> list[Chunk]:
         calls = self.reply.calls
-        if told.name:
+        if piece.name:
             self._settle()
-            self._open = calls.open(told.name, told.id or "")
+            self._open = calls.open(piece.name, piece.id or "")
         if self._open is None:
             # A blank call is the closing frame of one that was complete already.
-            if told != _BLANK or not calls.drafts:
+            if piece != _BLANK or not calls.drafts:
                 return self.reply.lacks("the name of its tool call")
             return self.reply.work()
         if signature and len(signature) <= REPLAY_CHARS_MAX:
             self._open.replay["thought_signature"] = signature
-        if told.args is not None:
-            calls.give(self._open, told.args)
-        for arg in told.partial_args or ():
+        if piece.args is not None:
+            calls.give(self._open, piece.args)
+        for arg in piece.partial_args or ():
             if calls.count(len(arg.json_path) + len(arg.string_value or "") + 1) and not place(
                 self._tree, arg
             ):
                 calls.problem = "tool arguments that do not fit together"
-        if not told.will_continue:
+        if not piece.will_continue:
             self._settle()
         return self.reply.work()
 

@@ -45,8 +45,8 @@ def build(
     if not _UNSIGNED.match(origin.model):
         _sign(contents)
     body: dict[str, Any] = {"contents": contents}
-    if told := system_text(turns):
-        body["systemInstruction"] = {"parts": [{"text": told}]}
+    if instructions := system_text(turns):
+        body["systemInstruction"] = {"parts": [{"text": instructions}]}
     tools: list[dict[str, Any]] = [{"googleSearch": {}}] if options.web_search else []
     if options.tools:
         declarations = [
@@ -89,12 +89,12 @@ def media_types(model: str) -> frozenset[str]:
 
 
 def _thinking(model: str, options: RequestOptions, *, thoughts: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"includeThoughts": True} if thoughts else {}
+    config: dict[str, Any] = {"includeThoughts": True} if thoughts else {}
     if options.effort and _UNSIGNED.match(model):
-        told["thinkingBudget"] = _BUDGETS[options.effort]
+        config["thinkingBudget"] = _BUDGETS[options.effort]
     elif options.effort:
-        told["thinkingLevel"] = _LEVELS.get(options.effort, options.effort.upper())
-    return told
+        config["thinkingLevel"] = _LEVELS.get(options.effort, options.effort.upper())
+    return config
 
 
 def _parts(turn: MessageWithIds, *, origin: Origin) -> list[dict[str, Any]]:
@@ -123,10 +123,10 @@ def _model(turn: MessageWithIds, origin: Origin) -> list[dict[str, Any]]:
     if message.text.strip():
         parts.append(_signed({"text": message.text}, origin.own(message.replay)))
     for call, call_id in zip(message.calls, turn.ids, strict=True):
-        told: dict[str, Any] = {"name": name_in_history(call.name), "args": dict(call.arguments)}
+        record: dict[str, Any] = {"name": name_in_history(call.name), "args": dict(call.arguments)}
         if call.id:
-            told["id"] = call_id
-        parts.append(_signed({"functionCall": told}, origin.own(call.replay)))
+            record["id"] = call_id
+        parts.append(_signed({"functionCall": record}, origin.own(call.replay)))
     return parts
 
 
@@ -148,7 +148,7 @@ def _signed(part: dict[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:
 def _image(image: Image) -> dict[str, Any]:
     if isinstance(image.source, bytes):
         return {"inlineData": {"mimeType": image.media_type, "data": Base64(image.source)}}
-    told = {"fileUri": image.source}
+    file = {"fileUri": image.source}
     if image.media_type:
-        told["mimeType"] = image.media_type
-    return {"fileData": told}
+        file["mimeType"] = image.media_type
+    return {"fileData": file}

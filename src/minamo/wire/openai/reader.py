@@ -237,8 +237,8 @@ class OpenAIReader(Reader):
         if choice.delta:
             out = self._delta(choice.delta)
         else:
-            said = choice.delta is None or choice.finish_reason or choice.error is not None
-            out = [] if said or frame.object not in (None, _CHUNK) else reply.lacks("its delta")
+            is_valid = choice.delta is None or choice.finish_reason or choice.error is not None
+            out = [] if is_valid or frame.object not in (None, _CHUNK) else reply.lacks("its delta")
         if choice.error is not None:
             return out if reply.ended else out + reply.refuse(from_object({"error": choice.error}))
         if choice.finish_reason:
@@ -273,8 +273,8 @@ class OpenAIReader(Reader):
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             return []
         choice = {"finish_reason": "stop", **choices[0], "delta": choices[0].get("message")}
-        told = {**found, "choices": [choice], "object": "chat.completion.chunk"}
-        return [as_json(told), b"[DONE]"]
+        frame = {**found, "choices": [choice], "object": "chat.completion.chunk"}
+        return [as_json(frame), b"[DONE]"]
 
     def _done(self, choice: _Choice) -> list[Chunk]:
         """Return the chunks of Perplexity's last frame, which is also its end mark.
@@ -357,8 +357,8 @@ class OpenAIReader(Reader):
 
     def _piece(self, piece: _Piece) -> None:
         function, calls = piece.function or _NOTHING, self.reply.calls
-        said = function.name is not _UNSET or function.arguments is not _UNSET
-        if piece.function is not None and not said:
+        has_function = function.name is not _UNSET or function.arguments is not _UNSET
+        if piece.function is not None and not has_function:
             calls.problem = calls.problem or "a piece of a tool call without its function"
             return
         name, call_id = function.name or "", piece.id or ""
@@ -366,7 +366,7 @@ class OpenAIReader(Reader):
         if piece.index is not None:
             draft = self._at.get(piece.index)
         elif call_id:  # Mistral sends no index: a new id, or a name, begins a call
-            draft = next((one for one in drafts if one.id == call_id), None)
+            draft = next((known for known in drafts if known.id == call_id), None)
         else:
             draft = drafts[-1] if drafts and not name else None
         if draft is None or (name and _is_another(draft, call_id)):

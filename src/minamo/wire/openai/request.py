@@ -194,9 +194,9 @@ def _joined(last: dict[str, Any], message: dict[str, Any]) -> bool:
     before, after = last["content"], message["content"]
     both: str | list[dict[str, Any]]
     if isinstance(before, list) or isinstance(after, list):
-        both = [part for said in (before, after) for part in _listed(said)]
+        both = [part for content in (before, after) for part in _listed(content)]
     else:
-        both = "\n\n".join(said for said in (before, after) if said)
+        both = "\n\n".join(text for text in (before, after) if text)
     last.update(message, content=both)
     return True
 

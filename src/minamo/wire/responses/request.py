@@ -53,8 +53,8 @@ def build(
         "stream": True,
         "store": False,
     }
-    if told := system_text(turns):
-        body["instructions"] = told
+    if instructions := system_text(turns):
+        body["instructions"] = instructions
     if not _PLAIN.match(origin.model):
         body["include"] = ["reasoning.encrypted_content"]
         if thoughts:
