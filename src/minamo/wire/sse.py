@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
+from itertools import repeat
 from typing import TypeVar
 
 import msgspec
@@ -226,8 +227,7 @@ class Decoder:
             events = list(map(SseEvent, data[6:-2].split(b"\n\ndata: ")))
             lines = 2
         elif data[:7] == b"event: ":
-            pairs = [event.split(b"\ndata: ") for event in data[7:-2].split(b"\n\nevent: ")]
-            events = [SseEvent(pair[-1], pair[0]) for pair in pairs if len(pair) == 2]
+            events = _named_events(data)
             lines = 3
         else:
             return False
@@ -338,3 +338,13 @@ class Decoder:
         start = url.end() if url else start
         before = line[max(0, start - _BEFORE_FILE_BYTES) : start]
         return start if start <= limit // 2 and self._file_begins.search(before) else 0
+
+
+def _named_events(data: bytes) -> list[SseEvent]:
+    """Return the events of a name and one data line; nearly always all have the same name."""
+    name, found, first = data[7:-2].partition(b"\ndata: ")
+    events = first.split(b"\n\nevent: " + name + b"\ndata: ")
+    if found and data.count(b"\n") == 3 * len(events):
+        return list(map(SseEvent, events, repeat(name)))
+    pairs = [event.split(b"\ndata: ") for event in data[7:-2].split(b"\n\nevent: ")]
+    return [SseEvent(pair[1], pair[0]) for pair in pairs if len(pair) == 2]
