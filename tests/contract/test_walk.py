@@ -26,9 +26,9 @@ from minamo.twin import Twin
 
 pytestmark = pytest.mark.anyio
 
-REPLY_FUNCTIONS_MAX = 334
+REPLY_FUNCTIONS_MAX = 335
 REPLY_MODULES_MAX = 44
-CHUNK_FUNCTIONS_MAX = 106
+CHUNK_FUNCTIONS_MAX = 108
 CHUNK_MODULES_MAX = 25
 
 HOME = Path(minamo.__file__).parent
