@@ -110,7 +110,7 @@ class Copy:
         folders = [f"tests/{each}" for each in GUARDED[promise][1].split()]
         command = [
             *(sys.executable, *before, "-m", "pytest", "-q", "-x", "-m", "not slow", "-k", promise),
-            *("-p", "no:cacheprovider", "--timeout=120", *folders),
+            *("-p", "no:cacheprovider", "--timeout=240", *folders),
         ]
         environ = {
             **os.environ,
@@ -142,7 +142,10 @@ class Copy:
             "--source=minamo",
         )
         if code:
-            raise SystemExit(f"{promise}: its quick tests fail before anything is changed ({code})")
+            print(
+                f"{promise}: its quick tests fail before anything is changed ({code})", flush=True
+            )
+            return {}
         told = self.root / "lines.json"
         subprocess.run(
             [sys.executable, "-m", "coverage", "json", "--rcfile=/dev/null", f"--data-file={data}", "-o", str(told), "-q"],
