@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WANTED = 3
-TRIES = 9
+TRIES = 30
 TIMEOUT_S = 300
 #: The modules that a promise guards, below src/minamo, and the folders of its quick tests.
 GUARDED: dict[str, tuple[str, str]] = {
