@@ -22,7 +22,6 @@ from support.recordings import KEY, NAMES, adapter, gathered, recording
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.holds_the_loop("imports SDKs"),
     # google-genai derives a class from aiohttp's session, which aiohttp discourages.
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]

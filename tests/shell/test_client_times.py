@@ -20,6 +20,7 @@ from minamo.twin import CREATE, Twin
 from minamo.wire.conversation import user
 from minamo.wire.limits import IMAGE_BYTES_MAX
 from support.bot import Rig, rigged, streaming
+from support.loop_watchdog import WATCHDOG
 from support.provider_server import saying, serving
 from support.recordings import adapter
 from support.slow_texts import LIMIT_S, REFERENCE_S, reference
@@ -204,7 +205,6 @@ PICTURES = {
 }
 
 
-@pytest.mark.holds_the_loop("makes and compares the pictures")
 @pytest.mark.parametrize("name", PICTURES)
 async def test_a_picture_of_9_mb_in_and_out_holds_nobody_up(
     name: str, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str], None]
@@ -231,3 +231,14 @@ async def test_a_picture_of_9_mb_in_and_out_holds_nobody_up(
     figure(f"a picture of 9 MB, {name}: the longest step takes {min(held) * 1000:.1f} ms")
     # Encoded or decoded in one step it would take more than this.
     assert min(held) < LIMIT_S / 2
+
+
+async def test_a_task_that_holds_the_loop_is_found() -> None:
+    async def compute() -> None:
+        end = time.thread_time() + 0.5
+        while time.thread_time() < end:
+            pass
+
+    await asyncio.create_task(compute())
+    assert "compute" in WATCHDOG.held[0][1]
+    WATCHDOG.held.clear()

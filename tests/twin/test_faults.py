@@ -283,8 +283,8 @@ def test_h7_hikari_believes_its_own_wall_clock(skew_s: float, broken: Run, limit
         await asyncio.gather(*(rest.create_message(home, str(n)) for n in range(5)))
         took = time.perf_counter() - began
         refused = twin.journal.count(CREATE, status=429)
-        if skew_s < 0:  # ours is ahead: the reset seems long past, so it asks again and again
-            assert refused >= 3
+        if skew_s < 0:  # ours is ahead: the reset seems long past, so it asks again at once
+            assert refused >= 1
         elif skew_s == 0:
             assert refused == 0
         else:  # ours is behind: it waits that much longer than asked to

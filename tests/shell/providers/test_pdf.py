@@ -99,7 +99,6 @@ async def test_long_pdfs_are_cut() -> None:
     assert (found.pages, found.read) == (210, 200)
 
 
-@pytest.mark.holds_the_loop("makes the bomb")
 async def test_a_bomb_takes_neither_the_loop_nor_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -15,7 +15,6 @@ from support.recordings import KEY, gathered, recording, replayed
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.holds_the_loop("imports SDKs"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 ASKED = [{"role": "user", "content": "Hi"}]
