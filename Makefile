@@ -112,8 +112,8 @@ dist: install    ## Build what would be uploaded into dist/, and check it
 	$(RUN)python -m hatchling build
 	$(RUN)twine check --strict dist/*
 
-lowest: install  ## Try the wheel with the lowest and the highest versions of its dependencies
-	$(RUN)pytest -q -m slow tests/contract/test_release.py
+lowest: install  ## Try the wheel with the lowest and the highest versions of its dependencies, and the steps of the Dockerfile
+	$(RUN)pytest -q -m slow tests/contract/test_release.py tests/bot/test_settings.py tests/twin/test_use.py
 
 audit: install   ## Known vulnerabilities and licences of everything that a bot installs
 	$(RUN)pytest -q -m "slow or not slow" tests/contract/test_audit.py

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from benchmarks import __main__ as program
 from benchmarks import contestants, figures, goals, inputs, judge, pictures, report
-from benchmarks.suites import TINY, Scale
+from benchmarks.suites import TINY
 
 ROOT = Path(__file__).resolve().parents[2]
 # In real time: part of the slow tests.
@@ -105,33 +104,6 @@ def test_a_peer_that_cannot_run_is_named_with_the_reason(monkeypatch: pytest.Mon
 def test_every_dialect_says_the_whole_reply() -> None:
     for dialect in inputs.PATHS:
         assert "below" in "".join(inputs.frames(dialect, inputs.words(9)))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_the_promised_figures(figure: Callable[[str], None]) -> None:
-    with contestants.kept("minamo", "minamo live", "floor"):
-        scale = Scale(rounds=5, size=0.5, peers=False)
-        run = program.perform(program.SUITES, scale, quick=True)["benchmarks"]
-    for dialect, one in run["ingest"]["dialects"].items():
-        figure(f"ingest, {dialect}: {one['minamo']}")
-        assert one["minamo"]["to_floor"]["ratio"] <= 2
-    for name, one in run["machine"]["events"].items():
-        figure(f"machine, {name}: {one['minamo']}")
-    assert run["machine"]["events"]["text"]["minamo"]["to_floor"]["ratio"] <= 2
-    assert run["machine"]["us_per_instance"]["minamo"] <= 20
-    for shape, ways in run["growth"]["shapes"].items():
-        slopes = {way: one["slope"] for way, one in ways.items()}
-        figure(f"growth, {shape}: {slopes}")
-        assert all(slope is None or slope <= 1.15 for slope in slopes.values())
-    load = run["concurrency"]["load"]
-    figure(f"load: {load}, {run['concurrency']['idle_bytes']} bytes per idle stream")
-    assert run["concurrency"]["idle_bytes"] <= 32 * 1024
-    figure(f"delivery: {run['delivery']}")
-    assert run["delivery"]["minamo_to_hikari"]["ratio"] >= 0.8
-    assert run["stops"]["worst_p99_ms"] <= 50
-    for ways in run["first_visible"]["rates"].values():
-        assert all(one["lost"] == one["refused_429"] == 0 for one in ways.values())
 
 
 @pytest.mark.parametrize("name", program.SUITES)

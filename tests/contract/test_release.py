@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -72,6 +73,17 @@ def test_the_changelog_names_tests_that_exist() -> None:
     named = set(re.findall(r"`(test_\w+)`", text))
     assert named
     assert named <= tests
+
+
+def test_every_slow_test_is_run_by_a_command() -> None:
+    commands = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        for test in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
+                slow = any("mark.slow" in ast.unparse(mark) for mark in test.decorator_list)
+                # `make promises` runs what has a promise in its name.
+                named = re.search(r"_p\d\d_", test.name) or str(file.relative_to(ROOT)) in commands
+                assert named or not slow, f"{file.name}: {test.name}"
 
 
 def test_every_supported_python_is_a_classifier() -> None:

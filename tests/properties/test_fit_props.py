@@ -157,7 +157,7 @@ def test_p07_the_cost_of_a_character_does_not_grow_with_the_text(atom: str, last
 @pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "Some **bold** prose, `code`. " * 35_000])
-def test_a_megabyte_takes_less_than_five_seconds(text: str) -> None:
+def test_p07_a_megabyte_takes_less_than_five_seconds(text: str) -> None:
     start = time.process_time()
     fitted = fit(text)
     assert time.process_time() - start < 5

@@ -90,7 +90,7 @@ def test_a_call_after_the_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_spin_finds_it_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_p01_spin_finds_it_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kept = {was: now for was, now in product.WITHDRAW.items() if was != "waiting"}
     monkeypatch.setattr(product, "WITHDRAW", kept)
     assert spin(to_promela(rules(), start(turns=1, requests=1)), tmp_path)[0] > 0

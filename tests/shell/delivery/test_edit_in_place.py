@@ -191,7 +191,7 @@ async def test_many_updates_are_few_edits(figure: Callable[[str], None]) -> None
 
 
 @pytest.mark.slow
-async def test_400_updates_in_8_s_are_at_most_14_edits(figure: Callable[[str], None]) -> None:
+async def test_p16_400_updates_in_8_s_are_at_most_14_edits(figure: Callable[[str], None]) -> None:
     told = await grow_in_place(400, 8.0, 60)
     figure(told)
     assert int(told.split(", ")[1].split()[0]) <= 14

@@ -76,7 +76,7 @@ async def test_cold_channels_meet_no_429(figure: Callable[[str], None]) -> None:
 
 
 @pytest.mark.slow
-async def test_300_cold_channels_meet_no_429(figure: Callable[[str], None]) -> None:
+async def test_p16_300_cold_channels_meet_no_429(figure: Callable[[str], None]) -> None:
     took = await cold_channels(300)
     figure(f"300 cold channels × 2, 50/s, clock 3 s off: 0 × 429, in order, {took:.1f} s")
 
@@ -142,7 +142,7 @@ async def test_a_trickle_of_segments_is_sent_one_by_one() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-async def test_plain_sending_of_50_segments_takes_much_longer(
+async def test_p16_plain_sending_of_50_segments_takes_much_longer(
     figure: Callable[[str], None],
 ) -> None:
     async with Twin() as twin:

@@ -126,7 +126,7 @@ async def test_p19_500_webhook_messages(figure: Callable[[str], None]) -> None:
         figure("P19: " + await lose_webhook_answers(500))
 
 
-async def test_an_unreachable_discord_is_known_not_to_have_it() -> None:
+async def test_p18_an_unreachable_discord_is_known_not_to_have_it() -> None:
     async with Twin() as twin:
         async with posting(twin) as post, persona(post) as sender:
             pass
