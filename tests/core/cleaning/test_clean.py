@@ -229,6 +229,7 @@ def test_code_that_began_earlier_ends_with_its_own_kind_of_fence(fence, line):
         ("⠓\u2800\u2800⠑ a\u2800b", "⠓\u2800⠑ ab"),
         ("a\u2062\u2064\u206a\ufff9\U0001bca0\U0001d173\U0001d159\u17b4b", "ab"),
         ("❤️\u200da", "❤️a"),
+        ("1\u200d1 #\u200d😀", "11 #😀"),
         ("ল্\u200d ", "ল্\u200d "),
         ("``\u200b`py\nx\n\n\n```", "```py\nx\n\n\n```"),
     ],

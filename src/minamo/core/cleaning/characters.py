@@ -200,7 +200,10 @@ def _joins(char: str, before: str, after: str) -> bool:
     """Return whether *char* has a function between these two."""
     if char in _JOINERS:
         return _shapes(before, after) or (
-            char == "\u200d" and bool(_EMOJI.match(before) and _EMOJI.match(after))
+            char == "\u200d"
+            # Digits are emoji in a keycap only, and that has no joiner.
+            and not (before.isascii() or after.isascii())
+            and bool(_EMOJI.match(before) and _EMOJI.match(after))
         )
     if char == "\u180e":
         return bool(_MONGOLIAN.match(before) and after in ("\u1820", "\u1821"))
