@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from minamo.core.config import ENVIRONMENT
 from support.progress import Progress
 from support.promise_report import PromiseReport
 
@@ -25,6 +27,13 @@ pytest_plugins = [
 
 # Programs that the package index has, node among them, where the system has none.
 os.environ["PATH"] += os.pathsep + str(Path(sys.executable).parent)
+# What the user has set for a bot or a terminal of their own changes no test.
+OF_THE_USER = re.compile(
+    r"(?!MINAMO_(SEED|SHOTS|DISCORD_OPENAPI)$)(MINAMO_.*|.*_API_KEY|DISCORD_TOKEN|NO_COLOR)$"
+)
+for variable in [name for name in os.environ if OF_THE_USER.match(name)] + list(ENVIRONMENT):
+    os.environ.pop(variable, None)
+os.environ["TERM"] = "xterm"
 
 # The files that take longest, begun first: no worker shall be left alone with one of them.
 LONGEST = (
