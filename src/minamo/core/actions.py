@@ -98,7 +98,8 @@ class StreamActions:
         return self.captures.depth == 0
 
     def segment_ready(self, _: object) -> bool:
-        return bool(self.buffer.ready)
+        # Behind the message limit none is sent, however many a chunk has completed.
+        return bool(self.buffer.ready) and not self.outbox.limited
 
     def fence_open(self, _: object) -> bool:
         return self.buffer.fence != ""
