@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,9 +12,15 @@ import pytest
 from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.contract import TEXT_MAX
 from minamo.testing import check_adapter
+from minamo.wire.anthropic.reader import AnthropicReader
+from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.conversation import assistant, tool_result, user
 from minamo.wire.frames import Frame
+from minamo.wire.google.reader import GoogleReader
 from minamo.wire.limits import WireLimits
+from minamo.wire.openai.reader import OpenAIReader
+from minamo.wire.responses.reader import ResponsesReader
+from minamo.wire.sse import Decoder, SseEvent
 from support.recordings import NAMES, adapter, done, gathered, read, recording, replayed
 
 FRAME = b'data: {"choices":[{"delta":{"content":"Hi"}%s}]}\n\n'
@@ -46,7 +53,7 @@ def test_hanging_up_after_a_complete_reply_is_no_failure() -> None:
         assert decoder.ended
         # The short way of the built-in adapters, without frames.
         response = llm._response()
-        assert not response.is_heavy(lost)
+        assert not response.decoder.is_heavy(lost)
         assert gathered([*response.read(FRAME % finish), *response.read(lost)]) == said
 
 
@@ -225,3 +232,34 @@ def test_an_oversize_event_that_may_be_missed_is_an_error(dialect: str, event: b
     said = read(dialect, event + text, limits=WireLimits(line_bytes_max=4_000))
 
     assert said.last == ErrorChunk("api_error", "the stream broke a limit: line too long")
+
+
+READERS = {
+    "openai": OpenAIReader,
+    "responses": ResponsesReader,
+    "anthropic": AnthropicReader,
+    "google": GoogleReader,
+}
+
+
+@pytest.mark.parametrize("dialect", READERS)
+def test_the_short_way_of_text_frames_gives_what_the_long_one_gives(dialect: str) -> None:
+    """Frames of all recordings of a dialect, in any order."""
+    names = [name for name in NAMES if name.startswith(dialect)]
+    events = [event for name in names for event in Decoder().feed(recording(name))]
+    pool = [event for event in events if isinstance(event, SseEvent)]
+    taken = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        # A text frame is usually followed by others like it.
+        some = [event for event in rng.choices(pool, k=6) for _ in range(rng.choice([1, 1, 3]))]
+        ways = [READERS[dialect](ReplyAssembler(WireLimits())) for _ in range(2)]
+        short, long = (
+            [way(event) for event in some if not reader.reply.ended]
+            for reader, way in zip(ways, (ways[0].feed, ways[1]._read), strict=True)
+        )
+        assert short == long
+        ends = [[] if reader.reply.ended else reader.end() for reader in ways]
+        assert ends[0] == ends[1]
+        taken += sum(map(len, short))
+    assert taken > 1_000

@@ -36,6 +36,20 @@ def test_gemini_counts_thoughts_and_the_answers_of_its_own_tools_apart() -> None
     assert counted("google", end) == Usage(59, 34, 30)
 
 
+def test_usage_that_comes_with_text_only_is_counted() -> None:
+    said = {"content": {"parts": [{"text": "a"}]}}
+    frames = [
+        {"candidates": [said], "usageMetadata": {"promptTokenCount": count}} for count in (3, 4, 5)
+    ]
+    end = {"candidates": [{"finishReason": "STOP"}]}
+    assert counted("google", *frames, end) == Usage(5)
+
+    delta = {"choices": [{"delta": {"content": "a"}}]}
+    frames = [{**delta, "usage": {"prompt_tokens": count}} for count in (3, 4, 5)]
+    end = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    assert counted("openai", *frames, end) == Usage(5)
+
+
 @pytest.mark.parametrize(
     ("completion", "whole", "output"),
     [(9, 135, 103), (103, 135, 103), (9, None, 9)],

@@ -139,10 +139,6 @@ class ResponseDecoder:
                 out += self.take(item)
         return out
 
-    def is_heavy(self, data: bytes | ErrorChunk | None) -> bool:
-        """Return whether `read` would take long, as for a picture of megabytes."""
-        return not isinstance(data, ErrorChunk) and self.decoder.is_heavy(data)
-
     def take(self, item: Item) -> list[Chunk]:
         """Return the chunks of one item."""
         if self.reply.ended:

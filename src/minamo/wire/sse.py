@@ -112,10 +112,15 @@ class Decoder:
         """Whether a limit was broken: further input is discarded."""
         return self._phase is ReadPhase.OVER
 
-    def is_heavy(self, data: bytes | None) -> bool:
-        """Return whether *data*, or the end, completes something of more than `HEAVY_BYTES`."""
+    def is_heavy(self, data: object) -> bool:
+        """Return whether *data*, or the end, completes something of more than `HEAVY_BYTES`.
+
+        Anything but bytes and None, which is the end, takes no time.
+        """
         if data is None:  # all of a reply that is no event stream
             return not self.frames and len(self.head) > HEAVY_BYTES
+        if not isinstance(data, bytes):
+            return False
         held = self._held + len(self._partial) + len(data)
         return held > HEAVY_BYTES and (10 in data or 13 in data)
 

@@ -392,13 +392,13 @@ class HttpAdapter(Adapter):
             while asked is not None:
                 async with aclosing(self._http.send(asked)) as answer:
                     async for data in answer:
-                        heavy = response.is_heavy(data)
+                        heavy = response.decoder.is_heavy(data)
                         chunks = await _in_thread(response, data) if heavy else response.read(data)
                         for chunk in self._reported(chunks):
                             yield chunk
                         if response.reply.ended:
                             break
-                heavy = response.is_heavy(None)
+                heavy = response.decoder.is_heavy(None)
                 chunks = await _in_thread(response, None) if heavy else response.read(None)
                 for chunk in self._reported(chunks):
                     yield chunk

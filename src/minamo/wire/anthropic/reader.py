@@ -19,7 +19,7 @@ from minamo.wire.anthropic.request import OWN_BLOCKS, continued
 from minamo.wire.assembler import PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.frames import Reader
-from minamo.wire.json import BROKEN, convert_optional, count_at, decode_lenient, total
+from minamo.wire.json import BROKEN, convert_optional, count_at, decode, total
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
 
@@ -93,7 +93,7 @@ class _TextFrame(msgspec.Struct, gc=False):
 
 
 _FRAME = msgspec.json.Decoder(_Frame)
-_decode, _decode_text = _FRAME.decode, msgspec.json.Decoder(_TextFrame).decode
+_decode_text = msgspec.json.Decoder(_TextFrame).decode
 _READ = ("content_block_start", "content_block_delta", "message_start", "message_delta",
          "message_stop", "error")  # fmt: skip
 _BLOCK_TYPE = re.compile(rb'"content_block"\s*:\s*\{\s*"type"\s*:\s*"([^"\\]+)"')
@@ -134,11 +134,10 @@ class AnthropicReader(Reader):
                 if self._kinds.get(piece.index) == "text":
                     self._blocks.grow(piece.index, "text", piece.delta.text)
                     return self.reply.say(piece.delta.text)
-        frame: _Frame | None
-        try:
-            frame = _decode(event.data)
-        except BROKEN:
-            frame = decode_lenient(_FRAME, event.data)
+        return self._read(event)
+
+    def _read(self, event: SseEvent) -> list[Chunk]:
+        frame = decode(_FRAME, event.data)
         if frame is None:
             return self.reply.alive() if event.name == b"ping" else self.reply.unread(event.data)
         # The common types first; any other type, such as a ping, is skipped.

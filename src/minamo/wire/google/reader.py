@@ -6,7 +6,7 @@ It also assembles tool arguments that arrive as single values with a JSON path e
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,7 +16,7 @@ from minamo.wire.errors import from_object
 from minamo.wire.files import PCM, fenced
 from minamo.wire.frames import Reader
 from minamo.wire.google.grounding import cite
-from minamo.wire.json import BROKEN, count_at, decode, decode_lenient, total
+from minamo.wire.json import BROKEN, count_at, decode, total
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
@@ -174,15 +174,42 @@ class _Frame(msgspec.Struct, rename="camel", gc=False):
     error: Any = None
 
 
-class _QuickFrame(_Frame, rename="camel", gc=False):
-    """A frame without the value of its usage: each has it, and only the last one counts."""
+class _TextPart(msgspec.Struct, rename="camel", gc=False):
+    text: str
+    thought: None = None
+    thought_signature: None = None
+    function_call: None = None
+    inline_data: None = None
+    executable_code: None = None
+    code_execution_result: None = None
 
+
+class _TextContent(msgspec.Struct, gc=False):
+    parts: tuple[_TextPart]
+
+
+class _TextCandidate(msgspec.Struct, rename="camel", gc=False):
+    content: _TextContent
+    finish_reason: None = None
+    grounding_metadata: None = None
+    citation_metadata: None = None
+    index: Literal[0] = 0
+
+
+class _TextFrame(msgspec.Struct, rename="camel", gc=False):
+    """A piece of text, as nearly every frame is one: decoded into no more than is needed."""
+
+    candidates: tuple[_TextCandidate]
+    prompt_feedback: None = None
     usage_metadata: msgspec.Raw = msgspec.Raw()
+    """Each frame has it, and only the last one counts."""
+    model_version: str = ""
+    error: None = None
 
 
 _BLANK, _NO_PART, _NULL = _FunctionCall(), _Part(), msgspec.Raw(b"null")
 _FRAME, _ANY = msgspec.json.Decoder(_Frame), msgspec.json.Decoder(Any)
-_decode = msgspec.json.Decoder(_QuickFrame).decode
+_decode_text = msgspec.json.Decoder(_TextFrame).decode
 
 
 class GoogleReader(Reader):
@@ -191,7 +218,7 @@ class GoogleReader(Reader):
     file_begins: re.Pattern[bytes] | None = re.compile(
         rb'"inlineData"\s*:\s*\{\s*(?:"mimeType"\s*:\s*"[^"]{,99}"\s*,\s*)?"data"\s*:\s*"\Z'
     )
-    __slots__ = ("_grounding", "_open", "_text", "_tree", "_usage", "_why", "reply")
+    __slots__ = ("_grounding", "_in_text", "_open", "_text", "_tree", "_usage", "_why", "reply")
 
     def __init__(self, reply: ReplyAssembler) -> None:
         self.reply: ReplyAssembler = reply
@@ -201,14 +228,26 @@ class GoogleReader(Reader):
         self._text: list[str] = []  # for the positions of sources, which come last
         self._grounding: list[Any] = []
         self._usage: Any = None  # the last one counts, so only that one is converted
+        self._in_text = False  # the last frame was text, so the next one probably is
 
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
-        frame: _Frame | None
-        try:
-            frame = _decode(event.data)
-        except BROKEN:
-            frame = decode_lenient(_FRAME, event.data)
+        if self._in_text:
+            try:
+                piece = _decode_text(event.data)
+            except BROKEN:
+                self._in_text = False
+            else:
+                text = piece.candidates[0].content.parts[0].text
+                if text and piece.model_version == self.reply.model:
+                    if (usage := piece.usage_metadata) and usage != _NULL:
+                        self._usage = usage
+                    self._text.append(text)
+                    return self.reply.say(text)
+        return self._read(event)
+
+    def _read(self, event: SseEvent) -> list[Chunk]:
+        frame = decode(_FRAME, event.data)
         if frame is None:
             return self.reply.unread(event.data)
         reply = self.reply
@@ -217,7 +256,7 @@ class GoogleReader(Reader):
         if frame.model_version != reply.model:
             reply.note(frame.model_version)
         usage = frame.usage_metadata
-        if usage and usage != _NULL:
+        if usage:
             self._usage = usage
         if frame.prompt_feedback is not None and frame.prompt_feedback.block_reason:
             words = frame.prompt_feedback.block_reason_message
@@ -281,6 +320,7 @@ class GoogleReader(Reader):
         if part.thought:
             return self.reply.say("", part.text)
         self._text.append(part.text)
+        self._in_text = True
         return self.reply.say(part.text)
 
     def _made(self, part: _Part) -> list[Chunk]:

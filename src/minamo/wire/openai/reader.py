@@ -6,7 +6,7 @@ It also collects reasoning blocks, which some servers require back in the next r
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,7 +19,6 @@ from minamo.wire.json import (
     convert_optional,
     count_at,
     decode,
-    decode_lenient,
     loads_strict,
     size_of,
     total,
@@ -179,11 +178,44 @@ class _Frame(msgspec.Struct, gc=False):
     search_results: Any = None
 
 
+class _TextDelta(msgspec.Struct, gc=False):
+    content: str
+    reasoning_content: None = None
+    reasoning: None = None
+    reasoning_details: None = None
+    refusal: None = None
+    tool_calls: None = None
+    reasoning_steps: None = None
+    annotations: None = None
+    images: None = None
+    audio: None = None
+
+
+class _TextChoice(msgspec.Struct, gc=False):
+    delta: _TextDelta
+    finish_reason: None = None
+    index: Literal[0] = 0
+    error: None = None
+
+
+class _TextFrame(msgspec.Struct, gc=False):
+    """A piece of text, as nearly every frame is one: decoded into no more than is needed."""
+
+    choices: tuple[_TextChoice]
+    usage: Any = None
+    model: str = ""
+    provider: str = ""
+    error: None = None
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+    citations: None = None
+    search_results: None = None
+
+
 _UNSET = msgspec.UNSET
 _NOTHING = _Function()
 _CHUNK = "chat.completion.chunk"
 _FRAME = msgspec.json.Decoder(_Frame)
-_decode = _FRAME.decode
+_decode_text = msgspec.json.Decoder(_TextFrame).decode
 _ANY = msgspec.json.Decoder(Any)
 
 
@@ -193,7 +225,8 @@ class OpenAIReader(Reader):
     file_begins: re.Pattern[bytes] | None = re.compile(
         rb'"image_url"\s*:\s*\{\s*"url"\s*:\s*"data:[^"]*;base64,\Z'
     )
-    __slots__ = ("_at", "_details", "_field", "_refusal", "_spoke", "_thought", "_usage", "reply")
+    __slots__ = ("_at", "_details", "_field", "_in_text", "_refusal", "_spoke", "_thought",
+                 "_usage", "reply")  # fmt: skip
 
     def __init__(self, reply: ReplyAssembler) -> None:
         self.reply: ReplyAssembler = reply
@@ -204,18 +237,30 @@ class OpenAIReader(Reader):
         self._usage: Any = None  # the last one counts, so only that one is converted
         self._refusal = BoundedText()
         self._spoke = False  # some text has arrived
+        self._in_text = False  # the last frame was text, so the next one probably is
 
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
+        if self._in_text:
+            try:
+                piece = _decode_text(event.data)
+            except BROKEN:
+                self._in_text = False
+            else:
+                text, reply = piece.choices[0].delta.content, self.reply
+                known = piece.model == reply.model and piece.provider in ("", reply.provider)
+                if text and known and event.name != b"error":
+                    if piece.usage is not None:
+                        self._usage = piece.usage
+                    return reply.say(text)
+        return self._read(event)
+
+    def _read(self, event: SseEvent) -> list[Chunk]:
         if event.data[:6] == b"[DONE]":
             return self.end(marked=True)
         if event.name == b"error":
             return self.reply.refuse(from_object(decode(_ANY, event.data)))
-        frame: _Frame | None
-        try:
-            frame = _decode(event.data)
-        except BROKEN:
-            frame = decode_lenient(_FRAME, event.data)
+        frame = decode(_FRAME, event.data)
         if frame is None:
             return self.reply.unread(event.data)
         reply = self.reply
@@ -341,6 +386,7 @@ class OpenAIReader(Reader):
             out = self.reply.hear(speech.data)
         if text or thought:
             self._spoke = self._spoke or bool(text)
+            self._in_text = bool(text) and not thought
             out = self.reply.say(text, thought)
         return out if delta.images is None else out + self._pictures(delta.images)
 

@@ -7,7 +7,7 @@ the items of hosted tools, such as a web search, only prove that the model is at
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,7 +15,7 @@ from minamo.core.chunks import Chunk, Usage
 from minamo.wire.assembler import BoundedText, PartialToolCall, ReplyAssembler
 from minamo.wire.errors import from_object
 from minamo.wire.frames import Reader
-from minamo.wire.json import BROKEN, convert_optional, count_at, decode, decode_lenient, size_of
+from minamo.wire.json import BROKEN, convert_optional, count_at, decode, size_of
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.options import as_json
 from minamo.wire.sse import SseEvent
@@ -82,13 +82,22 @@ class _Frame(msgspec.Struct, gc=False):
     error: Any = None
 
 
+class _TextFrame(msgspec.Struct, gc=False):
+    """A piece of text, as nearly every frame is one: decoded into no more than is needed."""
+
+    type: Literal["response.output_text.delta"]
+    delta: str
+    output_index: int
+    content_index: int = 0
+
+
 _FRAME = msgspec.json.Decoder(_Frame)
-_decode = _FRAME.decode
+_decode_text = msgspec.json.Decoder(_TextFrame).decode
 _ANY = msgspec.json.Decoder(Any)
 # A reply with many searches has a few dozen.
 _ITEMS_MAX = 4_096
 
-_TEXT = "response.output_text.delta"
+_TEXT, _TEXT_NAME = "response.output_text.delta", b"response.output_text.delta"
 _THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ARGUMENTS = ("response.function_call_arguments", "response.custom_tool_call_input")
 _CALLS = ("function_call", "custom_tool_call")
@@ -127,13 +136,20 @@ class ResponsesReader(Reader):
 
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
+        if event.name == _TEXT_NAME:
+            try:
+                piece = _decode_text(event.data)
+            except BROKEN:
+                pass
+            else:
+                if (piece.output_index, piece.content_index) in self._parts:
+                    return self.reply.say(piece.delta)
+        return self._read(event)
+
+    def _read(self, event: SseEvent) -> list[Chunk]:
         if event.data[:6] == b"[DONE]":
             return self.end()
-        frame: _Frame | None
-        try:
-            frame = _decode(event.data)
-        except BROKEN:
-            frame = decode_lenient(_FRAME, event.data)
+        frame = decode(_FRAME, event.data)
         if frame is None:
             return self.reply.unread(event.data)
         # The common types first.
