@@ -6,6 +6,7 @@ It also collects reasoning blocks, which some servers require back in the next r
 from __future__ import annotations
 
 import re
+from enum import Enum, auto
 from typing import Any, Literal
 
 import msgspec
@@ -211,6 +212,16 @@ class _TextFrame(msgspec.Struct, gc=False):
     search_results: None = None
 
 
+class _Spoken(Enum):
+    """Whether text has arrived."""
+
+    NOT_YET = auto()
+    EARLIER = auto()
+    """Yes, and then something else."""
+    LAST = auto()
+    """Yes, in the last frame; so the next one is probably text, too."""
+
+
 _UNSET = msgspec.UNSET
 _NOTHING = _Function()
 _CHUNK = "chat.completion.chunk"
@@ -225,7 +236,7 @@ class OpenAIReader(Reader):
     file_begins: re.Pattern[bytes] | None = re.compile(
         rb'"image_url"\s*:\s*\{\s*"url"\s*:\s*"data:[^"]*;base64,\Z'
     )
-    __slots__ = ("_at", "_details", "_field", "_in_text", "_refusal", "_spoke", "_thought",
+    __slots__ = ("_at", "_details", "_field", "_refusal", "_spoken", "_thought",
                  "_usage", "reply")  # fmt: skip
 
     def __init__(self, reply: ReplyAssembler) -> None:
@@ -236,16 +247,15 @@ class OpenAIReader(Reader):
         self._field = ""  # the reasoning's field name: servers refuse each other's
         self._usage: Any = None  # the last one counts, so only that one is converted
         self._refusal = BoundedText()
-        self._spoke = False  # some text has arrived
-        self._in_text = False  # the last frame was text, so the next one probably is
+        self._spoken = _Spoken.NOT_YET
 
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
-        if self._in_text:
+        if self._spoken is _Spoken.LAST:
             try:
                 piece = _decode_text(event.data)
             except BROKEN:
-                self._in_text = False
+                self._spoken = _Spoken.EARLIER
             else:
                 text, reply = piece.choices[0].delta.content, self.reply
                 known = piece.model == reply.model and piece.provider in ("", reply.provider)
@@ -330,7 +340,7 @@ class OpenAIReader(Reader):
         reply = self.reply
         reply.finish_reason = choice.finish_reason or reply.finish_reason
         out: list[Chunk] = []
-        if not self._spoke:
+        if self._spoken is _Spoken.NOT_YET:
             whole = convert_optional(_Whole, choice.message)
             content = whole.content if whole is not None else None
             out = self._delta(choice.delta or _Delta()) or self._delta(_Delta(content=content))
@@ -385,8 +395,8 @@ class OpenAIReader(Reader):
             text = text or speech.transcript or ""
             out = self.reply.hear(speech.data)
         if text or thought:
-            self._spoke = self._spoke or bool(text)
-            self._in_text = bool(text) and not thought
+            if text:
+                self._spoken = _Spoken.EARLIER if thought else _Spoken.LAST
             out = self.reply.say(text, thought)
         return out if delta.images is None else out + self._pictures(delta.images)
 
