@@ -123,6 +123,11 @@ promises: install  ## Every promise with its figure, in 15 minutes; K=p03 for on
 	@$(RUN)python tests/promises/run.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)') \
 		$(if $(HOURS),--hours $(HOURS)) $(if $(FULL),--full) $(if $(FUZZ),--fuzz $(FUZZ))
 
+# PUBLISH=1, on a machine that does nothing else, puts the table and the picture on docs/promises.md.
+soak: install    ## Two shards, provider, Discord and Redis as processes, under load and faults; MINUTES=10 STREAMS=200 SEED=…
+	@PYTHONPATH=tests:. $(RUN)python -m soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(STREAMS),--streams $(STREAMS)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(PUBLISH),--publish)
+
 mutants: install  ## Break the code that each promise guards, in a copy, and see its tests fail; K=p07 for one
 	@$(RUN)python tests/promises/mutants.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)')
 
@@ -134,4 +139,4 @@ bench: install   ## Measure beside the peers, in 10 minutes, and write docs/perf
 bench-check: install  ## A quick subset, without peers, against the stored ratios; fails at a loss of 25 %
 	$(RUN)python -m benchmarks --check
 
-.PHONY: help install run test quick oldest servers check lint fix screenshots diagrams docs dist lowest audit promises mutants bench bench-check
+.PHONY: help install run test quick oldest servers check lint fix screenshots diagrams docs dist lowest audit promises soak mutants bench bench-check

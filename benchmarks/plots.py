@@ -1,13 +1,13 @@
-"""Plots as SVG: bars and growth curves on logarithmic axes, in light and dark, byte for byte.
+"""Plots as SVG: bars and growth curves on logarithmic axes, lines over time, in light and dark.
 
-A picture is a grid of panels.  Colours follow the reader's scheme, as in the pictures of the
-charts; text is text, so that it can be read aloud and searched.
+A picture is a grid of panels, byte for byte the same each time.  Colours follow the reader's
+scheme, as in the pictures of the charts; text is text, so that it can be read aloud and searched.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -70,7 +70,27 @@ class Curves(NamedTuple):
         return 270 + 16 * len(self.curves)
 
 
-def picture(heading: str, about: str, panels: Sequence[Bars | Curves], columns: int = 2) -> str:
+class Lines(NamedTuple):
+    """A panel of lines over time: both axes are linear, and the upright one begins at 0."""
+
+    title: str
+    about: str
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+    marks: Sequence[float] = ()
+    """Times at which something happened, drawn as upright lines."""
+    limit: float | None = None
+    """What no line should go above, drawn as a level line."""
+
+    @property
+    def height(self) -> int:
+        """Pixels."""
+        return 270 + 16 * len(self.lines)
+
+
+Panel = Bars | Curves | Lines
+
+
+def picture(heading: str, about: str, panels: Sequence[Panel], columns: int = 2) -> str:
     """Return an SVG document."""
     rows = [panels[at : at + columns] for at in range(0, len(panels), columns)]
     across = min(columns, len(panels))
@@ -79,8 +99,7 @@ def picture(heading: str, about: str, panels: Sequence[Bars | Curves], columns: 
     for row in rows:
         for number, panel in enumerate(row):
             x = _GAP + number * (_WIDTH + _GAP)
-            draw = _bars(panel) if isinstance(panel, Bars) else _curves(panel)
-            parts.append(f'<g transform="translate({x},{y})">\n{draw}\n</g>')
+            parts.append(f'<g transform="translate({x},{y})">\n{_draw(panel)}\n</g>')
         y += max(panel.height for panel in row) + _GAP
     return "\n".join(
         [
@@ -98,7 +117,13 @@ def picture(heading: str, about: str, panels: Sequence[Bars | Curves], columns: 
     )
 
 
-def _heading(panel: Bars | Curves) -> list[str]:
+def _draw(panel: Panel) -> str:
+    if isinstance(panel, Bars):
+        return _bars(panel)
+    return _curves(panel) if isinstance(panel, Curves) else _lines(panel)
+
+
+def _heading(panel: Panel) -> list[str]:
     return [
         f'<text class="title" x="0" y="14">{escape(panel.title)}</text>',
         f'<text class="soft" x="0" y="30">{escape(panel.about)}</text>',
@@ -172,8 +197,15 @@ def _curves(panel: Curves) -> str:
             f'<text class="soft" x="{x}" y="{40 + _TALL + 16}" text-anchor="middle">'
             f"{_count(size)}</text>"
         )
-    for number, (label, curve) in enumerate(panel.curves.items()):
-        path = " ".join(f"{x} {y}" for x, y in (place(*point) for point in curve))
+    out += _legend({label: [place(*p) for p in curve] for label, curve in panel.curves.items()})
+    return "\n".join(out)
+
+
+def _legend(curves: Mapping[str, Sequence[tuple[float, float]]]) -> list[str]:
+    """Return the curves, given in pixels, and their names below."""
+    out = []
+    for number, (label, points) in enumerate(curves.items()):
+        path = " ".join(f"{x} {y}" for x, y in points)
         colour, y = f"var(--c{number % 7})", 40 + _TALL + 36 + 16 * number
         weight = "title" if _is_ours(label) else "soft"
         out += [
@@ -181,7 +213,47 @@ def _curves(panel: Curves) -> str:
             f'<rect fill="{colour}" x="{_LEFT}" y="{y - 8}" width="18" height="3"/>',
             f'<text class="{weight}" x="{_LEFT + 26}" y="{y - 2}">{escape(label)}</text>',
         ]
+    return out
+
+
+def _lines(panel: Lines) -> str:
+    points = [point for line in panel.lines.values() for point in line]
+    across, up = (
+        _step(max(x for x, _ in points)),
+        _step(max(panel.limit or 0, *(y for _, y in points))),
+    )
+    wide = _WIDTH - _LEFT - 12
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return (
+            round(_LEFT + x / (across * 5) * wide, 1),
+            round(40 + _TALL - y / (up * 5) * _TALL, 1),
+        )
+
+    out = _heading(panel)
+    for number in range(6):
+        x, y = place(across * number, up * number)
+        out += [
+            f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{_LEFT + wide}" y2="{y}"/>',
+            f'<text class="soft" x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">'
+            f"{up * number:g}</text>",
+            f'<text class="soft" x="{x}" y="{40 + _TALL + 16}" text-anchor="middle">'
+            f"{across * number:g}</text>",
+        ]
+    for mark in panel.marks:
+        x, _ = place(mark, 0)
+        out.append(f'<path stroke="var(--soft)" stroke-dasharray="1 3" d="M{x} 40v{_TALL}"/>')
+    if panel.limit is not None:
+        _, y = place(0, panel.limit)
+        out.append(f'<path stroke="var(--c3)" stroke-dasharray="6 3" d="M{_LEFT} {y}h{wide}"/>')
+    out += _legend({label: [place(*p) for p in line] for label, line in panel.lines.items()})
     return "\n".join(out)
+
+
+def _step(most: float) -> float:
+    """Return a round number, five of which are at least *most*."""
+    size = 10.0 ** math.floor(math.log10(max(most, 1e-9) / 5))
+    return next(size * times for times in (1, 2, 3, 4, 5, 6, 8, 10) if size * times * 5 >= most)
 
 
 def _seconds(value: float) -> str:

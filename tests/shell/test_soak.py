@@ -8,11 +8,17 @@ channel is a lie.
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import random
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 from attrs import define, field
 
@@ -22,6 +28,12 @@ from minamo.core.result import StreamResult
 from minamo.shell.client import Client
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, EDIT, Twin
+from soak.judge import Shown, read_channels
+from soak.judge import judge as judge_reply
+from soak.pipes import ROOT
+from soak.plans import ACTS as SOAK_ACTS
+from soak.plans import FAULTS, Plan, make_plan
+from soak.plans import Reply as SoakReply
 from support.bot import rigged
 from support.seeds import dice, seeds
 
@@ -178,3 +190,101 @@ async def test_p03_the_status_fits_what_the_channel_shows_at_length(
     part: int, figure: Callable[[str], None]
 ) -> None:
     check(await soak(seeds(1, part + 1)[0], 20), figure)
+
+
+# The soak of several processes, `make soak`: its judge, and a small run.
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_p03_two_shards_hold_in_a_small_soak(
+    tmp_path: Path, figure: Callable[[str], None]
+) -> None:
+    options = ("--minutes", "0.1", "--streams", "20", "--seed", str(seeds(1)[0]))
+    path = os.pathsep.join((str(ROOT / "tests"), str(ROOT)))
+    done = await anyio.run_process(
+        [sys.executable, "-m", "soak", *options, "--out", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert (done.returncode, report["failures"]) == (0, [])
+    assert len(report["redis_killed_at"]) >= 1
+    assert "<svg" in (tmp_path / "soak.svg").read_text(encoding="utf-8")
+    figure(f"soak of two shards: {report['rows']['replies']}")
+
+
+def soak_reply(shown: range | list[int] = range(10), **changes: Any) -> tuple[SoakReply, list[str]]:
+    """A reply of ten words without faults that completed, and the words in its channel."""
+    words = tuple(f"s5w{n}" for n in range(10))
+    plan = Plan(5, words, (), 0.1, changes.pop("fault", "none"), 0, changes.pop("act", "nothing"),
+                1.0, edit=False, limit=0)  # fmt: skip
+    said = [f"s5w{n}" for n in shown]
+    times = {"began_at": 9.1, "ended_at": 20.0}
+    settings: dict[str, Any] = {"status": "completed", "booked": said, **times, **changes}
+    return SoakReply(plan, 0, 77, 9.0, **settings), said
+
+
+def kinds_of(reply: SoakReply, said: list[str], channel: int = 77) -> set[str]:
+    """What the judge says of a reply whose words stand in one message each."""
+    found = read_channels({5: reply}, [Shown(channel, word) for word in said])
+    return {problem.kind for problem in [*found, *judge_reply(reply)]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown", "changes"),
+    [
+        ("lost", range(9), {}),
+        ("lost", [0, 1, 3], {"status": "error", "fault": "reset"}),
+        ("lost", range(4), {"status": "stopped_by_user", "act": "stop"}),
+        ("lost", range(10), {"ended_at": None, "status": ""}),
+        ("lost", range(10), {"failed": "ValueError()"}),
+        ("lost", range(10), {"began_at": None}),
+        ("lost", [], {"status": "empty_response"}),
+        ("doubled", [*range(10), 9], {}),
+        ("reordered", [1, 0, *range(2, 10)], {}),
+        ("untrue", range(10), {"booked": []}),
+        ("untrue", range(10), {"status": "error"}),
+        ("untrue", range(10), {"status": "stopped_by_user", "stop_reason": "user_request"}),
+        ("disobeyed", range(10), {"act": "stop", "act_at": 9.5, "act_outcome": "yes"}),
+        ("disobeyed", range(10), {"act": "stop", "act_at": 12.0, "act_outcome": "no"}),
+    ],
+)
+def test_p03_the_judge_of_a_soak_sees(
+    kind: str, shown: range | list[int], changes: dict[str, Any]
+) -> None:
+    assert kind in kinds_of(*soak_reply(shown, **changes))
+
+
+def test_p03_the_judge_of_a_soak_sees_words_of_another_reply() -> None:
+    reply, said = soak_reply()
+    assert "mixed" in kinds_of(reply, said, channel=78)
+    newer, words = soak_reply()
+    found = read_channels({5: newer, 6: newer}, [Shown(77, text) for text in ("s6w0", *words)])
+    assert {problem.kind for problem in found} == {"mixed"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "changes"),
+    [
+        (range(10), {}),
+        (range(3), {"status": "error", "fault": "reset"}),
+        ([], {"status": "empty_response", "fault": "empty"}),
+        (range(4), {"status": "stopped_by_user", "stop_reason": "user_request", "act": "stop"}),
+        (range(4), {"status": "error", "stop_reason": "delivery_lost"}),
+        (range(10), {"act": "stop", "act_at": 12.0, "act_outcome": "unreachable"}),
+    ],
+)
+def test_p03_the_judge_of_a_soak_lets_pass(
+    shown: range | list[int], changes: dict[str, Any]
+) -> None:
+    assert kinds_of(*soak_reply(shown, **changes)) == set()
+
+
+def test_the_plans_of_a_soak_have_every_fault_and_act_and_all_their_words() -> None:
+    plans = [make_plan(1, number) for number in range(600)]
+    assert {plan.fault for plan in plans} == set(FAULTS)
+    assert {plan.act for plan in plans} == set(SOAK_ACTS)
+    for plan in plans:
+        assert tuple(re.findall(r"s\d+w\d+", "".join(plan.chunks))) == plan.words
+    assert plans[7] == make_plan(1, 7) != make_plan(2, 7)
