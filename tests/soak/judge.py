@@ -83,7 +83,8 @@ def _judge_status(reply: Reply) -> list[Problem]:
         empty = status == "empty_response" and plan.fault == "empty"
         if not empty:
             found.append(_problem(reply, "lost", "nothing cut it short"))
-    if status == "timeout" and not reply.uncertain and reply.shown != plan.said:
+    whole = status == "timeout" and not plan.limit and not reply.uncertain
+    if whole and reply.shown != plan.said:
         found.append(_problem(reply, "lost", f"{len(plan.said)} words came before the silence"))
     if reason == "user_request" and plan.act != "stop":
         found.append(_problem(reply, "untrue", "no user stopped it"))

@@ -387,6 +387,25 @@ async def test_a_stream_read_to_its_end_gives_its_connection_back() -> None:
     assert len(server.peers) == 1
 
 
+async def test_replies_that_hang_keep_no_other_waiting() -> None:
+    """One process streams hundreds of replies; each has a connection of its own."""
+    asked_all = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if server.count == 200:
+            asked_all.set()
+        await asked_all.wait()
+        return await streamed(request, HELLO["openai"])
+
+    async def read() -> str:
+        return str(gathered([chunk async for chunk in llm.ask("Hi")]).text)
+
+    async with serving(answer) as server, adapter("openai", server.url) as llm:
+        with anyio.fail_after(10):
+            texts = await asyncio.gather(*(read() for _ in range(200)))
+    assert texts == ["Hello there."] * 200
+
+
 async def test_a_closed_adapter_opens_again_when_used() -> None:
     async with serving(saying(HELLO["openai"])) as server:
         llm = adapter("openai", server.url)

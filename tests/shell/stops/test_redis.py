@@ -158,6 +158,28 @@ async def test_a_process_that_hears_nothing_does_not_pass_for_none(
             assert await there.request_stop(channel_id=8) is RequestOutcome.NO
 
 
+async def test_a_redis_that_came_back_empty_does_not_pass_for_none(
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process with the stream is not there again yet, and its announcement is gone."""
+    monkeypatch.setattr(redis_link, "RETURN_S", 0.5)
+    async with (
+        RedisStops(own_redis.url) as here,
+        RedisStops(own_redis.url, answer_timeout_ms=PATIENT_MS) as there,
+    ):
+        with here.register("s1", 7, StopSignal()):
+            assert await there.request_stop(channel_id=8) is RequestOutcome.NO
+            own_redis.kill()
+            await until(lambda: not there.healthy)
+            await here._link.close()
+            own_redis.start()
+            await until(lambda: there.healthy)
+            assert await there.request_stop(channel_id=7) is RequestOutcome.UNREACHABLE
+            assert await there.request_stop(stream_id="s1") is RequestOutcome.UNREACHABLE
+            await anyio.sleep(0.5)
+            assert await there.request_stop(channel_id=8) is RequestOutcome.NO
+
+
 async def test_announcements_are_renewed_and_taken_back(
     redis_server: RedisServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

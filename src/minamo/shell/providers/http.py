@@ -24,8 +24,8 @@ from minamo.wire.frames import HttpRequest
 from minamo.wire.limits import ERROR_BYTES_MAX
 from minamo.wire.options import RequestBody
 
-# Concurrent replies of one bot; the provider's own limit is far below this one.
-_CONNECTIONS_MAX = 100
+# Concurrent replies of one process; a further one waits.  Most systems allow a process 1,024 files.
+_CONNECTIONS_MAX = 1_000
 # A larger body is encoded while it is written.
 _WHOLE_BODY_MAX = 262_144
 # Bytes read before others get a turn: those that are waiting already are read without one.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
@@ -33,6 +34,8 @@ _CONNECTIONS_MAX = 16
 # Short enough to reconnect soon after a restart; a long outage costs one attempt per second.
 _BACKOFF_MIN_S = 0.05
 _BACKOFF_MAX_S = 1.0
+# Every process is back this long after an outage: the longest pause, and one attempt.
+RETURN_S = _BACKOFF_MAX_S + COMMAND_S
 # A connection that was cut silently (a firewall, a frozen machine) is detected by a ping.
 _PING_EVERY_S = 2.0
 _CANCEL_AGAIN_S = 0.05
@@ -62,12 +65,18 @@ class RedisLink:
         self._client = client_for(url)
         self._up = anyio.Event()
         self._warned = False  # of this outage
+        self._back_at = -math.inf
         self._task: asyncio.Task[None] | None = None
 
     @property
     def healthy(self) -> bool:
         """Whether the subscription is up, as of the last message or ping."""
         return self._up.is_set()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the last outage is so long ago that every process has connected again."""
+        return anyio.current_time() - self._back_at >= RETURN_S
 
     @property
     def client(self) -> Redis:
@@ -143,6 +152,7 @@ class RedisLink:
     def _came_up(self) -> None:
         if self._warned:
             _LOG.info("%s is back", self.place)
+            self._back_at = anyio.current_time()
         self._warned = False
         self._up.set()
         self._on_connected()

@@ -235,9 +235,10 @@ class RedisStops(Stops):
                 replies = await query(op, address, replies.streams, request=request, until=done_by)
         if replies is not None and replies.streams:
             return RequestOutcome.YES
-        if replies is None or not replies.by_all:
+        # Every subscriber said no, but a process that is reconnecting to Redis is not subscribed;
+        # its announcements are lost if Redis came back empty.
+        if replies is None or not replies.by_all or not self._link.settled:
             return RequestOutcome.UNREACHABLE
-        # Every subscriber said no, but a process that is reconnecting to Redis is not subscribed.
         owner = await self._owner(address, now + self._answer_s)
         return (
             RequestOutcome.NO
