@@ -108,7 +108,7 @@ def test_p07_no_text_holds_the_event_loop(name: str) -> None:
     assert found.seconds < LIMIT_S, told(name, found)
 
 
-PARTS = 20
+PARTS = 40
 TEXTS = 100_000 // len(WAYS) // PARTS
 
 
