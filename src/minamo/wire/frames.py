@@ -131,10 +131,11 @@ class ResponseDecoder:
             return self.take(Ended())
         if isinstance(data, ErrorChunk):
             return self.take(data)
+        reply, feed = self.reply, self._feed
         for item in self.decoder.feed(data):
             # Nearly all items are events, and `take` would do the same with them.
-            if item.__class__ is SseEvent and not self.reply.ended:
-                out += self._feed(item)
+            if item.__class__ is SseEvent and not reply.ended:
+                out += feed(item)
             else:
                 out += self.take(item)
         return out

@@ -258,8 +258,8 @@ class OpenAIReader(Reader):
                 self._spoken = _Spoken.EARLIER
             else:
                 text, reply = piece.choices[0].delta.content, self.reply
-                known = piece.model == reply.model and piece.provider in ("", reply.provider)
-                if text and known and event.name != b"error":
+                is_new = piece.model != reply.model or piece.provider != reply.provider
+                if text and not is_new and event.name != b"error":
                     if piece.usage is not None:
                         self._usage = piece.usage
                     return reply.say(text)
