@@ -72,8 +72,7 @@ endef
 OLDEST := .venv-oldest
 oldest: $(OLDEST)/.done  ## The tests of the Discord side once more, with the oldest hikari
 	@$(OLDEST)/bin/pytest -q -n 6 --dist loadfile --no-loadscope-reorder -m "not slow" --proof=$(BEGAN) tests/oldest tests/shell/delivery tests/shell/discord \
-		tests/shell/test_client_streams.py --ignore=tests/shell/discord/test_frameworks.py \
-		--ignore=tests/shell/discord/test_client_private.py
+		tests/shell/test_client_streams.py --ignore=tests/shell/discord/test_client_private.py
 $(OLDEST)/.done: pyproject.toml
 	$(call install,$(OLDEST),-e . --group oldest,minamo with the oldest hikari)
 

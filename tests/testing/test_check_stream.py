@@ -1,4 +1,4 @@
-"""The laws that people check their own streams with: they hold, and each of them can fail."""
+"""The laws that people check their own streams with, each of which can fail; and a reply without Discord."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from attrs import evolve
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
+import minamo
 import minamo.testing
 from minamo import StreamConfig, StreamResult
 from minamo.core.accounting.spans import Ledger
@@ -24,7 +25,7 @@ from minamo.core.stream import Stream
 from minamo.core.trace import Moment, Trace, read_trace, trace_lines
 from minamo.inspect.replay import Replayed, replay
 from minamo.machine import Coverage, Machine, chart_names, compile, load
-from minamo.testing import check_stream, events, results, stand_in, traces
+from minamo.testing import ScriptedProvider, check_stream, events, listen, results, stand_in, traces
 from minamo.testing import checks as streams
 from minamo.testing.audit import same
 
@@ -205,3 +206,34 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert f"{len(blocks) + 1} passed" in done.stdout
+
+
+BOTH = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+
+
+@pytest.mark.anyio
+@BOTH
+async def test_what_a_channel_would_have_been_sent() -> None:
+    heard = await listen(ScriptedProvider(["One.\n\n<think>h", "m</think>Two."]))
+    assert heard.messages == ["One.", "Two."]
+    assert heard.result.status == "completed"
+    assert heard.result.thought_log == ("hm",)
+
+
+@pytest.mark.anyio
+@BOTH
+async def test_any_text_that_comes_and_a_setting() -> None:
+    async def words() -> AsyncIterator[str]:
+        for word in ("One.\n", "Two."):
+            yield word
+
+    heard = await listen(words(), minamo.StreamConfig(degree=2))
+    assert heard.messages == ["One.", "Two."]
+
+
+@pytest.mark.anyio
+@BOTH
+async def test_a_failure_is_a_result() -> None:
+    broken = minamo.ErrorChunk("rate_limit", "too many", retryable=True)
+    heard = await listen(ScriptedProvider(["Half", broken]))
+    assert (heard.messages, heard.result.status, heard.result.data) == (["Half"], "error", broken)

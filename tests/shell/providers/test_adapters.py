@@ -1,8 +1,10 @@
-"""Making adapters: what is wrong is said at once, and never with the key in it."""
+"""Making adapters: what is wrong is said at once, never with the key in it; and the page about them is true."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,9 @@ from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
 from minamo.errors import BadRequest
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAICompatible
 from minamo.shell.providers.base import Adapter, ChatStream
+from minamo.testing import as_chunks
 from minamo.wire.frames import Frame
+from minamo.wire.options import ReplyOptions
 from support.provider_server import saying, serving
 from support.recordings import KEY, gathered, recording
 
@@ -198,3 +202,49 @@ class Plain:
 async def test_the_least_adapter() -> None:
     assert [c async for c in ChatStream(Plain(), None)] == [ErrorChunk("timeout")]
     assert DoneChunk().type == "done"
+
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
+
+
+async def test_the_programs_of_the_page_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(blocks), "adapters.md", "exec"), names)
+
+    assert await names["main"]() == [
+        TextChunk("You said: "),
+        TextChunk("Hi"),
+        DoneChunk("stop", model="m1"),
+    ]
+    echoed = [chunk async for chunk in as_chunks(names["echo"]("a b"))]
+    assert echoed == [TextChunk("a "), TextChunk("b ")]
+
+
+def test_the_adapter_has_thirty_lines() -> None:
+    adapter = PAGE[PAGE.index("class Mine") :].partition("```")[0]
+
+    assert len([line for line in adapter.splitlines() if line.strip()]) <= 30
+
+
+CELL = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
+
+
+def test_every_test_that_the_table_names_exists() -> None:
+    table = PAGE[PAGE.index("| feature |") : PAGE.index("## The options")]
+    rows = [line[1:-1].split("|") for line in table.splitlines()[2:] if line]
+    assert {len(row) for row in rows} == {5}
+    cells = [cell.strip() for row in rows for cell in row[1:] if cell.strip()]
+    assert len(cells) > 50
+    for cell in cells:
+        named = CELL.fullmatch(cell)
+        assert named, f"{cell} names no test"
+        told = (ROOT / "tests" / named[1]).read_text(encoding="utf-8")
+        assert f"def {named[2]}(" in told, f"{named[1]} has no {named[2]}"
+
+
+def test_the_table_of_options_is_complete() -> None:
+    table = PAGE[PAGE.index("## The options") : PAGE.index("## You have a stream")]
+    for option in ReplyOptions.__annotations__:
+        assert f"`{option}" in table, option

@@ -1,21 +1,36 @@
-"""Who is told of streams: the log, several at once, nobody.  Never a word that people wrote."""
+"""Who is told of streams, and that no log or shortened line has a token, a key, or a word that people wrote."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any
 
+import hikari
 import pytest
 
-from minamo.core.chunks import ErrorChunk, Usage
+from minamo.bot.tools import toolbox
+from minamo.core.chunks import Call, ErrorChunk, Usage
+from minamo.core.config import StreamConfig
+from minamo.core.contract import as_chunk
 from minamo.core.messages import Receipt
 from minamo.core.result import StreamResult
+from minamo.errors import BadSetting
+from minamo.shell.notices.localization import Languages
+from minamo.shell.notices.notices import quotable
+from minamo.shell.telemetry import telemetry as hushing
 from minamo.shell.telemetry.telemetry import (
     NoTelemetry,
     StreamInfo,
     StreamLog,
     TelemetryFanOut,
+    _outcome,
     provider_name,
 )
+from minamo.shell.turns.tool_job import ToolContext
+from minamo.shell.turns.tool_runner import failure
+from minamo.twin import Twin
+from support.overseer import overseeing
 
 INFO = StreamInfo(stream_id="5d0c", channel_id=7, provider="openai", model="m-1")
 SECRET = "what people said"
@@ -171,3 +186,119 @@ def test_of_several_one_that_raises_harms_nobody(
 )
 def test_providers_have_the_names_of_the_conventions(host: str, name: str) -> None:
     assert provider_name(host) == name
+
+
+LEAKS = pytest.mark.rule_breaking("leaks, to see what hushing does")
+TOKEN = "aVeryLongTokenThatNobodyMaySee_-.="
+
+
+@pytest.mark.parametrize(
+    ("logger", "said", "hushed"),
+    [
+        ("hikari.rest", f"POST /webhooks/12/{TOKEN}", "POST /webhooks/12/***"),
+        (
+            "hikari.rest",
+            f"POST /interactions/12/{TOKEN}/callback",
+            "POST /interactions/12/***/callback",
+        ),
+        (
+            "hikari.rest",
+            f'{{"id": "1", "token": "{TOKEN}", "x": 1}}',
+            '{"id": "1", "token": "***", "x": 1}',
+        ),
+        ("hikari.gateway.0", f'b\'{{"token":"{TOKEN}"}}\'', 'b\'{"token":"***"}\''),
+        ("hikari.ratelimits", f"abc;12:{TOKEN} closed", "abc;12:*** closed"),
+        ("hikari.rest", "GET /channels/12/messages at 12:30", "GET /channels/12/messages at 12:30"),
+        ("hikari.rest", '{"content": "a token of love"}', '{"content": "a token of love"}'),
+    ],
+)
+def test_p21_tokens_are_taken_out_and_nothing_else(
+    logger: str, said: str, hushed: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    hushing.redact_hikari_logs()
+    hushing.redact_hikari_logs()
+    caplog.set_level(1)
+    caplog.set_level(1, "hikari")
+    logging.getLogger(logger).log(5, "%s", said)
+    assert caplog.messages == [hushed]
+
+
+async def use_everything_with_a_token(twin: Twin, bot: hikari.GatewayBot) -> None:
+    done = bot.stream(hikari.InteractionCreateEvent, timeout=5)
+    with done:
+        await twin.slash("ask")
+        event = await anext(done)
+    assert isinstance(event.interaction, hikari.CommandInteraction)
+    await event.interaction.create_initial_response(
+        hikari.ResponseType.MESSAGE_CREATE, "here", mentions_everyone=False
+    )
+    await event.interaction.edit_initial_response("there")
+    hook = await bot.rest.create_webhook(twin.channel().id, "Ada")
+    await hook.execute("hello")
+
+
+@pytest.mark.parametrize("is_hushed", [True, False])
+@pytest.mark.anyio
+@LEAKS
+async def test_p21_the_real_hikari_tells_no_token(
+    twin: Twin, bot: hikari.GatewayBot, is_hushed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hushing.redact_hikari_logs()
+    if not is_hushed:  # as it would be without: the test can fail
+        for name in hushing._LOGGERS:
+            monkeypatch.setattr(logging.getLogger(name), "filters", [])
+    with overseeing() as overseer:
+        overseer.twins.append(twin)
+        await use_everything_with_a_token(twin, bot)
+    leaks = [words for words in overseer.wrongs if "token" in words]
+    assert bool(leaks) is not is_hushed, leaks
+    if not is_hushed:
+        homes = {words.split(": ")[1].split(",")[0] for words in leaks}
+        assert {"hikari.rest", "hikari.ratelimits", "hikari.gateway.0"} <= homes
+
+
+KEY = "sk-live-" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0"
+
+
+def _progress(words: str) -> str:
+    said: list[Any] = []
+    ToolContext(call=Call("a"), show=said.append).progress(words)
+    return str(said[0].text)
+
+
+def _environment(words: str) -> str:
+    with pytest.raises(BadSetting) as caught:
+        StreamConfig.from_env({"MAX_MESSAGE_LENGTH": words})
+    return str(caught.value)
+
+
+def _finish(words: str) -> str:
+    return str(_outcome(StreamResult(status="completed", finish_reason=words))["finish_reason"])
+
+
+PLACES: dict[str, Callable[[str], str]] = {
+    "an error of a source": lambda words: as_chunk(ErrorChunk("api_error", words))[0].message,  # type: ignore[union-attr]
+    "a tool that failed": lambda words: failure(Call("a"), "refused", words).text,
+    "progress": _progress,
+    "the environment": _environment,
+    "the log": _finish,
+    "a notice": quotable,
+    "a phrase": lambda words: Languages().wording().say("tool_progress", tool=words),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_p21_a_key_across_the_cut_is_taken_out(place: str) -> None:
+    shorten = PLACES[place]
+    for before in range(0, 1_100, 3):
+        told = shorten("Ä" * before + " " + KEY + " ÄÄÄ")
+        assert "live" not in told, (before, told)
+        assert "A1b2" not in told, (before, told)
+
+
+def test_p21_a_file_of_tools_that_raises(tmp_path: Any) -> None:
+    file = tmp_path / "tools.py"
+    file.write_text(f"raise ValueError('x' * 280 + ' {KEY}')\n")
+    with pytest.raises(BadSetting, match=r"line 1: ValueError: x+ \[key\]") as caught:
+        toolbox((), file)
+    assert "live" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""A field that is missing from a frame loses no text and no call in silence, in any dialect."""
+"""What holds in every dialect: missing fields lose nothing, deep values are refused, and tokens are counted alike."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk
+from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, Usage
+from minamo.wire.json import total
 from minamo.wire.sse import Decoder, SseEvent
-from support.recordings import NAMES, adapter, gathered, recording
+from support.recordings import NAMES, adapter, gathered, once, read, recording
 
 Path = tuple[str | int, ...]
 
@@ -173,3 +174,106 @@ def test_every_exception_to_it_is_needed() -> None:
             if silent and (found.text, found.calls) != (said.text, said.calls):
                 used |= {row for row in OPTIONAL[dialect] if is_excused([row], frame, path)}
     assert used == {row for rows in OPTIONAL.values() for row in rows}
+
+
+PLACES = {
+    "openai": [
+        '{"choices":[{"delta":{"tool_calls":[{"function":{"name":"a","arguments":{"a":%s}}}]}}]}',
+        '{"choices":[{"delta":{"tool_calls":[{"function":{"name":"a"},"extra_content":%s}]}}]}',
+        '{"choices":[{"delta":{"reasoning_details":[{"a":%s}]}}]}',
+        '{"choices":[{"delta":{"content":%s}}]}',
+        '{"choices":[],"usage":%s,"model":%s,"provider":%s,"object":%s}',
+        '{"error":{"message":%s,"code":%s,"details":[%s]}}',
+        '{"object":"error","message":%s}',
+        '{"unknown":%s}',
+        "%s",
+    ],
+    "anthropic": [
+        '{"type":"content_block_start","content_block":{"type":"tool_use","name":"a","input":%s}}',
+        '{"type":"message_start","message":{"content":[{"type":"tool_use","input":{"a":%s}}]}}',
+        '{"type":"message_start","message":{"id":"a","usage":%s,"model":%s}}',
+        '{"type":"content_block_start","content_block":{"type":"redacted_thinking","data":%s}}',
+        '{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":%s}}',
+        '{"type":"error","error":{"message":%s,"type":%s}}',
+        '{"type":"error","error":%s}',
+    ],
+    "google": [
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","args":{"a":%s}}}]}}]}',
+        '{"candidates":[{"finishReason":"OTHER","finishMessage":%s}]}',
+        '{"promptFeedback":{"blockReason":"a","blockReasonMessage":%s}}',
+        '{"usageMetadata":%s,"modelVersion":%s}',
+        '{"error":{"message":%s,"details":%s}}',
+    ],
+}
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@pytest.mark.parametrize(
+    ("dialect", "place"), [(name, place) for name, places in PLACES.items() for place in places]
+)
+@pytest.mark.no_cover  # measuring would be most of its time
+def test_p23_nesting_never_breaks_out(dialect: str, place: str, opening: str) -> None:
+    closing = "]" if opening == "[" else "}"
+    # Around the depth at which Python gives up, which depends on where we are called from.
+    for depth in (1, 63, 66, *range(780, 1_000, 9), *range(930, 990)):
+        value = opening * depth + "0" + closing * depth
+        data = f"data: {place.replace('%s', value)}\n\ndata: [DONE]\n\n".encode()
+        said = once(dialect, data)
+
+        assert isinstance(said.last, DoneChunk | ErrorChunk)
+        assert depth < 65 or said.calls in ([], [("a", {})])
+
+
+def counted(dialect: str, *frames: dict[str, Any]) -> Usage | None:
+    data = b"".join(b"data: " + json.dumps(frame).encode() + b"\n\n" for frame in frames)
+    last = read(dialect, data).last
+    assert isinstance(last, DoneChunk)
+    return last.usage
+
+
+def test_anthropic_counts_the_cache_apart() -> None:
+    begin = {"input_tokens": 9, "cache_read_input_tokens": 100, "output_tokens": 1}
+    begun = {"type": "message_start", "message": {"id": "m", "usage": begin}}
+    usage = {"cache_creation_input_tokens": 20, "input_tokens": None, "output_tokens": 5}
+    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}
+
+    assert counted("anthropic", begun, ended) == Usage(129, 5, None, 100)
+
+
+def test_gemini_counts_thoughts_and_the_answers_of_its_own_tools_apart() -> None:
+    usage = {"promptTokenCount": 9, "toolUsePromptTokenCount": 50, "candidatesTokenCount": 4,
+             "thoughtsTokenCount": 30, "totalTokenCount": 93}  # fmt: skip
+    end = {"candidates": [{"finishReason": "STOP"}], "usageMetadata": usage}
+
+    assert counted("google", end) == Usage(59, 34, 30)
+
+
+def test_usage_that_comes_with_text_only_is_counted() -> None:
+    said = {"content": {"parts": [{"text": "a"}]}}
+    frames = [
+        {"candidates": [said], "usageMetadata": {"promptTokenCount": count}} for count in (3, 4, 5)
+    ]
+    end = {"candidates": [{"finishReason": "STOP"}]}
+    assert counted("google", *frames, end) == Usage(5)
+
+    delta = {"choices": [{"delta": {"content": "a"}}]}
+    frames = [{**delta, "usage": {"prompt_tokens": count}} for count in (3, 4, 5)]
+    end = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    assert counted("openai", *frames, end) == Usage(5)
+
+
+@pytest.mark.parametrize(
+    ("completion", "whole", "output"),
+    [(9, 135, 103), (103, 135, 103), (9, None, 9)],
+)
+def test_xai_counts_thoughts_apart(completion: int, whole: int | None, output: int) -> None:
+    usage = {"prompt_tokens": 32, "completion_tokens": completion, "total_tokens": whole,
+             "completion_tokens_details": {"reasoning_tokens": 94}}  # fmt: skip
+    end = {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": usage}
+
+    assert counted("openai", end) == Usage(32, output, 94)
+
+
+def test_what_nobody_counted_is_unknown() -> None:
+    assert total(None, None) is None
+    assert total(None, 0) == 0
