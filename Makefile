@@ -128,7 +128,7 @@ soak: install    ## Two shards, provider, Discord and Redis as processes, under 
 		$(if $(SEED),--seed $(SEED)) $(if $(PUBLISH),--publish)
 
 mutants: install  ## Break the code that each promise guards, in a copy, and see its tests fail; K=p07 for one
-	@$(RUN)python tests/promises/mutants.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)')
+	@$(RUN)python tests/promises/mutants.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)') $(if $(PUBLISH),--publish)
 
 # Peers are installed from the package indexes into build/bench.  On a machine that does nothing else:
 # the figures of the run replace those in docs/performance.md.

@@ -1,8 +1,10 @@
 """Show that every promise can fail: break the code it guards, and see its own quick test fail.
 
-`make mutants` draws, for each promise, small changes on lines that its quick tests run (a
-comparison, a condition, a number), until three of them are caught; `K=p07` for one promise,
-`SEED=…` for other changes.  All of it happens in a copy of the tree.
+`make mutants` draws, for each promise, small changes on lines that its quick tests run, until three
+of them are caught; `K=p07` for one promise, `SEED=…` for other changes.  A change is caught if a
+test with the promise in its name fails, and passes again without the change.  All of it happens in
+a copy of the tree.  The table in build/promises/ keeps the rows of promises that were not run;
+`PUBLISH=1` writes it into docs/promises.md.
 """
 
 from __future__ import annotations
@@ -13,47 +15,66 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from run import circumstances, commit_now
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "promises.md"
+BEGIN = "<!-- mutants: written by `make mutants`, not by hand -->"
+END = "<!-- end of mutants -->"
 WANTED = 3
 TRIES = 30
-TIMEOUT_S = 300
-#: The modules that a promise guards, below src/minamo, and the folders of its quick tests.
-GUARDED: dict[str, tuple[str, str]] = {
-    "p01": ("core/stream.py core/actions.py machine/machine.py", "properties core simulation"),
-    "p02": ("core/lexing core/actions.py core/stream.py", "core properties"),
-    "p03": ("core/accounting core/actions.py core/fitting", "properties core"),
-    "p04": ("core/fitting", "properties core"),
-    "p05": ("core/lexing core/captures.py", "properties core"),
-    "p06": ("core/lexing core/limits.py", "properties"),
-    "p07": ("core/fitting/fit.py core/limits.py core/cleaning", "properties"),
-    "p08": ("core/cleaning/humanize.py core/accounting", "properties core contract"),
-    "p09": ("machine/compiler.py machine/machine.py machine/reader.py", "contract machine core"),
-    "p10": ("shell/driver.py shell/stops", "simulation"),
-    "p11": ("machine/machine.py shell/driver.py", "simulation"),
-    "p12": ("machine/machine.py shell/driver.py", "simulation"),
-    "p13": ("shell/driver.py shell/delivery", "simulation"),
-    "p14": ("shell/driver.py shell/delivery", "simulation shell/delivery"),
-    "p15": ("shell/driver.py shell/delivery shell/providers/scripted.py", "simulation"),
-    "p16": ("shell/delivery/queue.py shell/driver.py", "simulation"),
-    "p17": ("shell/delivery shell/turns/channel.py", "simulation"),
-    "p18": ("shell/delivery/delivery.py shell/discord/bot.py", "shell/delivery"),
-    "p19": ("shell/delivery/delivery.py shell/discord/webhook.py", "shell/delivery"),
-    "p20": ("shell/discord shell/delivery/interfaces.py", "shell"),
-    "p21": ("core/redact.py wire/errors.py", "core wire shell"),
-    "p22": ("shell/providers", "shell/providers"),
-    "p23": ("wire/sse.py wire/assembler.py shell/providers/http.py", "shell/providers wire"),
-    "p24": ("wire", "fuzz"),
-    "p25": ("core/cleaning", "properties core"),
-    "p26": ("core/stream.py core/actions.py shell/driver.py", "simulation"),
-    "p27": ("shell/callbacks.py shell/telemetry/telemetry.py", "shell"),
+TEST_TIMEOUT_S = 30
+RUN_TIMEOUT_S = 150
+MEMORY_MAX = 8 * 1024**3
+
+
+class Guard(NamedTuple):
+    """The modules below src/minamo that keep a promise, and the kinds of changes that break it."""
+
+    modules: str
+    kinds: str = "logic"
+
+
+GUARDED = {
+    "p01": Guard("core/stream.py core/actions.py machine/machine.py"),
+    "p02": Guard("core/lexing core/actions.py core/stream.py"),
+    "p03": Guard("core/accounting core/actions.py core/fitting"),
+    "p04": Guard("core/fitting"),
+    "p05": Guard("core/lexing core/captures.py"),
+    "p06": Guard("core/lexing core/captures.py core/accounting machine/machine.py", "bounds"),
+    "p07": Guard("core/fitting core/cleaning core/accounting core/lexing", "bounds"),
+    "p08": Guard("core machine", "hashes"),
+    "p09": Guard("machine/compiler.py machine/machine.py machine/reader.py"),
+    "p10": Guard("shell/driver.py shell/stops shell/delivery/queue.py"),
+    "p11": Guard("machine/machine.py shell/driver.py"),
+    "p12": Guard("machine/machine.py shell/driver.py"),
+    "p13": Guard("shell/driver.py shell/delivery shell/turns/channel.py", "cleanup"),
+    "p14": Guard("shell/driver.py shell/delivery", "cleanup faults"),
+    "p15": Guard("shell/driver.py shell/delivery shell/providers/scripted.py", "faults logic"),
+    "p16": Guard("shell/delivery/queue.py shell/driver.py", "logic bounds"),
+    "p17": Guard("shell/delivery shell/turns/channel.py"),
+    "p18": Guard("shell/delivery/delivery.py shell/discord/bot.py"),
+    "p19": Guard("shell/delivery/delivery.py shell/discord/webhook.py"),
+    "p20": Guard("shell/discord shell/delivery/interfaces.py"),
+    "p21": Guard("core/redact.py wire/errors.py"),
+    "p22": Guard("shell/providers"),
+    "p23": Guard("wire/sse.py wire/assembler.py shell/providers/http.py", "logic bounds"),
+    "p24": Guard("wire"),
+    "p25": Guard("core/cleaning"),
+    "p26": Guard("core/stream.py core/actions.py shell/driver.py"),
+    "p27": Guard("shell/callbacks.py shell/telemetry/telemetry.py", "faults logic"),
 }
 _SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -62,116 +83,116 @@ _SWAPS = {
 }  # fmt: skip
 
 
-def changes(source: str, lines: set[int]) -> Iterator[tuple[int, str, str]]:
-    """Each small change of a line in *lines*: its line, what it does, and the changed source."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if getattr(node, "lineno", 0) not in lines:
-            continue
-        for what, undo in _edits(node):
-            yield node.lineno, what, ast.unparse(tree)  # type: ignore[attr-defined]
-            undo()
+_LIMIT = re.compile(r"_?[A-Z][A-Z0-9_]*_(MAX|LIMIT|STEP|HOLD|AFTER|CONTEXT)|_\w+_max")
+_TRIMS = ("clear", "pop", "popleft", "discard")
+_CLEANERS = (*_TRIMS, "aclose", "cancel", "close", "release", "remove", "set", "stop", "wait")
+Edits = Iterator[tuple[str, ast.AST]]
 
 
-def _edits(node: ast.AST) -> Iterator[tuple[str, object]]:
-    """Change *node* in place, one way after the other; the second value puts it back."""
+def _logic(node: ast.AST) -> Edits:
+    """Another comparison, condition or number."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPS:
-        kept = node.ops[0]
-        node.ops[0] = _SWAPS[type(kept)]()  # type: ignore[call-overload]
-        yield f"{type(kept).__name__} → {type(node.ops[0]).__name__}", _later(node.ops, 0, kept)
+        other = _SWAPS[type(node.ops[0])]()  # type: ignore[call-overload]
+        what = f"{type(node.ops[0]).__name__} → {type(other).__name__}"
+        yield what, ast.Compare(node.left, [other, *node.ops[1:]], node.comparators)
     elif isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in _SWAPS:
-        was = node.op
-        node.op = _SWAPS[type(was)]()  # type: ignore[assignment]
-        yield f"{type(was).__name__} → {type(node.op).__name__}", lambda: setattr(node, "op", was)
+        fields = dict(ast.iter_fields(node))
+        fields["op"] = _SWAPS[type(node.op)]()  # type: ignore[assignment]
+        what = f"{type(node.op).__name__} → {type(fields['op']).__name__}"
+        yield what, type(node)(**fields)
     elif isinstance(node, ast.If | ast.While | ast.IfExp):
-        test = node.test
-        node.test = ast.UnaryOp(ast.Not(), test)
-        yield "condition turned round", lambda: setattr(node, "test", test)
+        fields = {**dict(ast.iter_fields(node)), "test": ast.UnaryOp(ast.Not(), node.test)}
+        yield "condition turned round", type(node)(**fields)
     elif isinstance(node, ast.Constant) and type(node.value) in (int, bool):
         value = node.value
-        node.value = not value if isinstance(value, bool) else value + 1
-        yield f"{value} → {node.value}", lambda: setattr(node, "value", value)
+        other = not value if isinstance(value, bool) else value + 1
+        yield f"{value} → {other}", ast.Constant(other)
 
 
-def _later(items: list[ast.cmpop], at: int, kept: ast.cmpop) -> object:
-    return lambda: items.__setitem__(at, kept)
+def _bounds(node: ast.AST) -> Edits:
+    """A bound is removed: a limit a thousand times as high, the larger of two, nothing trimmed."""
+    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+        if _LIMIT.fullmatch(name):
+            yield f"{name} × 1,000", ast.BinOp(node, ast.Mult(), ast.Constant(1_000))
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "min":
+        yield "min → max", ast.Call(ast.Name("max"), node.args, node.keywords)
+    elif isinstance(node, ast.Delete) or (isinstance(node, ast.Expr) and _trims(node.value)):
+        yield f"{ast.unparse(node)} left out", ast.Pass()
 
 
-class Copy:
-    """A copy of the tree, in which tests are run."""
+def _trims(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _TRIMS
 
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "tree"
-        skip = shutil.ignore_patterns(".venv*", ".git", "build", "node_modules", "__pycache__")
-        shutil.copytree(ROOT, self.root, ignore=skip, symlinks=True)
 
-    def run(self, promise: str, *before: str) -> int:
-        """Run the quick tests of *promise*; returns pytest's exit code."""
-        folders = [f"tests/{each}" for each in GUARDED[promise][1].split()]
-        command = [
-            *(sys.executable, *before, "-m", "pytest", "-q", "-x", "-m", "not slow", "-k", promise),
-            *("-p", "no:cacheprovider", "--timeout=240", *folders),
-        ]
-        environ = {
-            **os.environ,
-            "PYTHONPATH": str(self.root / "src"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        try:
-            return subprocess.run(
-                command,
-                cwd=self.root,
-                env=environ,
-                timeout=TIMEOUT_S,
-                capture_output=True,
-                check=False,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            return 1  # a test that never ends has noticed something
+def _cleanup(node: ast.AST) -> Edits:
+    """Something is left behind: nothing is closed, cancelled, removed, or done at the end."""
+    if isinstance(node, ast.Try) and node.finalbody:
+        fields = {**dict(ast.iter_fields(node)), "finalbody": [ast.Pass()]}
+        yield "finally left out", type(node)(**fields)
+    elif isinstance(node, ast.Expr):
+        call = node.value.value if isinstance(node.value, ast.Await) else node.value
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") in _CLEANERS:
+            yield f"{ast.unparse(node)} left out", ast.Pass()
+    elif isinstance(node, ast.Delete):
+        yield f"{ast.unparse(node)} left out", ast.Pass()
 
-    def covered(self, promise: str) -> dict[Path, set[int]]:
-        """The lines of the guarded modules that the quick tests run, without definitions."""
-        data = self.root / ".coverage-lines"
-        code = self.run(
-            promise,
-            "-m",
-            "coverage",
-            "run",
-            "--rcfile=/dev/null",
-            f"--data-file={data}",
-            "--source=minamo",
+
+def _faults(node: ast.AST) -> Edits:
+    """A fault is no longer caught."""
+    if isinstance(node, ast.ExceptHandler) and node.type is not None:
+        what = f"except {ast.unparse(node.type)} left out"
+        yield what, ast.ExceptHandler(ast.Name("ZeroDivisionError"), node.name, node.body)
+
+
+def _hashes(node: ast.AST) -> Edits:
+    """A number or an order that depends on the seed of the hashes."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        changing = ast.parse('hash("a") % 5', mode="eval").body
+        yield f"{node.value} + hash", ast.BinOp(node, ast.Add(), changing)
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "sorted":
+        yield (
+            "sorted → set",
+            ast.Call(ast.Name("list"), [ast.Call(ast.Name("set"), node.args[:1], [])], []),
         )
-        if code:
-            print(
-                f"{promise}: its quick tests fail before anything is changed ({code})", flush=True
-            )
-            return {}
-        told = self.root / "lines.json"
-        subprocess.run(
-            [sys.executable, "-m", "coverage", "json", "--rcfile=/dev/null", f"--data-file={data}", "-o", str(told), "-q"],
-            cwd=self.root, check=True, capture_output=True,
-        )  # fmt: skip
-        guarded = tuple(f"src/minamo/{each}" for each in GUARDED[promise][0].split())
-        files = json.loads(told.read_text())["files"]
-        return {
-            self.root / name: set(found["executed_lines"])
-            for name, found in files.items()
-            if name.startswith(guarded)
-        }
 
 
-def draw(copy: Copy, promise: str, rng: random.Random) -> Iterator[tuple[Path, int, str, str]]:
-    """Changes to guarded code, in any order."""
-    every = [
-        (file, line, what, source)
-        for file, lines in sorted(copy.covered(promise).items())
-        for line, what, source in changes(file.read_text(encoding="utf-8"), _inside(file, lines))
-    ]
-    yield from rng.sample(every, min(len(every), TRIES))
+KINDS: dict[str, Callable[[ast.AST], Edits]] = {
+    "logic": _logic, "bounds": _bounds, "cleanup": _cleanup, "faults": _faults, "hashes": _hashes,
+}  # fmt: skip
 
 
-def _inside(file: Path, lines: set[int]) -> set[int]:
-    """The lines inside functions: what is run at the import guards no promise."""
+class Change(NamedTuple):
+    """One small change of a file: of a node, which its parent has by this name at this place."""
+
+    file: Path
+    tree: ast.Module
+    parent: ast.AST
+    name: str
+    at: int | None
+    line: int
+    what: str
+    node: ast.AST
+
+    def source(self) -> str:
+        """The changed file."""
+        kept = self._put(self.node)
+        try:
+            return ast.unparse(self.tree)
+        finally:
+            self._put(kept)
+
+    def _put(self, node: ast.AST) -> ast.AST:
+        value = getattr(self.parent, self.name)
+        if self.at is None:
+            setattr(self.parent, self.name, node)
+            return value  # type: ignore[no-any-return]
+        kept, value[self.at] = value[self.at], node
+        return kept  # type: ignore[no-any-return]
+
+
+def changes(file: Path, lines: set[int], kinds: str) -> Iterator[Change]:
+    """Each small change of a line in *lines*, inside of functions: the rest is run once."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     inside = {
         line
@@ -179,45 +200,194 @@ def _inside(file: Path, lines: set[int]) -> set[int]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for line in range(node.body[0].lineno, (node.end_lineno or 0) + 1)
     }
-    return lines & inside
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            nodes = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
+            for at, node in nodes:
+                line = getattr(node, "lineno", 0)
+                if line in lines & inside:
+                    for kind in kinds.split():
+                        for what, other in KINDS[kind](node):
+                            yield Change(file, tree, parent, name, at, line, what, other)
 
 
-def judge(copy: Copy, promise: str, seed: int) -> tuple[int, int]:
-    """Change the code until enough changes are caught; returns the caught and the tried."""
-    caught = tried = 0
-    for file, line, what, source in draw(copy, promise, random.Random(f"{seed} {promise}")):
-        kept = file.read_text(encoding="utf-8")
-        begin = time.monotonic()
-        file.write_text(source, encoding="utf-8")
+class Copy:
+    """A copy of the tree, in which tests are run."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.root = folder / "tree"
+        self.seed = seed
+        skip = shutil.ignore_patterns(
+            ".venv*", ".git", ".hypothesis", "build", "node_modules", "__pycache__"
+        )
+        shutil.copytree(ROOT, self.root, ignore=skip, symlinks=True)
+        self.tests = self._collect()
+
+    def _collect(self) -> dict[str, list[str]]:
+        """The quick tests of each promise."""
+        wanted = " or ".join(GUARDED)
+        told = self.pytest("--collect-only", "-k", wanted, "--ignore=tests/oldest", "tests")
+        found = defaultdict(list)
+        for name in told.stdout.splitlines():
+            if named := re.search(r"::test_((?:p\d\d_)+)", name):
+                for promise in named[1].strip("_").split("_"):
+                    found[promise].append(name)
+        return found
+
+    def pytest(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run quick tests, and end everything that they have started if they never end."""
+        command = [
+            *(sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider"),
+            *(f"--timeout={TEST_TIMEOUT_S}", f"--hypothesis-seed={self.seed}", *arguments),
+        ]
+        variables = {
+            **os.environ,
+            "PYTHONPATH": str(self.root / "src"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "MINAMO_SEED": str(self.seed),
+            **environ,
+        }
+        with subprocess.Popen(
+            command, cwd=self.root, env=variables, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=_limit_memory,
+        ) as process:  # fmt: skip
+            try:
+                output, _ = process.communicate(timeout=RUN_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                output = "FAILED never ends"
+        return subprocess.CompletedProcess(command, process.returncode, output)
+
+    def covered(self, promise: str) -> dict[Path, dict[int, list[str]]]:
+        """The lines of the guarded modules that the quick tests run, and which of them do."""
+        settings, data = self.root / "coveragerc", self.root / "coverage-data"
+        settings.write_text(f"[run]\npatch = subprocess\ndata_file = {data}\n")
+        files = sorted({name.partition("::")[0] for name in self.tests[promise]})
+        told = self.pytest(
+            "-k", promise, *files, "--cov=minamo", "--cov-context=test", "--cov-report=",
+            f"--cov-config={settings}",
+        )  # fmt: skip
+        if told.returncode and (told := self.pytest("-k", promise, *files)).returncode:
+            print(f"{promise}: its quick tests fail before anything is changed", flush=True)
+            print(told.stdout[-2_000:], flush=True)
+            return {}
+        report = self.root / "lines.json"
+        subprocess.run(
+            [sys.executable, "-m", "coverage", "json", "--show-contexts", f"--rcfile={settings}", "-o", str(report), "-q"],
+            cwd=self.root, check=True, capture_output=True,
+        )  # fmt: skip
+        guarded = tuple(f"src/minamo/{each}" for each in GUARDED[promise].modules.split())
+        return {
+            self.root / name: {int(line): tests for line, tests in found["contexts"].items()}
+            for name, found in json.loads(report.read_text())["files"].items()
+            if name.startswith(guarded)
+        }
+
+    def broken(self, promise: str, change: Change, contexts: list[str]) -> str:
+        """The test of *promise* that fails with *change* and passes without it, or nothing."""
+        run_by = {name.partition("|")[0].partition("[")[0] for name in contexts}
+        mine = {name.partition("[")[0] for name in self.tests[promise]}
+        names = sorted(run_by & mine) or sorted(mine)  # in another process: any of them may be it
+        kept = change.file.read_text(encoding="utf-8")
+        change.file.write_text(change.source(), encoding="utf-8")
         try:
-            found = copy.run(promise) != 0
+            told = self.pytest("-x", *names)
         finally:
-            file.write_text(kept, encoding="utf-8")
-        tried, caught = tried + 1, caught + found
-        place = f"{file.relative_to(copy.root / 'src' / 'minamo')}:{line}"
-        how = "caught" if found else "lived"
-        print(f"  {promise} {place} {what}: {how}, {time.monotonic() - begin:.0f} s", flush=True)
-        if caught == WANTED:
+            change.file.write_text(kept, encoding="utf-8")
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+?::\w+|never ends)", told.stdout, re.MULTILINE)
+        if not told.returncode or not failed:
+            return ""
+        if failed[1] == "never ends":
+            return "never ends"
+        return failed[1] if self.pytest(failed[1]).returncode == 0 else ""
+
+
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+
+
+def judge(copy: Copy, promise: str, rng: random.Random) -> dict[str, Any]:
+    """Change the code until enough changes are caught; returns the row of the table."""
+    begin = time.monotonic()
+    lines = copy.covered(promise)
+    kinds = GUARDED[promise].kinds
+    every = [found for file in sorted(lines) for found in changes(file, set(lines[file]), kinds)]
+    tried, caught = 0, []
+    for change in rng.sample(every, min(len(every), TRIES)):
+        since = time.monotonic()
+        test = copy.broken(promise, change, lines[change.file][change.line])
+        place = f"{change.file.relative_to(copy.root / 'src' / 'minamo')}:{change.line}"
+        how = f"caught by {test}" if test else "lived"
+        taken = time.monotonic() - since
+        print(f"  {promise} {place} {change.what}: {how}, {taken:.0f} s", flush=True)
+        tried += 1
+        if test:
+            name = test.rpartition("::")[2]
+            caught.append({"place": place, "change": change.what, "test": name})
+        if len(caught) == WANTED:
             break
-    return caught, tried
+    seconds = round(time.monotonic() - begin)
+    return {"possible": len(every), "tried": tried, "caught": caught, "seconds": seconds}
+
+
+def as_markdown(report: dict[str, Any]) -> str:
+    """The table, with how it was made."""
+    about = report["circumstances"]
+    lines = [
+        f"`make mutants`, until {about['date']}; {about['machine']}, Python {about['python']}.",
+        "",
+        "| promise | caught | of drawn | of possible | seconds | seed, commit | the caught changes |",
+        "|---|--:|--:|--:|--:|---|---|",
+    ]
+    for promise, row in report["promises"].items():
+        shown = "<br>".join(
+            f"{found['place']} `{found['change']}`".replace("|", "\\|") for found in row["caught"]
+        )
+        cells = (
+            *(promise.upper(), len(row["caught"]), row["tried"], row["possible"], row["seconds"]),
+            f"{row['seed']}, {row['commit']}",
+        )
+        lines.append(f"| {' | '.join(map(str, cells))} | {shown} |")
+    return "\n".join(lines) + "\n"
+
+
+def publish(table: str) -> None:
+    """Write the table into the page about the promises."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{after}", encoding="utf-8")
 
 
 def main() -> int:
-    """Judge the promises, and print the table."""
+    """Judge the promises, print the table, and write the reports."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="a promise, such as p07")
+    parser.add_argument("--publish", action="store_true", help="write docs/promises.md")
     options = parser.parse_args()
-    names = [name for name in GUARDED if re.search(options.only, name)]
-    table: dict[str, tuple[int, int]] = {}
+    commit = commit_now()
+    rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        copy = Copy(Path(folder))
-        for name in names:
-            table[name] = judge(copy, name, options.seed)
-    print("\npromise  caught of tried")
-    for name, (caught, tried) in table.items():
-        print(f"{name.upper():8} {caught} of {tried}{'' if caught >= WANTED else '   TOO FEW'}")
-    return int(any(caught < WANTED for caught, _ in table.values()))
+        copy = Copy(Path(folder), options.seed)
+        for promise in GUARDED:
+            if re.search(options.only, promise):
+                rng = random.Random(f"{options.seed} {promise}")
+                rows[promise] = judge(copy, promise, rng)
+    out = ROOT / "build" / "promises" / "mutants.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    about = circumstances(options.seed, commit)
+    kept = json.loads(out.read_text())["promises"] if out.exists() else {}
+    kept |= {name: {**row, "commit": commit, "seed": options.seed} for name, row in rows.items()}
+    report = {"circumstances": about, "promises": dict(sorted(kept.items()))}
+    out.write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
+    out.with_suffix(".md").write_text(as_markdown(report), encoding="utf-8")
+    print(f"\n{as_markdown(report)}\nreports: {out} and {out.with_suffix('.md').name}")
+    if options.publish:
+        publish(as_markdown(report))
+    few = [promise for promise, row in rows.items() if len(row["caught"]) < WANTED]
+    for promise in few:
+        print(f"{promise.upper()}: fewer than {WANTED} are caught")
+    return int(bool(few))
 
 
 if __name__ == "__main__":

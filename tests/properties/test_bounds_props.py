@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import gc
 import random
+import sys
 import time
 import tracemalloc
+import types
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from minamo.core.chunks import TextChunk
 from minamo.core.lexing.lexer import Lexer
 from minamo.core.lexing.segmenter import Buffer
 from minamo.core.limits import AGGREGATE_MAX
-from minamo.core.stream import LIVE
+from minamo.core.stream import LIVE, Stream
 from support.seeds import FIRST, dice, seeds
 from support.slow_texts import LIMIT_S, WAYS, held, held_alone, search, told, told_stream
 
@@ -41,6 +44,73 @@ def test_p06_what_is_held_is_bounded(atom: str) -> None:
     assert len(lexer.held) <= 1_050
     assert len(buffer) <= 2_000
     assert held < 1_048_576
+
+
+SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+ENOUGH = 20_000
+"""So much of a hostile text fills the path through the chart and, said twice, the spans."""
+
+
+def held_by(stream: Stream) -> tuple[int, int]:
+    """The bytes and the characters that a stream holds besides the parts of its result."""
+    actions = stream.actions
+    results = [actions.model_parts, actions.outbox._said, actions.captures.blocks]
+    results += [actions.ledger.spans]
+    seen = {id(stream), *map(id, results)}
+    left: list[object] = [stream]
+    size = characters = 0
+    while left:
+        found = left.pop()
+        size += sys.getsizeof(found)
+        characters += len(found) if isinstance(found, str) else 0
+        for part in gc.get_referents(found):
+            if id(part) not in seen and not isinstance(part, SHARED):
+                seen.add(id(part))
+                left.append(part)
+    return size, characters
+
+
+def tell(stream: Stream, text: str) -> None:
+    """Let a stream read *text*, whose messages all arrive."""
+    for at in range(0, len(text), 500):
+        stream.chunk(TextChunk(text[at : at + 500]))
+        while messages := stream.actions.outbox.take():
+            stream.delivered(len(messages))
+        stream.take_effects()
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", " ", "\n", "`", "<", "(", "A b.\n\n", "| a |\n", "```\n", "[a](http://b) ", "\u200ba",
+     "<think>a</think>b", "<think></think>", "> **b\n", "<a b ", "~~~x\ny"],
+    ids=ascii,
+)  # fmt: skip
+def test_p06_a_stream_holds_its_reply_and_no_more(unit: str) -> None:
+    stream = Stream()
+    _, own = held_by(stream)
+    text = unit * (2 * ENOUGH // len(unit))
+    tell(stream, text[:ENOUGH])
+    before, _ = held_by(stream)
+    tell(stream, text[ENOUGH:])
+    after, characters = held_by(stream)
+    assert after - before < 16_384
+    assert characters - own < 17_000  # a code block, and what the lexer has not decided
+    assert len(stream.actions.ledger.spans) <= 10_000
+    assert len(stream.machine.path or ()) <= 2_000
+
+
+def test_p06_thoughts_have_a_limit() -> None:
+    stream = Stream()
+    for _ in range(15):
+        tell(stream, f"<think>{'a' * 40_000}</think>b")
+        stream.chunk(TextChunk("b", thoughts=("a" * 40_000,)))
+    for _ in range(100):  # nothing more is kept, nor a note that there was something
+        tell(stream, "<think>a</think><think></think>b")
+        stream.chunk(TextChunk("b", thoughts=("a",)))
+    stream.end()
+    stream.flushed()
+    assert sum(map(len, stream.result().thought_log)) == 1_000_000
+    assert len(stream.actions.captures.blocks) <= 30
 
 
 ATOMS = ["a", " ", ".", "\n", "`", "<", "(", "**", "word ", "| a |\n", "```x", "\n\n", "<b>", "好"]

@@ -79,11 +79,12 @@ class Captures:
         self._closed_at = self._size
 
     def close(self) -> None:
-        """Close the open block and keep it."""
+        """Close the open block and keep it, unless it is empty."""
         text = self._text.getvalue()
         if self.kind == "details":
             text = self._without_summaries(text)
-        self.blocks.append(Capture(self.kind, text, self._trail))
+        if text:
+            self.blocks.append(Capture(self.kind, text, self._trail))
         self.kind = ""
         self.flowing = False
 
@@ -116,7 +117,9 @@ class Captures:
         The first continues the previous thought unless text was shown in between.
         """
         for index, thought in enumerate(thoughts):
-            room = max(CAPTURE_MAX - self._kept, 0)
+            room = CAPTURE_MAX - self._kept
+            if room <= 0:
+                return
             thought = thought[:room]
             self._kept += len(thought)
             if self.flowing and index == 0:
