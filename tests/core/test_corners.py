@@ -19,6 +19,7 @@ from minamo.core.accounting.spans import (
     map_spans,
     unchanged,
 )
+from minamo.core.captures import Captures
 from minamo.core.chunks import Call, ErrorChunk, FunctionCall, TextChunk
 from minamo.core.cleaning import clean as clean_rules
 from minamo.core.cleaning.clean import RULES, Setting, clean
@@ -98,6 +99,14 @@ def test_a_thought_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
     audit(done, text)
     assert done.thoughts == ("x" * 10,)
     assert done.result.suppressed["limit"] == 7
+
+
+def test_nothing_is_noted_of_thoughts_behind_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minamo.core.captures.CAPTURE_MAX", 3)
+    captures = Captures(Ledger())
+    captures.provider(("ab", "cd"))
+    captures.provider(("e",))
+    assert [block.text for block in captures.blocks] == ["ab", "c"]
 
 
 def test_a_thought_that_was_cut_off_gives_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:

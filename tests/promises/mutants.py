@@ -85,7 +85,7 @@ _SWAPS = {
 
 _LIMIT = re.compile(r"_?[A-Z][A-Z0-9_]*_(MAX|LIMIT|STEP|HOLD|AFTER|CONTEXT)|_\w+_max")
 _TRIMS = ("clear", "pop", "popleft", "discard")
-_CLEANERS = (*_TRIMS, "aclose", "cancel", "close", "release", "remove", "set", "stop", "wait")
+_CLEANERS = (*_TRIMS, "aclose", "cancel", "close", "release", "remove", "set", "stop")
 Edits = Iterator[tuple[str, ast.AST]]
 
 

@@ -20,7 +20,7 @@ from minamo.core.lexing.segmenter import Buffer
 from minamo.core.limits import AGGREGATE_MAX
 from minamo.core.stream import LIVE, Stream
 from support.seeds import FIRST, dice, seeds
-from support.slow_texts import LIMIT_S, WAYS, held, held_alone, search, told, told_stream
+from support.slow_texts import LIMIT_S, WAYS, Way, held, held_alone, search, told, told_stream
 
 
 @pytest.mark.parametrize(
@@ -218,3 +218,34 @@ def test_p07_a_long_aggregated_reply_holds_nobody_up(unit: str) -> None:
     if seconds > LIMIT_S / 2:
         seconds = held_alone(way, text, seconds)
     assert seconds < LIMIT_S
+
+
+def spent(way: Way, text: str) -> tuple[float, float]:
+    """The processor seconds of the longest step, and of all of them for each character."""
+    steps = []
+    for step in way(text):
+        begin = time.process_time()
+        step()
+        steps.append(time.process_time() - begin)
+    return max(steps), sum(steps) / len(text)
+
+
+LONG = [
+    *("a", "a b. ", "`a", "```\n", "<a b", "> **b\n", "[a](https://b.c) ", "\u200ba", "(", "_a "),
+    *("| a | b |\n|---|---|\n", "<think>", "<think>a</think>b", "A.\n\n"),
+]
+
+
+@pytest.mark.usefixtures("own_garbage")
+@pytest.mark.parametrize("unit", LONG, ids=ascii)
+def test_p07_a_long_reply_is_as_cheap_as_a_short_one(unit: str) -> None:
+    way = told_stream()
+    for _ in range(4):
+        _, small = spent(way, (unit * 4_000)[:4_000])
+        longest, large = spent(way, (unit * 32_000)[:32_000])
+        if longest < LIMIT_S / 2 and large < 2.5 * small:
+            break
+    else:
+        text = (unit * 32_000)[:32_000]
+        assert held_alone(way, text, longest) < LIMIT_S
+        assert large < 2.5 * small, f"{large / small:.1f} times as much"
