@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import signal
 import socket
@@ -26,6 +27,7 @@ from minamo.errors import BadSetting
 from minamo.shell.stops.redis_registry import RedisStops
 from minamo.shell.telemetry.telemetry import StreamInfo
 from minamo.twin import Twin
+from support.bot import make_bot
 from support.provider_server import serving, streamed
 from support.redis_server import RedisServer
 
@@ -304,6 +306,14 @@ async def test_the_second_signal_leaves_no_choice(monkeypatch: pytest.MonkeyPatc
         signal.raise_signal(signal.SIGTERM)
         await asyncio.sleep(0.01)
         assert left == [130]
+
+
+async def test_the_garbage_collector_leaves_alone_what_stays(twin: Twin) -> None:
+    bot, before = make_bot(twin), gc.get_freeze_count()
+    async with living.signals() as ending:
+        assert await living.start(bot, ending, twin.url)
+        assert gc.get_freeze_count() > before
+        await living.close(bot)
 
 
 @pytest.mark.parametrize(

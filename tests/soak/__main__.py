@@ -11,10 +11,10 @@ import argparse
 import asyncio
 import itertools
 import json
+import os
 import random
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,9 @@ class Soak:
         if "sample" in line:
             if self.run.began_at:  # else the other processes are being started
                 at = line["at"] - self.run.began_at
-                self.run.samples.append(Sample(shard, at, line["sample"], line["late_ms"]))
+                self.run.samples.append(
+                    Sample(shard, at, line["sample"], line["late_ms"], line["own_ms"])
+                )
         elif "began" in line:
             self.replies[line["began"]].began_at = line["at"]
         elif "acted" in line:
@@ -228,6 +230,7 @@ async def _start_shards(
 async def _live(whole: Soak, places: list[tuple[Channel, int]]) -> None:
     """Let all channels live at once, with restarts of Redis, until the time is over."""
     run = whole.run
+    run.load = os.getloadavg()[0]
     run.began_at = time.monotonic()
     whole.ends_at = run.began_at + run.seconds
     ramp = min(RAMP_S, run.seconds / 4)
@@ -263,7 +266,9 @@ def _judge(run: Run, twin: Twin) -> None:
     )
     shown = [Shown(m.channel_id, m.content) for m in messages if m.author.is_bot]
     run.messages = len(shown)
-    run.requests = Counter(str(entry.status) for entry in twin.journal.requests_made)
+    made = twin.journal.requests_made
+    run.calls = len(made)
+    run.limited = sum(entry.status == 429 and entry.fault is None for entry in made)
     for fault in twin.faults.planned:
         name = str(fault.status) if fault.kind is FaultKind.STATUS else _FAULTS[fault.kind]
         run.faults[name] += fault.happened

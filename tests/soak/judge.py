@@ -83,8 +83,9 @@ def _judge_status(reply: Reply) -> list[Problem]:
         empty = status == "empty_response" and plan.fault == "empty"
         if not empty:
             found.append(_problem(reply, "lost", "nothing cut it short"))
-    whole = status == "timeout" and not plan.limit and not reply.uncertain
-    if whole and reply.shown != plan.said:
+    # A request lets a reply drain for some seconds; receipts name what was not sent by then.
+    told = plan.limit or reply.uncertain or (plan.act != "nothing" and reply.unsent)
+    if status == "timeout" and not told and reply.shown != plan.said:
         found.append(_problem(reply, "lost", f"{len(plan.said)} words came before the silence"))
     if reason == "user_request" and plan.act != "stop":
         found.append(_problem(reply, "untrue", "no user stopped it"))
@@ -129,7 +130,7 @@ def _problem(reply: Reply, kind: str, what: str) -> Problem:
         kind,
         reply.plan.number,
         f"{reply.plan}: {what}; {result}, {len(reply.shown)} words shown, "
-        f"shard {reply.shard}, act answered {reply.act_outcome or 'nothing'}",
+        f"not sent: {', '.join(reply.unsent) or 'nothing'}, shard {reply.shard}, act answered {reply.act_outcome or 'nothing'}",
     )
 
 

@@ -73,6 +73,8 @@ class Reply:
     """The words of the result's `accumulated_text`."""
     uncertain: bool = False
     """Whether Discord's answer to one of its messages was lost for good."""
+    unsent: list[str] = field(factory=list)
+    """Why messages of it were not sent, as its receipts say."""
     failed: str = ""
     """The exception that `Client.stream` raised; it must raise none."""
     act_at: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -38,6 +39,8 @@ class Sample(NamedTuple):
     at: float
     memory_mib: float
     late_ms: list[float]
+    own_ms: list[float]
+    """The part of each delay in which the process itself was at work."""
 
 
 @define
@@ -49,13 +52,17 @@ class Run:
     seconds: float
     began_at: float = 0.0
     took_s: float = 0.0
+    load: float = 0.0
+    """The machine's load average before it began."""
     replies: dict[int, Reply] = field(factory=dict)
     samples: list[Sample] = field(factory=list)
     outages: list[Outage] = field(factory=list)
     errors: list[str] = field(factory=list)
     problems: list[Problem] = field(factory=list)
     messages: int = 0
-    requests: Counter[str] = field(factory=Counter)
+    calls: int = 0
+    limited: int = 0
+    """Calls that Discord answered with 429 although no fault was planned."""
     faults: Counter[str] = field(factory=Counter)
     tasks_left: int = 0
     open_requests: int = 0
@@ -74,6 +81,10 @@ class Run:
         """All delays of the event loop, sorted."""
         of = [s.late_ms for s in self.samples if shard is None or s.shard == shard]
         return sorted(late for second in of for late in second)
+
+    def own_ms(self, shard: int) -> list[float]:
+        """All delays that the process itself made, sorted."""
+        return sorted(own for s in self.samples if s.shard == shard for own in s.own_ms)
 
     def memory(self, shard: int) -> list[tuple[float, float]]:
         """Seconds since the begin, and MiB."""
@@ -145,8 +156,10 @@ def rows(run: Run) -> list[tuple[str, str]]:
     """The table: what, and how much."""
     found = [
         ("length, streams at a time", f"{run.seconds / 60:g} min, {run.streams}"),
+        ("load average before, processors", f"{run.load:.1f}, {os.cpu_count()}"),
         ("replies", f"{len(run.replies):,} ({_counts(run.statuses)})"),
-        ("messages shown", f"{run.messages:,}"),
+        ("messages shown, calls to Discord, 429 beside the faults",
+         f"{run.messages:,}, {run.calls:,}, {run.limited}"),
         *((f"streams with text {kind}" if kind in KINDS[:4] else f"streams {_OTHER[kind]}",
            str(run.counted(kind))) for kind in KINDS),
         ("requests through the other process", f"{run.acts()}: {run.acts('yes')} reached, "
@@ -160,13 +173,15 @@ def rows(run: Run) -> list[tuple[str, str]]:
         ("errors logged", str(len(run.errors))),
     ]  # fmt: skip
     for shard in run.shards:
-        late, memory = run.late_ms(shard), run.memory(shard)
+        late, own, memory = run.late_ms(shard), run.own_ms(shard), run.memory(shard)
         at_minute = next((f"{mib:.1f}" for at, mib in memory if at >= WARM_UP_S), "–")
         growth = f"{run.growth(shard):+.2f} MiB/min"
         judged = growth if run.seconds >= JUDGED_S else "too short to be judged"
         found += [
             (f"shard {shard}: event loop late, p50, p99 (limit {LAG_MS:.0f} ms), longest",
              f"{share(late, 0.5):.1f}, {share(late, 0.99):.1f}, {late[-1]:.1f} ms"),
+            (f"shard {shard}: of it by its own work, p50, p99, longest",
+             f"{share(own, 0.5):.1f}, {share(own, 0.99):.1f}, {own[-1]:.1f} ms"),
             (f"shard {shard}: memory at 1 minute, at the end, growth (limit {GROWTH_MIB} MiB/min)",
              f"{at_minute}, {memory[-1][1]:.1f} MiB, {judged}"),
         ]  # fmt: skip
@@ -239,8 +254,8 @@ def write(run: Run, folder: Path) -> None:
         "took_s": round(run.took_s, 1),
         "rows": dict(rows(run)),
         "failures": run.failures(),
+        "own_p99_ms": [share(run.own_ms(shard), 0.99) for shard in run.shards],
         "redis_killed_at": [round(outage.begin - run.began_at, 1) for outage in run.outages],
-        "answers_of_discord": dict(run.requests),
         "samples": [
             {"shard": s.shard, "at": round(s.at, 1), "memory_mib": s.memory_mib,
              "late_p99_ms": share(sorted(s.late_ms), 0.99), "late_max_ms": max(s.late_ms)}
