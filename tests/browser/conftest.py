@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,25 @@ class Seen:
     page: Any
     complaints: list[str] = field(factory=list)
     hosts: set[str] = field(factory=set)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        heard: dict[str, Callable[[Any], object]] = {
+            "console": lambda message: self._hear(message.type, message.text),
+            "pageerror": lambda error: self.complaints.append(str(error)),
+            "request": lambda request: self.hosts.add(urlsplit(request.url).netloc),
+        }
+        for event, listener in heard.items():
+            self.page.on(event, listener)
+        try:
+            yield
+        finally:
+            for event, listener in heard.items():
+                self.page.remove_listener(event, listener)
+
+    def _hear(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(text)
 
     async def send(self, text: str) -> None:
         await self.page.fill("#box", text)
@@ -64,8 +83,50 @@ WATCH = """() => {
 }"""
 
 
+@define(eq=False)
+class Tabs:
+    """Tabs of a browser that were used before: a new one takes a second of processor time."""
+
+    browser: Any
+    free: dict[str, list[Any]] = field(factory=dict)
+    """Tabs that show nothing, by the settings of their contexts."""
+
+    @asynccontextmanager
+    async def tab(
+        self,
+        viewport: dict[str, int],
+        color_scheme: str = "light",
+        reduced_motion: str = "no-preference",
+        **settings: Any,
+    ) -> AsyncIterator[Any]:
+        """Yield a tab of its own; one in which something went wrong is not used again."""
+        free = self.free.setdefault(repr(sorted(settings.items())), [])
+        page = free.pop() if free else await (await self.browser.new_context(**settings)).new_page()
+        try:
+            await page.set_viewport_size(viewport)
+            await page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+            yield page
+            await self._forget(page)
+        except BaseException:
+            await page.context.close()
+            raise
+        free.append(page)
+
+    async def _forget(self, page: Any) -> None:
+        """Leave nothing of a visit behind: storage, cookies, the place of the pointer."""
+        await page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        await page.goto("about:blank")
+        await page.context.clear_cookies()
+        await page.mouse.move(0, 0)
+
+
+@pytest.fixture(scope="module")
+def tabs(browser: Any) -> Tabs:
+    return Tabs(browser)
+
+
 @pytest.fixture
-def look(browser: Any) -> Callable[..., Any]:
+def look(tabs: Tabs) -> Callable[..., Any]:
     """``async with look(address) as seen``: the page as somebody sees it.
 
     At the end it must not have complained, nor asked anybody but its own server.
@@ -73,24 +134,16 @@ def look(browser: Any) -> Callable[..., Any]:
 
     @asynccontextmanager
     async def visit(address: str, **settings: Any) -> AsyncIterator[Seen]:
-        settings.setdefault("viewport", {"width": 1440, "height": 900})
-        context = await browser.new_context(**settings)
-        seen = Seen(await context.new_page())
-        page = seen.page
-        page.on(
-            "console", lambda m: m.type in ("error", "warning") and seen.complaints.append(m.text)
-        )
-        page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-        page.on("request", lambda request: seen.hosts.add(urlsplit(request.url).netloc))
-        try:
-            await page.goto(address)
-            await page.wait_for_selector("html[data-ready=yes]")
-            await page.wait_for_selector("#link[data-link=open]")
-            await page.wait_for_selector("#picture svg")
-            await page.evaluate(WATCH)
-            yield seen
-        finally:
-            await context.close()
+        settings = {"viewport": {"width": 1440, "height": 900}} | settings
+        async with tabs.tab(**settings) as page:
+            seen = Seen(page)
+            with seen.listening():
+                await page.goto(address)
+                await page.wait_for_selector("html[data-ready=yes]")
+                await page.wait_for_selector("#link[data-link=open]")
+                await page.wait_for_selector("#picture svg")
+                await page.evaluate(WATCH)
+                yield seen
         assert seen.complaints == []
         assert seen.hosts == {urlsplit(address).netloc}
 
