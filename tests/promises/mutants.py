@@ -24,19 +24,21 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from run import circumstances, commit_now
 
 ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "build" / "promises" / "mutants.json"
 PAGE = ROOT / "docs" / "promises.md"
 BEGIN = "<!-- mutants: written by `make mutants`, not by hand -->"
 END = "<!-- end of mutants -->"
 WANTED = 3
 TRIES = 30
 TEST_TIMEOUT_S = 30
-RUN_TIMEOUT_S = 150
+RUN_TIMEOUT_S = 120
 MEMORY_MAX = 8 * 1024**3
 
 
@@ -243,7 +245,7 @@ class Copy:
         variables = {
             **os.environ,
             "PYTHONPATH": str(self.root / "src"),
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONDONTWRITEBYTECODE": "",  # compiling anew takes most of the time of a short run
             "MINAMO_SEED": str(self.seed),
             **environ,
         }
@@ -289,17 +291,23 @@ class Copy:
         mine = {name.partition("[")[0] for name in self.tests[promise]}
         names = sorted(run_by & mine) or sorted(mine)  # in another process: any of them may be it
         kept = change.file.read_text(encoding="utf-8")
-        change.file.write_text(change.source(), encoding="utf-8")
+        _write(change.file, change.source())
         try:
             told = self.pytest("-x", *names)
         finally:
-            change.file.write_text(kept, encoding="utf-8")
+            _write(change.file, kept)
         failed = re.search(r"^(?:FAILED|ERROR) (\S+?::\w+|never ends)", told.stdout, re.MULTILINE)
         if not told.returncode or not failed:
             return ""
         if failed[1] == "never ends":
             return "never ends"
         return failed[1] if self.pytest(failed[1]).returncode == 0 else ""
+
+
+def _write(file: Path, source: str) -> None:
+    """Write a module, and remove what Python has compiled of it."""
+    file.write_text(source, encoding="utf-8")
+    Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
 
 def _limit_memory() -> None:
@@ -358,6 +366,18 @@ def publish(table: str) -> None:
     PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{after}", encoding="utf-8")
 
 
+def record(row: dict[str, Any], promise: str, seed: int, commit: str) -> str:
+    """Put the row into the reports, which keep the rows of other promises; returns the table."""
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    rows = json.loads(OUT.read_text(encoding="utf-8"))["promises"] if OUT.exists() else {}
+    rows[promise] = {**row, "seed": seed, "commit": commit}
+    report = {"circumstances": circumstances(seed, commit), "promises": dict(sorted(rows.items()))}
+    OUT.write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
+    table = as_markdown(report)
+    OUT.with_suffix(".md").write_text(table, encoding="utf-8")
+    return table
+
+
 def main() -> int:
     """Judge the promises, print the table, and write the reports."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -365,26 +385,17 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a promise, such as p07")
     parser.add_argument("--publish", action="store_true", help="write docs/promises.md")
     options = parser.parse_args()
-    commit = commit_now()
-    rows: dict[str, dict[str, Any]] = {}
+    commit, few, table = commit_now(), [], ""
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder), options.seed)
         for promise in GUARDED:
             if re.search(options.only, promise):
-                rng = random.Random(f"{options.seed} {promise}")
-                rows[promise] = judge(copy, promise, rng)
-    out = ROOT / "build" / "promises" / "mutants.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    about = circumstances(options.seed, commit)
-    kept = json.loads(out.read_text())["promises"] if out.exists() else {}
-    kept |= {name: {**row, "commit": commit, "seed": options.seed} for name, row in rows.items()}
-    report = {"circumstances": about, "promises": dict(sorted(kept.items()))}
-    out.write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
-    out.with_suffix(".md").write_text(as_markdown(report), encoding="utf-8")
-    print(f"\n{as_markdown(report)}\nreports: {out} and {out.with_suffix('.md').name}")
+                row = judge(copy, promise, random.Random(f"{options.seed} {promise}"))
+                table = record(row, promise, options.seed, commit)
+                few += [promise] if len(row["caught"]) < WANTED else []
+    print(f"\n{table}\nreports: {OUT} and {OUT.with_suffix('.md').name}")
     if options.publish:
-        publish(as_markdown(report))
-    few = [promise for promise, row in rows.items() if len(row["caught"]) < WANTED]
+        publish(table)
     for promise in few:
         print(f"{promise.upper()}: fewer than {WANTED} are caught")
     return int(bool(few))
