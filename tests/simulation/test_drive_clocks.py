@@ -180,7 +180,7 @@ def test_p16_the_clocks_go_on_where_they_stood_when_there_is_room_again() -> Non
     assert ended_at(run) == pytest.approx(max(run.provider.read) + 120.0)
 
 
-def test_the_timeout_of_a_call_is_wound_up_by_receipts_and_waits_for_discord() -> None:
+def test_p11_the_timeout_of_a_call_is_wound_up_by_receipts_and_waits_for_discord() -> None:
     some = tracers()
     script = [(0.01 * (n + 1), f"{some(99)}\n") for n in range(60)]
     script += [(0.01 * (n + 61), "word " * 20) for n in range(60)]
