@@ -325,9 +325,10 @@ BOMBS = {
 async def test_p23_bombs_are_cheap(name: str, figure: Callable[[str], None]) -> None:
     answer, message = BOMBS[name]
     async with serving(answer) as server:
-        begin = time.perf_counter()
+        begin, busy = time.perf_counter(), time.process_time()
         found = await said(server, "openai")
-        took = time.perf_counter() - begin
+        # Other programs make it later, not dearer.
+        waited, took = time.perf_counter() - begin, time.process_time() - busy
         tracemalloc.start()
         await asked(server, "openai")
         peak = tracemalloc.get_traced_memory()[1]
@@ -338,6 +339,7 @@ async def test_p23_bombs_are_cheap(name: str, figure: Callable[[str], None]) -> 
     assert message in found.last.message
     assert peak < 64 << 20
     assert took < 1.0
+    assert waited < 20.0
 
 
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
