@@ -250,10 +250,13 @@ def _lines(panel: Lines) -> str:
     return "\n".join(out)
 
 
+_ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+
+
 def _step(most: float) -> float:
     """Return a round number, five of which are at least *most*."""
     size = 10.0 ** math.floor(math.log10(max(most, 1e-9) / 5))
-    return next(size * times for times in (1, 2, 3, 4, 5, 6, 8, 10) if size * times * 5 >= most)
+    return next(size * times for times in _ROUND if size * times * 5 >= most)
 
 
 def _seconds(value: float) -> str:

@@ -32,7 +32,7 @@ from support.redis_server import RedisServer
 SHARDS = 2
 RAMP_S = 5.0
 #: No reply of the plans takes as long.
-REPLY_S = 180.0
+REPLY_S = 300.0
 REDIS_EVERY_S = 60.0
 PROGRESS_S = 10.0
 
@@ -105,6 +105,7 @@ class Soak:
         elif "closed" in line:
             self.run.errors += [f"shard {shard}: {error}" for error in line["errors"]]
             self.run.tasks_left += line["tasks_left"]
+            self.run.cpu_s[f"shard {shard}"] = line["cpu_s"]
 
     # What the users do.
 
@@ -208,6 +209,8 @@ async def soak(run: Run, folder: Path) -> None:
                 if (code := await child.end()) != 0:
                     run.errors.append(f"{child.name} ended with {code}")
             run.open_requests = provider_said.get("open", -1)
+            run.cpu_s["provider"] = provider_said.get("cpu_s", 0.0)
+            run.cpu_s["Discord"] = time.process_time()
             _judge(run, twin)
     finally:
         for child in children:

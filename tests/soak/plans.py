@@ -22,7 +22,8 @@ FAULTS = {
 ACTS = {"nothing": 60, "stop": 20, "next": 8, "kill": 6, "follow_up": 6}
 #: Replies of these faults have all their words in the end.
 WHOLE = ("none", "pause", "busy", "broken")
-SILENCE_MS = 4_000
+#: Longer than three attempts and their pauses take, on a busy machine, too.
+SILENCE_MS = 10_000
 
 
 @frozen

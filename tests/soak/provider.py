@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import sys
+import time
 from collections import Counter
 
 from aiohttp import web
@@ -97,7 +98,7 @@ async def main(seed: int) -> None:
     async for _ in lines_of_stdin():
         pass
     await asyncio.sleep(2 * LOOK_EVERY_S)
-    tell(ended=True, open=provider.open)
+    tell(ended=True, open=provider.open, cpu_s=time.process_time())
     await runner.cleanup()
 
 

@@ -64,6 +64,7 @@ class Run:
     limited: int = 0
     """Calls that Discord answered with 429 although no fault was planned."""
     faults: Counter[str] = field(factory=Counter)
+    cpu_s: dict[str, float] = field(factory=dict)
     tasks_left: int = 0
     open_requests: int = 0
 
@@ -171,6 +172,8 @@ def rows(run: Run) -> list[tuple[str, str]]:
             reply.plan.fault for reply in run.replies.values() if reply.plan.fault != "none"))),
         ("tasks, requests to the provider left", f"{run.tasks_left}, {run.open_requests}"),
         ("errors logged", str(len(run.errors))),
+        ("processor time", ", ".join(
+            f"{name} {used / run.took_s:.0%}" for name, used in run.cpu_s.items())),
     ]  # fmt: skip
     for shard in run.shards:
         late, own, memory = run.late_ms(shard), run.own_ms(shard), run.memory(shard)
@@ -213,22 +216,27 @@ def as_markdown(run: Run) -> str:
 def drawn(run: Run) -> str:
     """The picture: memory and lag of each shard over time."""
     memory = {f"shard {shard}": run.memory(shard) for shard in run.shards}
-    lag = {
-        f"shard {shard}": [
-            (s.at, share(sorted(s.late_ms), 0.99)) for s in run.samples if s.shard == shard
-        ]
-        for shard in run.shards
-    }
+    size_s = max(1, round(run.seconds / 60))
+    lag = {f"shard {shard}": _lag(run, shard, size_s) for shard in run.shards}
     marks = [outage.begin - run.began_at for outage in run.outages]
     return picture(
         f"A soak of {run.seconds / 60:g} minutes, {run.streams} streams at a time",
         "Two shards of a bot, each a process; the dotted lines are restarts of Redis",
         [
             Lines("Memory of each process", "MiB over seconds", _thinned(memory), marks),
-            Lines("Event loop late, p99 of each second", "ms over seconds; the limit is 50 ms",
-                  _thinned(lag), marks, LAG_MS),
+            Lines(f"Event loop late, p99 of each {size_s} s", "ms over seconds; the limit is 50 ms",
+                  lag, marks, LAG_MS),
         ],
     )  # fmt: skip
+
+
+def _lag(run: Run, shard: int, size_s: int) -> list[tuple[float, float]]:
+    """The p99 of the delays in each so many seconds."""
+    parts: dict[int, list[float]] = {}
+    for sample in run.samples:
+        if sample.shard == shard:
+            parts.setdefault(int(sample.at // size_s), []).extend(sample.late_ms)
+    return [(part * size_s, share(sorted(late), 0.99)) for part, late in sorted(parts.items())]
 
 
 def _thinned(

@@ -145,7 +145,7 @@ async def main(number: int, settings: Line) -> None:
     await asyncio.sleep(1)
     left = len(asyncio.all_tasks()) - idle
     await shard.bot.close()
-    tell(closed=True, tasks_left=left, errors=errors.seen)
+    tell(closed=True, tasks_left=left, errors=errors.seen, cpu_s=time.process_time())
 
 
 if __name__ == "__main__":
