@@ -11,10 +11,13 @@ import time
 import tracemalloc
 import types
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from minamo.core.chunks import TextChunk
+from minamo.core.cleaning.clean import clean
+from minamo.core.fitting.compose import compose
 from minamo.core.lexing.lexer import Lexer
 from minamo.core.lexing.segmenter import Buffer
 from minamo.core.limits import AGGREGATE_MAX
@@ -249,3 +252,28 @@ def test_p07_a_long_reply_is_as_cheap_as_a_short_one(unit: str) -> None:
         text = (unit * 32_000)[:32_000]
         assert held_alone(way, text, longest) < LIMIT_S
         assert large < 2.5 * small, f"{large / small:.1f} times as much"
+
+
+@pytest.mark.parametrize(
+    "text", ["a b. ", "A.\n\n", "x", "|a|b\n|-|-\n", "```\nx\n", "> a "], ids=ascii
+)
+def test_p07_no_step_is_given_more_than_its_share(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: dict[str, list[int]] = {"fitted": [], "cleaned": []}
+
+    def fitted(part: str, *arguments: Any, **settings: Any) -> Any:
+        sizes["fitted"].append(len(part))
+        return compose(part, *arguments, **settings)
+
+    def cleaned(part: str, *arguments: Any, **settings: Any) -> Any:
+        sizes["cleaned"].append(len(part))
+        return clean(part, *arguments, **settings)
+
+    monkeypatch.setattr("minamo.core.fitting.fit.compose", fitted)
+    monkeypatch.setattr("minamo.core.accounting.outbox.clean", cleaned)
+    for way in (told_stream(), told_stream(degree=0), WAYS["a lane that is behind"]):
+        held(way, "```\n" + text * (20_000 // len(text)))
+        held(way, text * (20_000 // len(text)))
+    assert max(sizes["fitted"]) <= 4_200
+    assert max(sizes["cleaned"]) <= 15_500
