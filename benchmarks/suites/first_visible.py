@@ -129,7 +129,7 @@ def _timeline(calls: list[RequestEntry], reply: dict[str, Any]) -> list[tuple[fl
     """Return after each call how many marks the channel had shown, and whether the first word."""
     texts: dict[str, str] = {}
     timeline = []
-    for entry in sorted(calls, key=lambda entry: entry.at + entry.took_s):
+    for entry in sorted(calls, key=lambda entry: entry.at + (entry.took_s or 0.0)):
         if entry.status is None or entry.status >= 300:
             continue
         if entry.method == "POST":
@@ -140,7 +140,7 @@ def _timeline(calls: list[RequestEntry], reply: dict[str, Any]) -> list[tuple[fl
             texts.pop(entry.params["message"], None)
         text = "\n".join(texts.values())
         seen = sum(mark in text for mark in reply["shown"])
-        timeline.append((entry.at + entry.took_s, seen, reply["first"] in text))
+        timeline.append((entry.at + (entry.took_s or 0.0), seen, reply["first"] in text))
     return timeline
 
 

@@ -12,6 +12,7 @@ from minamo.errors import BadRequest, BadSetting
 
 if TYPE_CHECKING:
     from minamo.twin import Message, Twin
+    from minamo.twin.journal import RequestEntry
 
 # Constant, so that it can stay in a bot's settings; it gives access to nothing else.
 _SECRET = "local-and-worthless"  # noqa: S105
@@ -85,24 +86,26 @@ async def _serve(port: int, text: str | None) -> None:
 
 async def _watch(twin: Twin, text: str | None) -> None:
     """Print messages and the bot's requests, one per line; say *text* when a bot has connected."""
-    shown = reported = newest = 0
+    seen = reported = newest = 0
+    waiting: list[RequestEntry] = []
     greeted = text is None
     while True:
         requests, unknown = list(twin.journal.requests_made), twin.unknown
-        for request in requests[shown:]:
-            print(
-                f"{request.method:6} {request.path} -> {request.status or 'no answer'}", flush=True
-            )
+        waiting += requests[seen:]
+        for request in waiting:
+            if request.is_over:
+                print(f"{request.method:6} {request.path} -> {request.outcome}", flush=True)
+        waiting = [request for request in waiting if not request.is_over]
         for name in unknown[reported:]:
             print(f"the twin does not know this route: {name}", flush=True)
         for message in _since(twin, newest):
             print(f"       {_said(twin, message)}", flush=True)
             newest = message.id
-        shown, reported = len(requests), len(unknown)
+        seen, reported = len(requests), len(unknown)
         if not greeted and twin.journal.events("READY"):
             greeted = True
             await twin.say((text or "").replace("@bot", f"<@{twin.bot.id}>"))
-        await _changed(twin, (shown, reported, newest), greeted)
+        await _changed(twin, (seen, reported, newest), waiting, greeted)
 
 
 def _since(twin: Twin, newest: int) -> list[Message]:
@@ -120,11 +123,14 @@ def _said(twin: Twin, message: Message) -> str:
     return f"{place}  {message.author.name}: {text}"
 
 
-async def _changed(twin: Twin, seen: tuple[int, int, int], greeted: bool) -> None:
+async def _changed(
+    twin: Twin, seen: tuple[int, int, int], waiting: list[RequestEntry], greeted: bool
+) -> None:
     def something() -> bool:
         newest = max((message.id for message in _since(twin, seen[2])), default=seen[2])
         grown = (len(twin.journal.requests_made), len(twin.unknown), newest) != seen
-        return grown or (not greeted and bool(twin.journal.events("READY")))
+        answered = any(request.is_over for request in waiting)
+        return grown or answered or (not greeted and bool(twin.journal.events("READY")))
 
     with suppress(TimeoutError):
         await twin.journal.until(something, 60.0)

@@ -31,11 +31,21 @@ class RequestEntry:
     query: dict[str, str] = field(factory=dict)
     body: Any = None
     files: list[str] = field(factory=list)
-    status: int | None = None  # None: no answer was given
+    status: int | None = None  # None: no answer was given, or none yet
     answer: Any = None
     headers: dict[str, str] = field(factory=dict)
     fault: str | None = None
-    took_s: float = 0.0
+    took_s: float | None = None  # None: it is not over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the request was answered, or will never be."""
+        return self.took_s is not None
+
+    @property
+    def outcome(self) -> str:
+        """The status of the answer, or why there is none."""
+        return str(self.status or ("no answer" if self.is_over else "no answer yet"))
 
     @property
     def name(self) -> str:
@@ -143,7 +153,7 @@ def _request_line(entry: RequestEntry) -> str:
     content = entry.body.get("content") if isinstance(entry.body, dict) else None
     words = f" {str(content)[:60]!r}" if content else ""
     fault = f" [{entry.fault}]" if entry.fault else ""
-    return f"{entry.method:6} {entry.path}{words} -> {entry.status or 'no answer'}{fault}"
+    return f"{entry.method:6} {entry.path}{words} -> {entry.outcome}{fault}"
 
 
 def _event_line(entry: GatewayEntry) -> str:

@@ -79,7 +79,8 @@ def _unknown(discord: Discord) -> Handler:
         # 501 and not 500: clients retry a 500, and a retry would not help.
         name = f"{request.method} {request.path.removeprefix(API)}"
         discord.unknown.append(name)
-        entry = RequestEntry(discord.now(), request.method, request.path, request.path, status=501)
+        path = request.path
+        entry = RequestEntry(discord.now(), request.method, path, path, status=501, took_s=0.0)
         discord.journal.request(entry)
         discord.journal.changed()
         words = f"the twin does not know this route: {name}"
@@ -113,8 +114,10 @@ class Exchange:
                 response = await self._answer(entry)
                 if response.status < 400 and (late := faults.due(called, after_effect=True)):
                     response = await self._suffer(late, entry) or response
+            # In the step of the effect: a test that sees one of them in the journal sees both.
+            self._record(entry, response)
             await asyncio.sleep(faults.latency_s / 2)
-            return self._record(entry, response)
+            return response
         finally:
             entry.took_s = discord.now() - entry.at
             discord.journal.changed()
@@ -133,11 +136,10 @@ class Exchange:
         )
         return self.discord.journal.request(entry)
 
-    def _record(self, entry: RequestEntry, response: web.Response) -> web.Response:
+    def _record(self, entry: RequestEntry, response: web.Response) -> None:
         if entry.fault not in ("drop", "drop after", "stall", "stall after"):
             entry.status = response.status
             self.discord.buckets.answered(response.status, entry.scope)
-        return response
 
     async def _answer(self, entry: RequestEntry) -> web.Response:
         discord, route = self.discord, self.route
