@@ -352,7 +352,7 @@ def as_markdown(report: dict[str, Any]) -> str:
             f"{found['place']} `{found['change']}`".replace("|", "\\|") for found in row["caught"]
         )
         cells = (
-            *(promise.upper(), len(row["caught"]), row["tried"], row["possible"], row["seconds"]),
+            *(f"`{promise}`", len(row["caught"]), row["tried"], row["possible"], row["seconds"]),
             f"{row['seed']}, {row['commit']}",
         )
         lines.append(f"| {' | '.join(map(str, cells))} | {shown} |")
