@@ -76,7 +76,7 @@ GUARDED = {
     "p24": Guard("wire"),
     "p25": Guard("core/cleaning"),
     "p26": Guard("core/stream.py core/actions.py shell/driver.py"),
-    "p27": Guard("shell", "faults"),
+    "p27": Guard("shell/callbacks.py", "faults logic"),
 }
 _SWAPS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
