@@ -83,6 +83,7 @@ def pieces(text: str, cuts: list[int]) -> list[str]:
 @example("```" + "<summary>s</summary>" * 60, [3, 700], {"degree": 3}, "follow_up")
 @example("\n\n`````<details><details>\nBob: </details> x", [], {"speaker_names": ["Bob"]}, "end")
 @example("\n```\nx", [], {"prefill": "a a"}, "end")
+@example("`</think>``<think>``<\n", [], {}, "end")
 @example("a" + "\n| a | b |\n|---|---|\n" * 20, [219], {"send_message_limit": 2}, "end")
 def test_p02_p03_p04_text_is_conserved_fits_and_does_not_depend_on_chunks(
     text: str, cuts: list[int], chosen: dict[str, object], ending: str

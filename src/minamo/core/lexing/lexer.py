@@ -172,6 +172,8 @@ class Lexer:
                 token, onward = self._tag(at, live, last=last)
             else:
                 token, onward = None, self._span(at, last=last)
+                if onward:
+                    self._looked = 0  # it is decided; the next one has not been searched
             if onward:
                 at = onward
             elif at > begin:
