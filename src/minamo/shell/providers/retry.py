@@ -38,24 +38,20 @@ class Retrying(CheckedSource):
 
     async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         """Yield the first attempt that does not fail before visible output, or the last error."""
-        attempt = 0
+        number = 0
         while True:
-            attempt += 1
-            progress = _Progress()
-            error: ErrorChunk | None = None
-            async with closing(as_chunks(self.conversation)) as chunks:
+            number += 1
+            attempt = _Attempt(self.conversation)
+            async with closing(attempt) as chunks:
                 async for chunk in chunks:
-                    if isinstance(chunk, ErrorChunk) and not progress.anything:
-                        error = chunk
-                        break
-                    progress.take(chunk)
                     yield chunk
+            error = attempt.error
             if error is None:
                 return
             wait = error.retry_after
             if wait is None:
-                wait = min(self.backoff_s * 2 ** min(attempt - 1, _DOUBLINGS_MAX), self.wait_max_s)
-            if not error.retryable or wait > self.wait_max_s or attempt == self.attempts:
+                wait = min(self.backoff_s * 2 ** min(number - 1, _DOUBLINGS_MAX), self.wait_max_s)
+            if not error.retryable or wait > self.wait_max_s or number == self.attempts:
                 yield error
                 return
             # Outside the `async with`: the failed connection is closed before the wait.
@@ -72,15 +68,11 @@ class Fallback(CheckedSource):
         """Yield the first conversation that does not fail before visible output, or an error."""
         error: ErrorChunk | None = None
         for conversation in self.conversations:
-            progress = _Progress()
-            error = None
-            async with closing(as_chunks(conversation)) as chunks:
+            attempt = _Attempt(conversation)
+            async with closing(attempt) as chunks:
                 async for chunk in chunks:
-                    if isinstance(chunk, ErrorChunk) and not progress.anything:
-                        error = chunk
-                        break
-                    progress.take(chunk)
                     yield chunk
+            error = attempt.error
             # Blocked content must not be offered to another provider.
             if error is None or error.kind == "content_blocked":
                 break
@@ -88,18 +80,26 @@ class Fallback(CheckedSource):
             yield error
 
 
-class _Progress:
-    """Tracker of whether any visible output has arrived."""
+class _Attempt:
+    """One request; an error before visible output ends it and is kept, not yielded."""
 
-    __slots__ = ("anything",)
+    __slots__ = ("_conversation", "error")
 
-    def __init__(self) -> None:
-        self.anything = False
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self.error: ErrorChunk | None = None
 
-    def take(self, chunk: Chunk) -> None:
-        self.anything |= isinstance(chunk, FunctionCall | FileChunk) or (
-            isinstance(chunk, TextChunk) and chunk.content != ""
-        )
+    async def __aiter__(self) -> AsyncGenerator[Chunk, None]:
+        is_visible = False
+        async with closing(as_chunks(self._conversation)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, ErrorChunk) and not is_visible:
+                    self.error = chunk
+                    return
+                is_visible |= isinstance(chunk, FunctionCall | FileChunk) or (
+                    isinstance(chunk, TextChunk) and chunk.content != ""
+                )
+                yield chunk
 
 
 def retry(
