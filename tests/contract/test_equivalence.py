@@ -8,9 +8,7 @@ actions in the same order.
 from __future__ import annotations
 
 import functools
-import json
 import random
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -28,7 +26,7 @@ from minamo.machine import Chart, Machine, Table, chart_names, compile, load, re
 from minamo.machine import machine as machine_module
 from minamo.machine.compiler import ChartIR, Leaf, LeafRow, bind, lower
 from minamo.machine.syntax import guard_names
-from support.node_packages import node_environment
+from support.node_packages import node_program
 from support.seeds import dice, seeds
 
 FEATURES = (
@@ -303,30 +301,14 @@ Judge = Callable[[Chart, list[Run]], list[Seen]]
 
 @pytest.fixture(scope="module")
 def scion() -> Iterator[Judge]:
-    environment = node_environment(SCION)
-    with subprocess.Popen(
-        ["node", "scion.js"],
-        cwd=SCION,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    ) as process:
+    with node_program(SCION / "scion.js") as ask:
 
-        def ask(chart: Chart, runs: list[Run]) -> list[Seen]:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            sent = {"scxml": to_scxml(chart), "guards": list(chart.guards), "runs": runs}
-            process.stdin.write(json.dumps(sent) + "\n")
-            process.stdin.flush()
-            told = json.loads(process.stdout.readline())
+        def judge(chart: Chart, runs: list[Run]) -> list[Seen]:
+            told = ask({"scxml": to_scxml(chart), "guards": list(chart.guards), "runs": runs})
             assert isinstance(told, list), told
             return [[(leaf, log) for leaf, log in run] for run in told]
 
-        yield ask
-        assert process.stdin is not None
-        process.stdin.close()
+        yield judge
 
 
 class Script:

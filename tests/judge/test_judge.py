@@ -6,9 +6,7 @@ source.  The judge is an npm package; `node_packages` fetches it.
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from hypothesis import strategies as st
 
 from minamo.core.fitting.fit import NOTHING, Fitted, fit
 from support.audit import run
-from support.node_packages import node_environment
+from support.node_packages import node_program
 
 HERE = Path(__file__).parent
 UNSEEN = {" ", "\n", "\r", "\t", "\u200b"}
@@ -29,22 +27,9 @@ Judge = Callable[[list[str]], list[Shown]]
 
 @pytest.fixture(scope="module")
 def judge() -> Iterator[Judge]:
-    environment = node_environment(HERE)
-    with subprocess.Popen(
-        ["node", "judge.js"],
-        cwd=HERE,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    ) as process:
+    with node_program(HERE / "judge.js") as ask:
 
-        def ask(texts: list[str]) -> list[Shown]:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(json.dumps(texts) + "\n")
-            process.stdin.flush()
+        def judged(texts: list[str]) -> list[Shown]:
             return [
                 [
                     (char, tuple(styles))
@@ -52,12 +37,10 @@ def judge() -> Iterator[Judge]:
                     for char in shown
                     if char not in UNSEEN
                 ]
-                for answer in json.loads(process.stdout.readline())
+                for answer in ask(texts)
             ]
 
-        yield ask
-        assert process.stdin is not None
-        process.stdin.close()
+        yield judged
 
 
 def shown(judge: Judge, fitted: list[Fitted]) -> Shown:

@@ -1,15 +1,18 @@
-"""npm packages for tests: installed once per `package.json`, into a cache of the user."""
+"""npm packages for tests: installed once per `package.json`, into a cache of the user; programs that use them."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from support.system_parts import report_missing
 
@@ -25,6 +28,31 @@ def node_environment(folder: Path) -> dict[str, str]:
         output = str(getattr(error, "stderr", None) or error)
         report_missing("npm", output.strip().splitlines()[-1])
     return {**os.environ, "NODE_PATH": str(modules)}
+
+
+@contextlib.contextmanager
+def node_program(script: Path) -> Iterator[Callable[[Any], Any]]:
+    """Start a program that answers each line of JSON with one; yield the function that asks it."""
+    with subprocess.Popen(
+        ["node", script.name],
+        cwd=script.parent,
+        env=node_environment(script.parent),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        question, answer = process.stdin, process.stdout
+
+        def ask(sent: Any) -> Any:
+            question.write(json.dumps(sent) + "\n")
+            question.flush()
+            return json.loads(answer.readline())
+
+        yield ask
+        question.close()
 
 
 def node_modules(folder: Path) -> Path:
