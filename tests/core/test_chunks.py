@@ -25,7 +25,7 @@ from minamo.core.chunks import (
 )
 from minamo.core.config import StreamConfig
 from minamo.core.contract import as_chunk, find_problem
-from minamo.core.fitting.fit import fit_front
+from minamo.core.fitting.fit import Portion, fit_front
 from minamo.core.lexing.filters import Silence
 from minamo.core.lexing.segmenter import Run, Segment
 from minamo.core.stream import Stream
@@ -409,7 +409,7 @@ def test_in_a_growing_reply_files_follow_the_text(reason: str, recalled: bool) -
     assert outbox.after == [CAT]
     fitted, end = fit_front(look.text)
     outbox.withdraw(reason)
-    assert outbox.settle(RenderedPrefix(look, fitted, end)) is recalled
+    assert outbox.settle(RenderedPrefix(look, Portion(fitted), end)) is recalled
     assert outbox.text == "a\n\nb"
     assert outbox.ledger.additions == {"file": 2}
     assert not outbox.ledger.suppressed

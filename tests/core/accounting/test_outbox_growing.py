@@ -7,7 +7,7 @@ import pytest
 from minamo.core.accounting.pending import RenderedPrefix, Snapshot
 from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
-from minamo.core.fitting.fit import fit
+from minamo.core.fitting.fit import Portion, fit
 from minamo.core.messages import Kind, Outcome, Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.edit_in_place import EditInPlace, PageEdit, PageSet
@@ -123,7 +123,7 @@ def test_every_character_is_said_or_suppressed_wherever_the_cut_is(
     stream, growing = grown(LINK, prefill="Sure: ")
     seen = look(stream)
     cut_off(stream, growing, "kill")
-    stream.actions.outbox.settle(RenderedPrefix(seen, fit(seen.text[:shown]), shown))
+    stream.actions.outbox.settle(RenderedPrefix(seen, Portion(fit(seen.text[:shown])), shown))
     assert books(stream) == (text, suppressed, additions)
 
 

@@ -9,7 +9,7 @@ from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.closers import Closers
 from minamo.core.fitting.fences import Fence
-from minamo.core.fitting.fit import NOTHING, OpenFormatting, fit, fit_front, followed
+from minamo.core.fitting.fit import NO_TEXT, NOTHING, OpenFormatting, Portion, fit, fit_front
 from minamo.core.limits import AGGREGATE_MAX, FIT_MAX, FIT_SEGMENTS_MAX
 from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
@@ -259,12 +259,13 @@ MARKERS = "".join(f"a{mark}*_" for mark in "*_~" * 1_500)
 @pytest.mark.parametrize("text", [PROSE, CODE, SPOILER, ITALICS, BLANK, MARKERS])
 @pytest.mark.parametrize("room", [None, 1, 4])
 def test_portions_hold_the_whole_text(text: str, room: int | None) -> None:
-    made, at, steps = fit("", last=False), 0, 0
+    portion, at, steps = NO_TEXT, 0, 0
     while at < len(text):
         mid_line = at > 0 and text[at - 1] != "\n"
-        front, end = fit_front(text[at:], room=room, carry=made.carry, mid_line=mid_line)
+        front, end = fit_front(text[at:], room=room, carry=portion.fitted.carry, mid_line=mid_line)
         assert room is None or len(front.messages) <= room
-        made, at, steps = followed(made, front, at), at + end, steps + 1
+        portion, at, steps = Portion(front, at, portion), at + end, steps + 1
+    made = portion.whole
     assert steps > 1 or text == BLANK
     assert made.carry == NOTHING
     assert covers(text, [p for message in made.messages for p in message.pieces], made.dropped)
@@ -298,12 +299,13 @@ def test_a_text_that_is_hardly_visible_and_not_long_is_one_portion() -> None:
 
 @pytest.mark.parametrize("text", ["*" * 20_000, "\n> " * 6_000, "\n```\n" * 4_000, " " * 20_000])
 def test_a_portion_of_text_that_is_hardly_visible_ends_somewhere(text: str) -> None:
-    made, at = fit("", last=False), 0
+    portion, at = NO_TEXT, 0
     while at < len(text):
         mid_line = at > 0 and text[at - 1] != "\n"
-        front, end = fit_front(text[at:], carry=made.carry, mid_line=mid_line)
+        front, end = fit_front(text[at:], carry=portion.fitted.carry, mid_line=mid_line)
         assert end > 0
-        made, at = followed(made, front, at), at + end
+        portion, at = Portion(front, at, portion), at + end
+    made = portion.whole
     assert covers(text, [p for message in made.messages for p in message.pieces], made.dropped)
 
 
@@ -378,9 +380,9 @@ def test_what_stands_on_earlier_pages_is_not_fitted_again(
     stands(pages, shown)
     assert len(sizes) <= edits + 2  # and not all of it once more
     assert "".join("".join(shown).split()) == "".join(PROSE.split())
-    made, end = pages.reach or (None, 0)
-    assert made is not None
+    portion, end = pages.reach or (NO_TEXT, 0)
     assert end == len(PROSE)
+    made = portion.whole
     assert covers(PROSE, [p for message in made.messages for p in message.pieces], made.dropped)
 
 

@@ -314,7 +314,7 @@ class Outbox(MessageSource):
             for trail, dropped in shown.dropped:
                 self._drop(trail, dropped)
             _, batch = self._say(shown.front, plainly=True)
-            if not self._account(batch, shown.fitted):
+            if not self._account(batch, shown.portion.whole):
                 self._said.lose(batch.since, batch.until)
         if tried is not None and tried.snapshot.beginning == self.beginning:
             reached = max(size, tried.size)

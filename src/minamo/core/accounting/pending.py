@@ -21,7 +21,7 @@ from minamo.core.accounting.spans import (
     unchanged,
 )
 from minamo.core.chunks import FileChunk
-from minamo.core.fitting.fit import Fitted
+from minamo.core.fitting.fit import Fitted, Portion
 from minamo.core.lexing.segmenter import Run, Segment
 
 
@@ -96,10 +96,10 @@ class Snapshot:
 
 @frozen(slots=True)
 class RenderedPrefix:
-    """The first `end` characters of a snapshot, rendered as the messages of `fitted`."""
+    """The first `end` characters of a snapshot, rendered as the messages of `portion`."""
 
     snapshot: Snapshot
-    fitted: Fitted
+    portion: Portion
     end: int
 
     @property

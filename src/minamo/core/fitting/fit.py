@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from minamo.core.accounting.spans import DroppedSpan, TextSpan
 from minamo.core.fitting.compose import NOTHING, Follows, OpenFormatting, compose, past_blank
@@ -46,26 +46,6 @@ def truncate(fitted: Fitted, count: int, start: int) -> Fitted:
     return Fitted(fitted.messages[:count], dropped, fitted.carry)
 
 
-def followed(front: Fitted, rest: Fitted, start: int) -> Fitted:
-    """Return both as one; in the whole text the *rest* begins at *start*."""
-    messages = [
-        FittedMessage(
-            message.text,
-            tuple(
-                piece
-                if piece.start is None
-                else TextSpan(piece.text, piece.start + start, piece.reason)
-                for piece in message.pieces
-            ),
-        )
-        for message in rest.messages
-    ]
-    dropped = [
-        DroppedSpan(span.start + start, span.end + start, span.reason) for span in rest.dropped
-    ]
-    return Fitted((*front.messages, *messages), (*front.dropped, *dropped), rest.carry)
-
-
 __all__ = ["NOTHING", "Fitted", "FittedMessage", "OpenFormatting", "fit"]
 
 _TABLES = ("code", "bullets", "raw")
@@ -81,6 +61,75 @@ class Fitted:
     messages: tuple[FittedMessage, ...]
     dropped: tuple[DroppedSpan, ...]
     carry: OpenFormatting = NOTHING
+
+
+@frozen(slots=True)
+class Portion:
+    """A part of a long text, fitted, and the portions before it.
+
+    A reply that grows is fitted again for each edit, so what is before is shared, not copied.
+    """
+
+    fitted: Fitted
+    start: int = 0
+    """The offset in the whole text at which it begins."""
+    before: Portion | None = None
+    texts: tuple[str, ...] = field(init=False)
+    """The texts of all messages up to its end."""
+
+    @texts.default
+    def _texts(self) -> tuple[str, ...]:
+        own = [message.text for message in self.fitted.messages]
+        return (*self.before.texts, *own) if self.before else tuple(own)
+
+    def first(self, count: int) -> tuple[Portion, int]:
+        """Return the first *count* messages, and the offset at which they end."""
+        portion, before = self, self.before
+        while before is not None and len(before.texts) >= count:
+            portion, before = before, before.before
+        own = count - len(before.texts) if before else count
+        end = _end(portion.fitted.messages[own - 1]) if own else 0
+        return evolve(portion, fitted=truncate(portion.fitted, own, end)), portion.start + end
+
+    @property
+    def whole(self) -> Fitted:
+        """The whole text up to its end."""
+        chain = [self]
+        while (before := chain[-1].before) is not None:
+            chain.append(before)
+        parts = [_shifted(portion.fitted, portion.start) for portion in reversed(chain)]
+        return Fitted(
+            tuple(message for part in parts for message in part.messages),
+            tuple(span for part in parts for span in part.dropped),
+            self.fitted.carry,
+        )
+
+
+NO_TEXT = Portion(Fitted((), ()))
+
+
+def _end(message: FittedMessage) -> int:
+    """Return the offset in the fitted text at which the message ends."""
+    ends = [piece.start + len(piece.text) for piece in message.pieces if piece.start is not None]
+    return max(ends, default=0)
+
+
+def _shifted(fitted: Fitted, start: int) -> Fitted:
+    """Return *fitted* with all offsets raised by *start*."""
+    messages = [
+        FittedMessage(message.text, tuple(_shifted_piece(piece, start) for piece in message.pieces))
+        for message in fitted.messages
+    ]
+    dropped = [
+        DroppedSpan(span.start + start, span.end + start, span.reason) for span in fitted.dropped
+    ]
+    return Fitted(tuple(messages), tuple(dropped), fitted.carry)
+
+
+def _shifted_piece(piece: TextSpan, start: int) -> TextSpan:
+    if piece.start is None:
+        return piece
+    return TextSpan(piece.text, piece.start + start, piece.reason)
 
 
 def fit(

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from minamo.core.accounting.pending import RenderedPrefix, Snapshot
 from minamo.core.chunks import FileChunk
-from minamo.core.fitting.fit import Fitted, FittedMessage, fit_front, followed, truncate
+from minamo.core.fitting.fit import NO_TEXT, Portion, fit_front
 from minamo.core.limits import MESSAGE_LENGTH
 from minamo.core.messages import Kind, MessageSource, OutgoingFile, Receipt
 from minamo.core.stream import Stream
@@ -61,9 +61,9 @@ class PageSet(MessageSource):
     _text: str = field(default="", init=False, repr=False)
     _fitted: str | None = field(default="", init=False, repr=False)
     """The part of the text that was fitted; None if it must be fitted again."""
-    _made: Fitted = field(default=Fitted((), ()), init=False, repr=False)
-    """The fitted form of `_fitted`, without the messages beyond the limit."""
-    _settled: tuple[str, Fitted] = field(default=("", Fitted((), ())), init=False, repr=False)
+    _made: Portion = field(default=NO_TEXT, init=False, repr=False)
+    """The fitted form of `_fitted`, with the messages beyond the limit."""
+    _settled: tuple[str, Portion] = field(default=("", NO_TEXT), init=False, repr=False)
     """The settled text and its messages; only the text after it is fitted again."""
     _cut_off: bool = field(default=True, init=False)
     """The text is incomplete: the reply continues, or was cut off."""
@@ -118,7 +118,7 @@ class PageSet(MessageSource):
         return tuple(self._ids)
 
     @property
-    def reach(self) -> tuple[Fitted, int] | None:
+    def reach(self) -> tuple[Portion, int] | None:
         """The part of the fitted text shown once the call in flight succeeds, and its end offset.
 
         None while fresh pages are being created, which may still have to be deleted, and while
@@ -135,8 +135,7 @@ class PageSet(MessageSource):
             return self._made, len(self._fitted or "")  # text dropped by fit is not lost
         if not is_whole and (self._grown is not None or standing < len(self._shown)):
             return None
-        end = _end(self._made.messages[standing - 1]) if standing else 0
-        return truncate(self._made, standing, end), end
+        return self._made.first(standing)
 
     @property
     def waiting(self) -> int:
@@ -285,11 +284,9 @@ class PageSet(MessageSource):
     def _pages(self) -> tuple[str, ...]:
         # Fitted on demand, not in `show`: of many texts between two calls only the last counts.
         if self._fitted != self._text and not self._is_behind():
-            fitted, end = self._fit()
-            self.limited = bool(self.most) and len(fitted.messages) > self.most
-            messages = fitted.messages[: self.most] if self.limited else fitted.messages
-            self._made = evolve(fitted, messages=messages)
-            self._wanted = tuple(message.text for message in messages)
+            self._made, end = self._fit()
+            self.limited = bool(self.most) and len(self._made.texts) > self.most
+            self._wanted = self._made.texts[: self.most] if self.limited else self._made.texts
             self._fitted = self._text if self.limited else self._text[:end]
         return self._wanted
 
@@ -299,24 +296,24 @@ class PageSet(MessageSource):
             return False
         return self._shown[: len(self._wanted)] != list(self._wanted)
 
-    def _fit(self) -> tuple[Fitted, int]:
+    def _fit(self) -> tuple[Portion, int]:
         """Fit the text after the settled portions; return the result and its end offset."""
         if not self._text.startswith(self._settled[0]):
-            self._settled = "", Fitted((), ())
+            self._settled = "", NO_TEXT
         front, before = self._settled
         made, end = fit_front(
             self._text[len(front) :],
             limit=self.limit,
             tables=self.tables,
-            carry=before.carry,
+            carry=before.fitted.carry,
             cut_off=self._cut_off,
             mid_line=bool(front) and front[-1] != "\n",
         )
         end += len(front)
-        fitted = followed(before, made, len(front))
+        portion = Portion(made, len(front), before)
         if end < len(self._text):
-            self._settled = self._text[:end], fitted
-        return fitted, end
+            self._settled = self._text[:end], portion
+        return portion, end
 
 
 CHART = load("edit")
@@ -325,12 +322,6 @@ _LIVE, _ENDING = (
     {leaf.id for leaf in CHART.leaves if CHART.states[name] in CHART.lineage(leaf.id)}
     for name in ("live", "ending")
 )
-
-
-def _end(message: FittedMessage) -> int:
-    """Return the offset in the fitted text at which the message ends."""
-    ends = [piece.start + len(piece.text) for piece in message.pieces if piece.start is not None]
-    return max(ends, default=0)
 
 
 @define(eq=False)
