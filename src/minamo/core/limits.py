@@ -115,6 +115,9 @@ TABLE_ADDED_MIN = 4_000
 # 50 ms on a slow computer.
 FIT_MAX = 4_100
 FIT_STEP = 200
+# While a reply grows, so many percent of a message must be known after its first one until that is
+# fitted no more: headings and tables need to see what is below them.
+FIT_KNOWN = 25
 # Segments fitted at once.  Each takes time of its own, and so many fill a message even if each is
 # one character and a blank.
 FIT_SEGMENTS_MAX = 1_000

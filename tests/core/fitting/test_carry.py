@@ -309,6 +309,27 @@ def test_a_portion_of_text_that_is_hardly_visible_ends_somewhere(text: str) -> N
     assert covers(text, [p for message in made.messages for p in message.pieces], made.dropped)
 
 
+@pytest.mark.parametrize(
+    ("begun", "more", "first"),
+    [
+        ("- **all of it. " + "Words. " * 30, "the end**", 0),
+        ("a `b " + "c " * 100, "`", 0),
+        ("words " * 8 + "[" + "label " * 25, "](https://example.com)", 0),
+        ("Words. " * 30, "Words.", 1),
+        ("**Words.** " * 20, "Words.", 1),
+        ("|a|b|\n|-|-|\n" + "|c|d|\n" * 40, "|e|f|\n", 1),
+    ],
+)
+def test_a_first_message_is_settled_when_no_more_text_can_change_it(
+    begun: str, more: str, first: int
+) -> None:
+    fitted, end = fit_front(begun, limit=100, grows=True)
+    assert (end < len(begun)) is bool(first)
+    if first:
+        assert fitted.messages == fit(begun + more, limit=100).messages[:first]
+        assert fit_front(begun, limit=100)[1] == len(begun)
+
+
 @pytest.mark.parametrize("text", [PROSE, CODE])
 def test_an_idle_lane_takes_a_long_segment_whole(text: str) -> None:
     text = text[: AGGREGATE_MAX - 100]

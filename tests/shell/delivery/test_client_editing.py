@@ -176,8 +176,9 @@ async def test_an_edit_that_is_not_answered_after_a_kill_was_not_said(twin: Twin
 
 
 # Where the first page ends depends on what follows: with the rest it takes over some of the second.
+# The asterisk has no partner, so the page is not settled before.
 TWO_PAGES = (
-    "w0 w1 w2\n\nw3 w4 w5 w6 w7 w8 w9 w10 w11 w12\n\n"
+    "w0 w1* w2\n\nw3 w4 w5 w6 w7 w8 w9 w10 w11 w12\n\n"
     "w13 w14 w15. w16 w17 w18 w19. w20 w21. w22 w23. w24 w25 w26\n\nw27. w28. w29 w30 w31"
 )
 MORE = (

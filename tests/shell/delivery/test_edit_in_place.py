@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minamo.core.fitting.compose import compose
 from minamo.core.fitting.fit import fit
 from minamo.core.messages import OutgoingMessage, Receipt
 from minamo.shell.delivery.edit_in_place import PageSet
@@ -110,6 +111,41 @@ def test_what_stands_is_the_last_text(parts: list[str]) -> None:
     if texts:
         want = [message.text for message in fit(texts[-1], limit=100).messages]
         assert stands(sender) == want
+
+
+SHAPES = {
+    "prose": ("", "The lake was still, **as ever**. Then a fish jumped, and we counted.\n\n"),
+    "angle brackets": ("", "if a < b and b <c or <d then << e; "),
+    "code": ("```py\n", "    total += compute(value, 42)  # a line of code\n"),
+    "table": ("| name | size |\n|---|---|\n", "| a fish | 12 |\n"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_edit_fits_as_much_text_however_long_the_reply_is(
+    shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composed: list[int] = []
+
+    def counted(text: str, *args: object, **settings: object) -> object:
+        composed.append(len(text))
+        return compose(text, *args, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("minamo.core.fitting.fit.compose", counted)
+    head, unit = SHAPES[shape]
+    pages, edits = PageSet(), list[int]()
+    whole = head + unit * (80_000 // len(unit))
+    for end in range(240, len(whole), 240):
+        composed.clear()
+        pages.show(whole[:end])
+        while due := pages.take():
+            made = Receipt(outcome="delivered", channel_id=1, index=0, characters=1,
+                           message_id=end, kind=due[0].kind)  # fmt: skip
+            pages.on_receipt(made)
+        edits.append(sum(composed))
+    early, late = edits[30:150], edits[-120:]  # from the fourth message on
+    assert sum(late) / 120 <= 2_600
+    assert sum(late) <= 1.05 * sum(early)
 
 
 @pytest.mark.parametrize(

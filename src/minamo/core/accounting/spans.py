@@ -110,7 +110,7 @@ class Edit:
     text: str = ""
 
 
-def _part(piece: TextSpan, low: int, high: int) -> TextSpan:
+def part_of(piece: TextSpan, low: int, high: int) -> TextSpan:
     """Return the characters *low* up to *high* of a piece."""
     if high - low == len(piece.text):
         return piece
@@ -139,10 +139,10 @@ class _Reader:
         low = self._at - self._ends[first] + len(out[0].text)
         high = end - self._ends[last] + len(out[-1].text)
         if first == last:
-            out = [_part(out[0], low, high)]
+            out = [part_of(out[0], low, high)]
         else:
-            out[0] = _part(out[0], low, len(out[0].text))
-            out[-1] = _part(out[-1], 0, high)
+            out[0] = part_of(out[0], low, len(out[0].text))
+            out[-1] = part_of(out[-1], 0, high)
         self._at, self._index = end, last + (end == self._ends[last])
         return out
 

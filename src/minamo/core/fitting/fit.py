@@ -15,9 +15,11 @@ from attrs import evolve, field, frozen
 from minamo.core.accounting.spans import DroppedSpan, TextSpan
 from minamo.core.fitting.compose import NOTHING, Follows, OpenFormatting, compose, past_blank
 from minamo.core.fitting.cut_points import lay_out
+from minamo.core.fitting.markdown import unfinished_tokens
 from minamo.core.fitting.split import FittedMessage, assemble
 from minamo.core.limits import (
     AHEAD_MAX,
+    FIT_KNOWN,
     FIT_MAX,
     FIT_STEP,
     MESSAGE_LENGTH,
@@ -222,11 +224,14 @@ def fit_front(
     cut_off: bool = False,
     ahead: str = "",
     mid_line: bool = False,
+    grows: bool = False,
 ) -> tuple[Fitted, int]:
     """Fit *text*, or the beginning of a long one; return also where the rest begins.
 
-    There are at most *room* messages, and none if nothing of the beginning is visible; the other
-    arguments are those of `fit`.  The rest is to be fitted with the carry returned here.
+    There are at most *room* messages, and none if nothing of the beginning is visible.  *grows*:
+    the text will be fitted again when it is longer, so a first message that is settled is returned
+    alone.  The other arguments are those of `fit`; the rest is to be fitted with the carry returned
+    here.
     """
     step = limit * FIT_STEP // 100
     if len(text) <= (FIT_MAX if room is None else step):
@@ -248,7 +253,8 @@ def fit_front(
         )
         count = len(fitted.messages)
         if whole and (room is None or count <= room):
-            return fitted, len(text)
+            first = _settled_first(text, fitted, limit, tables, carry, mid_line) if grows else None
+            return first or (fitted, len(text))
         if not whole:
             count = _settled_count(fitted, size - limit)
         if count > 0:
@@ -261,3 +267,25 @@ def fit_front(
     after = text[start : start + AHEAD_MAX]
     rest = carry_after(text[:start], tables=tables, carry=carry, ahead=after, mid_line=mid_line)
     return evolve(truncate(fitted, count, start), carry=rest), start
+
+
+def _settled_first(
+    text: str, fitted: Fitted, limit: int, tables: str, carry: OpenFormatting, mid_line: bool
+) -> tuple[Fitted, int] | None:
+    """Return the first message and where the rest begins, if more text cannot change the message.
+
+    Enough text after it is known, no token that it may have cut is unfinished, and each marker in
+    it has its partner.
+    """
+    if len(fitted.messages) < 2:
+        return None
+    start = offset_after(text, fitted, 1)
+    if (
+        len(text) - start < limit * FIT_KNOWN // 100
+        or min(unfinished_tokens(text), default=start) < start
+    ):
+        return None
+    _, found, rest = compose(text[:start], tables, carry, Follows(last=False), mid_line=mid_line)
+    if found.unpaired or rest.formatting:
+        return None
+    return evolve(truncate(fitted, 1, start), carry=rest), start

@@ -112,6 +112,7 @@ class Scan:
     front: int = 0  # openers before this were carried over, and are intended
     open: list[tuple[int, str]] = Factory(list)  # openers that a closer could still be added for
     open_end: int = 0
+    unpaired: bool = False  # a marker has no partner, which the text after its end may have
     split: int = -1  # where one text ends and the next begins
     across: list[tuple[int, str]] = Factory(list)  # openers before `split` that close after it
 
@@ -214,6 +215,7 @@ def _ticks(found: Scan, scope: Scope, start: int) -> int:
             return _code_block(found, scope, start, close)
     code = found.closers.code(start, high)
     if code is None:
+        found.unpaired = True
         while start < high and text[start] == "`":
             start += 1
         return start
@@ -241,6 +243,7 @@ def _enclose(found: Scan, scope: Scope, start: int, close: int | None, enclosure
     """Record a construct and walk its inside; without a closer record that it is open."""
     size = len(enclosure.opener)
     if close is None:
+        found.unpaired = True
         _note_open(found, scope, start, enclosure.opener)
         return start + 1
     low = start + size

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text
+from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text, part_of
 from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, DraftLayout
 from minamo.core.fitting.draft import BREAK, Enclosure, MessageDraft
 from minamo.core.limits import UTF16_MAX
@@ -258,8 +258,7 @@ class _Assembler:
         while start < end:
             piece, offset = self._draft.pieces[at], self._offsets[at]
             stop = min(end, offset + len(piece.text))
-            origin = None if piece.start is None else piece.start + start - offset
-            found.append(TextSpan(piece.text[start - offset : stop - offset], origin, piece.reason))
+            found.append(part_of(piece, start - offset, stop - offset))
             start, at = stop, at + 1
         return found
 

@@ -5,7 +5,8 @@ gets the one due at that moment.  So the latest text wins at any pace, and when 
 channel shows exactly the last text set.
 
 A long text is fitted in portions.  The messages of a portion are settled: they are not fitted
-again while the text only grows, and the next portion waits until they are shown.
+again while the text only grows, and the next portion waits until they are shown.  A reply that
+turns out to be short is fitted once more as a whole when it is final.
 
 An edit does not mark a channel as unread.  So a reply may end *fresh*: the final text is sent as
 new messages, and once all of them exist, the edited ones are removed.
@@ -22,7 +23,7 @@ from attrs import define, field, frozen
 from minamo.core.accounting.pending import RenderedPrefix, Snapshot
 from minamo.core.chunks import FileChunk
 from minamo.core.fitting.fit import NO_TEXT, Portion, fit_front
-from minamo.core.limits import MESSAGE_LENGTH
+from minamo.core.limits import FIT_MAX, MESSAGE_LENGTH
 from minamo.core.messages import Kind, MessageSource, OutgoingFile, Receipt
 from minamo.core.stream import Stream
 from minamo.machine import Machine, compile, load
@@ -206,7 +207,7 @@ class PageSet(MessageSource):
     # Actions.
 
     def note_end(self, cut_off: bool) -> None:
-        if self._cut_off != cut_off:
+        if self._cut_off != cut_off or self._settled[0]:
             self._cut_off, self._fitted = cut_off, None
 
     def begin_anew(self, _: object) -> None:
@@ -298,7 +299,8 @@ class PageSet(MessageSource):
 
     def _fit(self) -> tuple[Portion, int]:
         """Fit the text after the settled portions; return the result and its end offset."""
-        if not self._text.startswith(self._settled[0]):
+        is_short = self.final and len(self._text) <= FIT_MAX
+        if is_short or not self._text.startswith(self._settled[0]):
             self._settled = "", NO_TEXT
         front, before = self._settled
         made, end = fit_front(
@@ -308,6 +310,7 @@ class PageSet(MessageSource):
             carry=before.fitted.carry,
             cut_off=self._cut_off,
             mid_line=bool(front) and front[-1] != "\n",
+            grows=not self.final,
         )
         end += len(front)
         portion = Portion(made, len(front), before)
