@@ -130,6 +130,10 @@ soak: install    ## Two shards, provider, Discord and Redis as processes, under 
 mutants: install  ## Break the code that each promise guards, in a copy, and see its tests fail; K=p07 for one
 	@$(RUN)python tests/promises/mutants.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)') $(if $(PUBLISH),--publish)
 
+# In about a second for each change, after two minutes in which the tests are measured.
+mutation: install  ## Change the pure code in N=400 places, one at a time, and see how many changes its tests catch; SEED=… for others
+	@$(RUN)python tests/promises/mutation.py $(if $(SEED),--seed $(SEED)) $(if $(N),--count $(N)) $(if $(PUBLISH),--publish)
+
 # Peers are installed from the package indexes into build/bench.  On a machine that does nothing else:
 # the figures of the run replace those in docs/performance.md.
 bench: install   ## Measure beside the peers, in 10 minutes, and write docs/performance.md; QUICK=1: shorter, writes nothing; K=ingest for one
@@ -138,4 +142,4 @@ bench: install   ## Measure beside the peers, in 10 minutes, and write docs/perf
 bench-check: install  ## A quick subset, without peers, against the stored ratios; fails at a loss of 25 %
 	$(RUN)python -m benchmarks --check
 
-.PHONY: help install run test quick oldest servers check lint fix screenshots diagrams docs dist lowest audit promises soak mutants bench bench-check
+.PHONY: help install run test quick oldest servers check lint fix screenshots diagrams docs dist lowest audit promises soak mutants mutation bench bench-check

@@ -10,7 +10,6 @@ a copy of the tree.  The table in build/promises/ keeps the rows of promises tha
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import random
@@ -23,18 +22,17 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from functools import cached_property
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from changes import Change, changes
 from run import circumstances, commit_now
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "promises" / "mutants.json"
 PAGE = ROOT / "docs" / "promises.md"
-BEGIN = "<!-- mutants: written by `make mutants`, not by hand -->"
-END = "<!-- end of mutants -->"
 WANTED = 3
 TRIES = 30
 TEST_TIMEOUT_S = 30
@@ -78,139 +76,6 @@ GUARDED = {
     "p26": Guard("core/stream.py core/actions.py shell/driver.py"),
     "p27": Guard("shell/callbacks.py", "faults logic"),
 }
-_SWAPS = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.And: ast.Or, ast.Or: ast.And,
-}  # fmt: skip
-
-
-_LIMIT = re.compile(r"_?[A-Z][A-Z0-9_]*_(MAX|LIMIT|STEP|HOLD|AFTER|CONTEXT)|_\w+_max")
-_TRIMS = ("clear", "pop", "popleft", "discard")
-_CLEANERS = (*_TRIMS, "aclose", "cancel", "close", "release", "remove", "set", "stop")
-Edits = Iterator[tuple[str, ast.AST]]
-
-
-def _logic(node: ast.AST) -> Edits:
-    """Another comparison, condition or number."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPS:
-        other = _SWAPS[type(node.ops[0])]()  # type: ignore[call-overload]
-        what = f"{type(node.ops[0]).__name__} → {type(other).__name__}"
-        yield what, ast.Compare(node.left, [other, *node.ops[1:]], node.comparators)
-    elif isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in _SWAPS:
-        fields = dict(ast.iter_fields(node))
-        fields["op"] = _SWAPS[type(node.op)]()  # type: ignore[assignment]
-        what = f"{type(node.op).__name__} → {type(fields['op']).__name__}"
-        yield what, type(node)(**fields)
-    elif isinstance(node, ast.If | ast.While | ast.IfExp):
-        fields = {**dict(ast.iter_fields(node)), "test": ast.UnaryOp(ast.Not(), node.test)}
-        yield "condition turned round", type(node)(**fields)
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, bool):
-        value = node.value
-        other = not value if isinstance(value, bool) else value + 1
-        yield f"{value} → {other}", ast.Constant(other)
-
-
-def _bounds(node: ast.AST) -> Edits:
-    """A bound is removed: a limit a thousand times as high, the larger of two, nothing trimmed."""
-    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
-    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-        if _LIMIT.fullmatch(name):
-            yield f"{name} × 1,000", ast.BinOp(node, ast.Mult(), ast.Constant(1_000))
-    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "min":
-        yield "min → max", ast.Call(ast.Name("max"), node.args, node.keywords)
-    elif isinstance(node, ast.Delete) or (isinstance(node, ast.Expr) and _trims(node.value)):
-        yield f"{ast.unparse(node)} left out", ast.Pass()
-
-
-def _trims(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _TRIMS
-
-
-def _cleanup(node: ast.AST) -> Edits:
-    """Something is left behind: nothing is closed, cancelled, removed, or done at the end."""
-    if isinstance(node, ast.Try) and node.finalbody:
-        fields = {**dict(ast.iter_fields(node)), "finalbody": [ast.Pass()]}
-        yield "finally left out", type(node)(**fields)
-    elif isinstance(node, ast.Expr):
-        call = node.value.value if isinstance(node.value, ast.Await) else node.value
-        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") in _CLEANERS:
-            yield f"{ast.unparse(node)} left out", ast.Pass()
-    elif isinstance(node, ast.Delete):
-        yield f"{ast.unparse(node)} left out", ast.Pass()
-
-
-def _faults(node: ast.AST) -> Edits:
-    """A fault is no longer caught."""
-    if isinstance(node, ast.ExceptHandler) and node.type is not None:
-        what = f"except {ast.unparse(node.type)} left out"
-        yield what, ast.ExceptHandler(ast.Name("ZeroDivisionError"), node.name, node.body)
-
-
-def _hashes(node: ast.AST) -> Edits:
-    """A number or an order that depends on the seed of the hashes."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        changing = ast.parse('hash("a") % 31', mode="eval").body
-        yield f"{node.value} + hash", ast.BinOp(node, ast.Add(), changing)
-    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "sorted":
-        yield (
-            "sorted → set",
-            ast.Call(ast.Name("list"), [ast.Call(ast.Name("set"), node.args[:1], [])], []),
-        )
-
-
-KINDS: dict[str, Callable[[ast.AST], Edits]] = {
-    "logic": _logic, "bounds": _bounds, "cleanup": _cleanup, "faults": _faults, "hashes": _hashes,
-}  # fmt: skip
-
-
-class Change(NamedTuple):
-    """One small change of a file: of a node, which its parent has by this name at this place."""
-
-    file: Path
-    tree: ast.Module
-    parent: ast.AST
-    name: str
-    at: int | None
-    line: int
-    what: str
-    node: ast.AST
-
-    def source(self) -> str:
-        """The changed file."""
-        kept = self._put(self.node)
-        try:
-            return ast.unparse(self.tree)
-        finally:
-            self._put(kept)
-
-    def _put(self, node: ast.AST) -> ast.AST:
-        value = getattr(self.parent, self.name)
-        if self.at is None:
-            setattr(self.parent, self.name, node)
-            return value  # type: ignore[no-any-return]
-        kept, value[self.at] = value[self.at], node
-        return kept  # type: ignore[no-any-return]
-
-
-def changes(file: Path, lines: set[int], kinds: str) -> Iterator[Change]:
-    """Each small change of a line in *lines*, inside of functions: the rest is run once."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    inside = {
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for line in range(node.body[0].lineno, (node.end_lineno or 0) + 1)
-    }
-    for parent in ast.walk(tree):
-        for name, value in ast.iter_fields(parent):
-            nodes = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
-            for at, node in nodes:
-                line = getattr(node, "lineno", 0)
-                if line in lines & inside:
-                    for kind in kinds.split():
-                        for what, other in KINDS[kind](node):
-                            yield Change(file, tree, parent, name, at, line, what, other)
 
 
 class Copy:
@@ -223,9 +88,9 @@ class Copy:
             ".venv*", ".git", ".hypothesis", "build", "node_modules", "__pycache__"
         )
         shutil.copytree(ROOT, self.root, ignore=skip, symlinks=True)
-        self.tests = self._collect()
 
-    def _collect(self) -> dict[str, list[str]]:
+    @cached_property
+    def tests(self) -> dict[str, list[str]]:
         """The quick tests of each promise."""
         wanted = " or ".join(GUARDED)
         told = self.pytest("--collect-only", "-k", wanted, "--ignore=tests/oldest", "tests")
@@ -252,7 +117,7 @@ class Copy:
         }
         with subprocess.Popen(
             command, cwd=self.root, env=variables, text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=_limit_memory,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limit_memory,
         ) as process:  # fmt: skip
             try:
                 output, _ = process.communicate(timeout=RUN_TIMEOUT_S)
@@ -290,7 +155,12 @@ class Copy:
         """The test of *promise* that fails with *change* and passes without it, or nothing."""
         run_by = {name.partition("|")[0].partition("[")[0] for name in contexts}
         mine = {name.partition("[")[0] for name in self.tests[promise]}
-        names = sorted(run_by & mine) or sorted(mine)  # in another process: any of them may be it
+        return self.failing(
+            change, sorted(run_by & mine) or sorted(mine)
+        )  # or another process does
+
+    def failing(self, change: Change, names: list[str]) -> str:
+        """The first of these tests that fails with *change* and passes without it, or nothing."""
         kept = change.file.read_text(encoding="utf-8")
         _write(change.file, change.source())
         try:
@@ -310,7 +180,7 @@ def _write(file: Path, source: str) -> None:
     Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
 
 
@@ -359,11 +229,15 @@ def as_markdown(report: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def publish(table: str) -> None:
-    """Write the table into the page about the promises."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{after}", encoding="utf-8")
+def publish(name: str, table: str) -> None:
+    """Write the table of this name into the page about the promises."""
+    begin, end = (
+        f"<!-- {name}: written by `make {name}`, not by hand -->",
+        f"<!-- end of {name} -->",
+    )
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    PAGE.write_text(f"{before}{begin}\n\n{table}\n{end}{after}", encoding="utf-8")
 
 
 def record(row: dict[str, Any], promise: str, seed: int, commit: str) -> str:
@@ -395,7 +269,7 @@ def main() -> int:
                 few += [promise] if len(row["caught"]) < WANTED else []
     print(f"\n{table}\nreports: {OUT} and {OUT.with_suffix('.md').name}")
     if options.publish:
-        publish(table)
+        publish("mutants", table)
     for promise in few:
         print(f"{promise.upper()}: fewer than {WANTED} are caught")
     return int(bool(few))

@@ -17,7 +17,9 @@ import pytest
 
 from minamo.core.chunks import TextChunk
 from minamo.core.cleaning.clean import clean
+from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.fitting.compose import compose
+from minamo.core.fitting.fit import fit_front
 from minamo.core.lexing.lexer import Lexer
 from minamo.core.lexing.segmenter import Buffer
 from minamo.core.limits import AGGREGATE_MAX
@@ -234,7 +236,19 @@ def spent(way: Way, text: str) -> tuple[float, float]:
 
 
 LONG = [
-    *("a", "a b. ", "`a", "```\n", "<a b", "> **b\n", "[a](https://b.c) ", "\u200ba", "(", "_a "),
+    *(
+        "`",
+        "a",
+        "a b. ",
+        "`a",
+        "```\n",
+        "<a b",
+        "> **b\n",
+        "[a](https://b.c) ",
+        "\u200ba",
+        "(",
+        "_a ",
+    ),
     *("| a | b |\n|---|---|\n", "<think>", "<think>a</think>b", "A.\n\n"),
 ]
 
@@ -277,3 +291,37 @@ def test_p07_no_step_is_given_more_than_its_share(
         held(way, text * (20_000 // len(text)))
     assert max(sizes["fitted"]) <= 4_200
     assert max(sizes["cleaned"]) <= 15_500
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_p07_text_that_waits_is_not_handled_again_with_each_message(
+    degree: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def counted(text: str, **settings: Any) -> Any:
+        sizes.append(len(text))
+        return fit_front(text, **settings)
+
+    monkeypatch.setattr("minamo.core.accounting.outbox.fit_front", counted)
+    stream = Stream(StreamConfig(degree=HumanizerDegree(degree), humanize=False))
+    text = "The cat sat on the mat, and it was content. So was I.\n\n" * 1_000
+    stream.chunk(TextChunk(text))
+    stream.end()
+    while stream.actions.outbox.waiting:
+        stream.delivered(len(stream.actions.outbox.take()))
+    assert len(text) - 2 <= sum(sizes) <= 2 * len(text)
+
+
+@pytest.mark.parametrize("header", ["*x* " * 14, "x" * 58])
+def test_p07_a_table_of_single_letters_stays_small(header: str) -> None:
+    text = f"| {header} | b |\n|---|---|\n" + "|a|b\n" * 2_000
+    stream = Stream()
+    stream.chunk(TextChunk(text))
+    stream.end()
+    shown = 0
+    while stream.actions.outbox.waiting:
+        messages = stream.actions.outbox.take()
+        shown += sum(len(message.text) for message in messages)
+        stream.delivered(len(messages))
+    assert shown <= 5 * len(text)

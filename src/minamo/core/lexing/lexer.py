@@ -202,8 +202,6 @@ class Lexer:
         run = _RUN.match(held, at, at + SPAN_HOLD)
         assert run is not None
         end, size = run.end(), run.end() - at
-        if size == SPAN_HOLD:
-            return end  # no real code has so many
         if end == len(held) and not last:
             return 0  # the run may continue
         looked = max(end, self._looked) if at == self._pos else end
