@@ -48,16 +48,20 @@ class Paced:
         return DemoProvider(pace=self.pace).chat(messages, tools=tools, **how)
 
 
-async def take_all(browser: Any, folder: Path, pace: float = 1.0) -> None:
-    """Play the visit at that *pace*, and leave the pictures in *folder*."""
+async def take_all(browser: Any, folder: Path, pace: float = 1.0, **how: Any) -> None:
+    """Play the visit at that *pace*, and leave the pictures in *folder*.
+
+    *how* are more settings of the browser's contexts.
+    """
+    how = PLACE | how
     hub, model = Hub(recording=True), Paced()
     async with (
         demo_world(hub=hub, provider=model) as world,
         serve(hub, actions=world) as served,
     ):
-        desk = await browser.new_context(viewport=DESK, **PLACE)
+        desk = await browser.new_context(viewport=DESK, **how)
         page = await desk.new_page()
-        night = await browser.new_context(viewport=DESK, color_scheme="dark", **PLACE)
+        night = await browser.new_context(viewport=DESK, color_scheme="dark", **how)
         dark = await night.new_page()
         await arrive(page, served.address)
         await arrive(dark, served.address)
@@ -77,7 +81,7 @@ async def take_all(browser: Any, folder: Path, pace: float = 1.0) -> None:
         await why(page, folder / "why.png")
         await travel(page, folder / "travel.png")
         await desk.close()
-        await phone(browser, served.address, folder / "phone.png")
+        await phone(browser, served.address, folder / "phone.png", how)
 
 
 THOUGHT_OVER = "document.querySelector('#now-state').textContent === 'streaming'"
@@ -138,9 +142,9 @@ async def travel(page: Any, path: Path) -> None:
     await page.screenshot(path=path)
 
 
-async def phone(browser: Any, address: str, path: Path) -> None:
+async def phone(browser: Any, address: str, path: Path, how: dict[str, Any]) -> None:
     """The same on a small screen, while a reply is written."""
-    context = await browser.new_context(viewport=PHONE, **PLACE)
+    context = await browser.new_context(viewport=PHONE, **how)
     page = await context.new_page()
     await arrive(page, address)
     await ask(page, "A table")

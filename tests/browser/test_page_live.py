@@ -7,6 +7,7 @@ from statistics import median
 
 import pytest
 
+from browser.conftest import MOVING
 from minamo.bot.demo.demo import demo_world
 from minamo.bot.demo.provider import DemoProvider
 from minamo.inspect.hub import Hub
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_reply_streams_in_and_its_states_are_lit(look, shoot):
-    async with rig(quick=True) as made, look(made.served.address) as seen:
+    async with rig(quick=True) as made, look(made.served.address, **MOVING) as seen:
         await seen.send("Show me what you can do.")
         assert await seen.outcome() == "completed"
         texts = await seen.texts()
@@ -164,7 +165,7 @@ async def frame(page, count=15) -> float:
 
 async def test_a_hostile_reply_does_nothing_and_freezes_nothing(look, figure, shoot):
     assert len(HOSTILE) > 95_000
-    async with rig(quick=True) as made, look(made.served.address) as seen:
+    async with rig(quick=True) as made, look(made.served.address, **MOVING) as seen:
         page = seen.page
         await seen.send("Be hostile.")
         assert await seen.outcome() == "completed"
@@ -211,7 +212,6 @@ async def test_dark_follows_the_system_and_the_switch(look, shoot):
         assert await page.get_attribute("html", "data-theme") == "dark"
         await seen.send("Show me what you can do.")
         await seen.outcome()
-        await page.wait_for_timeout(1_200)
         await shoot(page, "dark")
         ground = "getComputedStyle(document.querySelector('.card')).backgroundColor"
         dark = await page.evaluate(ground)

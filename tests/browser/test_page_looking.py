@@ -27,8 +27,20 @@ TOUR_TEXT = "Show me what you can do."
 
 async def toured(seen):
     await seen.send(TOUR_TEXT)
+    await completed(seen)
+
+
+async def completed(seen):
     assert await seen.outcome() == "completed"
     await seen.until("window.litStates.at(-1) === 'completed'")
+
+
+@pytest.fixture(scope="module")
+async def tour():
+    """The address of a page whose bot has given the tour, for tests that only look at it."""
+    async with rig(quick=True) as made:
+        await made.say(TOUR_TEXT)
+        yield made.served.address
 
 
 async def test_stepping_back_shows_an_earlier_state(look, shoot):
@@ -67,9 +79,9 @@ async def test_stepping_back_shows_an_earlier_state(look, shoot):
         assert await page.locator("#messages").is_visible()
 
 
-async def test_why_names_the_rule_of_a_hidden_character(look, shoot):
-    async with rig(quick=True) as made, look(made.served.address) as seen:
-        await toured(seen)
+async def test_why_names_the_rule_of_a_hidden_character(look, tour, shoot):
+    async with look(tour) as seen:
+        await completed(seen)
         page = seen.page
         await page.click("#tab-raw")
         await page.locator("#raw [data-reason=marker]").first.click()
@@ -89,9 +101,9 @@ async def test_why_names_the_rule_of_a_hidden_character(look, shoot):
         assert raw.replace("↵", "") == TOUR
 
 
-async def test_why_of_characters_in_the_channel(look):
-    async with rig(quick=True) as made, look(made.served.address) as seen:
-        await toured(seen)
+async def test_why_of_characters_in_the_channel(look, tour):
+    async with look(tour) as seen:
+        await completed(seen)
         page = seen.page
         await page.locator("#messages strong", has_text="as it was").click(
             position={"x": 3, "y": 8}
@@ -116,9 +128,9 @@ async def test_why_of_characters_in_the_channel(look):
         assert "ann wrote this" in await page.inner_text("#why")
 
 
-async def test_keys_are_enough_to_ask_why(look):
-    async with rig(quick=True) as made, look(made.served.address) as seen:
-        await toured(seen)
+async def test_keys_are_enough_to_ask_why(look, tour):
+    async with look(tour) as seen:
+        await completed(seen)
         page = seen.page
         await page.focus("#tab-log")
         await page.keyboard.press("ArrowRight")
@@ -133,9 +145,9 @@ async def test_keys_are_enough_to_ask_why(look):
         assert await page.evaluate("document.activeElement.id") == "raw"
 
 
-async def test_a_spoiler_opens_when_pressed(look):
-    async with rig(quick=True) as made, look(made.served.address) as seen:
-        await toured(seen)
+async def test_a_spoiler_opens_when_pressed(look, tour):
+    async with look(tour) as seen:
+        await completed(seen)
         spoiler = seen.page.locator("#messages .md-spoiler")
         assert "open" not in (await spoiler.get_attribute("class")).split()
         await spoiler.focus()
@@ -180,9 +192,9 @@ async def test_save_load_and_compare(look, tmp_path, shoot):
         seen.complaints.clear()  # the browser notes the refusal by itself
 
 
-async def test_the_hidden_text_is_kept_in_sight(look):
-    async with rig(quick=True) as made, look(made.served.address) as seen:
-        await toured(seen)
+async def test_the_hidden_text_is_kept_in_sight(look, tour):
+    async with look(tour) as seen:
+        await completed(seen)
         await seen.page.click("#tab-thoughts")
         await seen.page.wait_for_selector("#thoughts .is-thought")
         told = await seen.page.inner_text("#thoughts")
@@ -428,7 +440,7 @@ def read_png(data: bytes) -> tuple[int, int, list[bytes]]:
 
 
 async def test_the_pictures_are_taken(browser, tmp_path):
-    await take_all(browser, tmp_path, pace=0.3)
+    await take_all(browser, tmp_path, pace=0.3, reduced_motion="reduce")
     assert {one.stem for one in tmp_path.iterdir()} == set(SIZES)
     for name, wanted in SIZES.items():
         data = (tmp_path / f"{name}.png").read_bytes()
