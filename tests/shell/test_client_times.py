@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from base64 import b64encode
@@ -242,3 +243,45 @@ async def test_a_task_that_holds_the_loop_is_found() -> None:
     await asyncio.create_task(compute())
     assert "compute" in WATCHDOG.held[0][1]
     WATCHDOG.held.clear()
+
+
+@contextmanager
+def kept_garbage() -> Iterator[list[object]]:
+    """Keep what only the garbage collector would free, and yield it in a list."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    found: list[object] = []
+    try:
+        yield found
+    finally:
+        gc.collect()
+        gc.set_debug(0)
+        gc.enable()
+        found += gc.garbage
+        gc.garbage.clear()
+
+
+@pytest.mark.parametrize("edit", [False, True])
+@pytest.mark.parametrize("stops", [False, True])
+async def test_a_reply_leaves_no_cycles_to_the_garbage_collector(
+    twin: Twin, edit: bool, stops: bool
+) -> None:
+    """A full collection of the cycles of hundreds of replies would hold the event loop."""
+    script = [(0.0, "One. "), (0.05, "Two.\n\n"), (0.05, "Three.")]
+    source = lambda _: ScriptedProvider(script, hangs=stops)  # noqa: E731
+    async with rigged(twin, streaming(source, edit=edit)) as rig:
+        place = twin.channel("general").id
+        for _ in range(2):  # the first fills caches
+            before = len(rig.said())
+            with kept_garbage() as garbage:
+                await twin.say("go", user="ann")
+                if stops:
+                    await rig.until(lambda before=before: len(rig.said()) > before)
+                    await rig.client.request_stop(channel_id=place)
+                await rig.until(lambda: bool(rig.results))
+                rig.results.clear()
+                await anyio.sleep(0.1)
+    ours = {type(value).__qualname__ for value in garbage if "minamo." in type(value).__module__
+            and ".twin." not in type(value).__module__}  # fmt: skip
+    assert not ours

@@ -27,6 +27,7 @@ from soak.judge import Shown, judge, read_channels
 from soak.pipes import ROOT, Child, Line
 from soak.plans import Outage, Reply, make_plan
 from soak.report import Run, Sample, publish, write
+from soak.steps import Step
 from support.redis_server import RedisServer
 
 SHARDS = 2
@@ -89,7 +90,14 @@ class Soak:
             if self.run.began_at:  # else the other processes are being started
                 at = line["at"] - self.run.began_at
                 self.run.samples.append(
-                    Sample(shard, at, line["sample"], line["late_ms"], line["own_ms"])
+                    Sample(
+                        shard,
+                        at,
+                        line["sample"],
+                        line["late_ms"],
+                        line["own_ms"],
+                        Step(*line["step"]),
+                    )
                 )
         elif "began" in line:
             self.replies[line["began"]].began_at = line["at"]

@@ -16,6 +16,7 @@ from promises.run import circumstances, commit_now
 from soak.judge import KINDS, Problem, slope
 from soak.pipes import ROOT
 from soak.plans import Outage, Reply
+from soak.steps import Step
 
 PAGE = ROOT / "docs" / "promises.md"
 PICTURE = ROOT / "docs" / "pictures" / "soak.svg"
@@ -40,7 +41,9 @@ class Sample(NamedTuple):
     memory_mib: float
     late_ms: list[float]
     own_ms: list[float]
-    """The part of each delay in which the process itself was at work."""
+    """The part of each delay in which the process itself was at work, in one or many steps."""
+    step: Step
+    """The longest step of this second."""
 
 
 @define
@@ -86,6 +89,10 @@ class Run:
     def own_ms(self, shard: int) -> list[float]:
         """All delays that the process itself made, sorted."""
         return sorted(own for s in self.samples if s.shard == shard for own in s.own_ms)
+
+    def longest_step(self, shard: int) -> Step:
+        """The longest step of the event loop, by processor time."""
+        return max(sample.step for sample in self.samples if sample.shard == shard)
 
     def memory(self, shard: int) -> list[tuple[float, float]]:
         """Seconds since the begin, and MiB."""
@@ -185,10 +192,17 @@ def rows(run: Run) -> list[tuple[str, str]]:
              f"{share(late, 0.5):.1f}, {share(late, 0.99):.1f}, {late[-1]:.1f} ms"),
             (f"shard {shard}: of it by its own work, p50, p99, longest",
              f"{share(own, 0.5):.1f}, {share(own, 0.99):.1f}, {own[-1]:.1f} ms"),
+            (f"shard {shard}: longest step of its event loop (limit {LAG_MS:.0f} ms)", _told(run.longest_step(shard))),
             (f"shard {shard}: memory at 1 minute, at the end, growth (limit {GROWTH_MIB} MiB/min)",
              f"{at_minute}, {memory[-1][1]:.1f} MiB, {judged}"),
         ]  # fmt: skip
     return found
+
+
+def _told(step: Step) -> str:
+    """Return the length of a step; above the limit also where it was."""
+    took = f"{step.ms:.1f} ms, {step.collected_ms:.1f} ms of it the garbage collector"
+    return f"{took}: {step.where}" if step.ms > LAG_MS else took
 
 
 _OTHER = {"untrue": "whose result is untrue", "disobeyed": "that disobeyed a request"}
@@ -266,7 +280,8 @@ def write(run: Run, folder: Path) -> None:
         "redis_killed_at": [round(outage.begin - run.began_at, 1) for outage in run.outages],
         "samples": [
             {"shard": s.shard, "at": round(s.at, 1), "memory_mib": s.memory_mib,
-             "late_p99_ms": share(sorted(s.late_ms), 0.99), "late_max_ms": max(s.late_ms)}
+             "late_p99_ms": share(sorted(s.late_ms), 0.99), "late_max_ms": max(s.late_ms),
+             "own_max_ms": max(s.own_ms), "longest_step": s.step}
             for s in run.samples
         ],
     }  # fmt: skip

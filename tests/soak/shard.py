@@ -21,6 +21,7 @@ import minamo
 from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from soak.pipes import Line, lines_of_stdin, tell
 from soak.plans import SILENCE_MS, WORD, make_plan
+from soak.steps import Steps
 
 LAG_EVERY_S = 0.02
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -102,8 +103,8 @@ class Shard:
         tell(acted=number, outcome=outcome.value)
 
 
-async def sample() -> None:
-    """Tell each second how late the event loop was, and the memory of the process."""
+async def sample(steps: Steps) -> None:
+    """Tell each second how late the event loop was, its longest step, and the memory."""
     loop = asyncio.get_running_loop()
     late_ms: list[float] = []
     own_ms: list[float] = []
@@ -117,7 +118,8 @@ async def sample() -> None:
         own_ms.append(round(min(late, time.thread_time() - worked) * 1000, 1))
         if loop.time() >= next_at:
             next_at = loop.time() + 1
-            tell(sample=memory_mib(), late_ms=late_ms, own_ms=own_ms, at=time.monotonic())
+            tell(sample=memory_mib(), late_ms=late_ms, own_ms=own_ms, step=steps.take(),
+                 at=time.monotonic())  # fmt: skip
             late_ms, own_ms = [], []
 
 
@@ -134,7 +136,9 @@ async def main(number: int, settings: Line) -> None:
     await shard.bot.start(shard_ids=[number], shard_count=2, check_for_updates=False)
     gc.freeze()  # as `minamo run` does
     idle = len(asyncio.all_tasks())
-    sampling = asyncio.create_task(sample())
+    steps = Steps()
+    steps.install()
+    sampling = asyncio.create_task(sample(steps))
     acting: set[asyncio.Task[None]] = set()
     tell(ready=True)
     async for line in lines_of_stdin():

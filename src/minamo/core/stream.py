@@ -7,6 +7,7 @@ When each action runs is decided by statecharts/stream.yaml alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from weakref import proxy
 
 from minamo.core.accounting.outbox import WITHDRAWN
 from minamo.core.accounting.pending import RenderedPrefix
@@ -67,7 +68,7 @@ class Stream:
         config = config or _DEFAULTS
         self.actions: StreamActions = StreamActions(config)
         self.machine: Machine = Machine(TABLE, self.actions, path=[], path_max=STATES_MAX)
-        self.actions.machine = self.machine
+        self.actions.machine = proxy(self.machine)  # without a reference cycle
         self._intake = Intake(self.actions.ledger, line_ends=RULE not in config.clean_off)
         self._numbers: dict[str, int] = {}  # the sources whose numbers are in the text
         self.chunks: int = 0

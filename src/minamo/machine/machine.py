@@ -48,8 +48,8 @@ class Machine:
     the first entry.
     """
 
-    __slots__ = ("_mode", "_node", "_observers", "_path_max", "_queue", "actions", "path", "state",
-                 "table")  # fmt: skip
+    __slots__ = ("__weakref__", "_mode", "_node", "_observers", "_path_max", "_queue", "actions",
+                 "path", "state", "table")  # fmt: skip
 
     def __init__(
         self,

@@ -239,6 +239,19 @@ class Driver:
 
     async def _watch_clocks(self, clocks: RunningClocks, soonest: float) -> None:
         """Wait until the first clock runs out, and end the stream."""
+        try:
+            clock = await self._run_out(clocks, soonest)
+        except anyio.get_cancelled_exc_class():
+            # Not raised again: the traceback of a task that ends with it is part of a cycle, which
+            # keeps the whole reply in memory until a garbage collection.
+            return
+        if not self.stream.decided:
+            self._tell("silent", clock)
+            self.stream.ran_out(clock)
+            self._perform()
+
+    async def _run_out(self, clocks: RunningClocks, soonest: float) -> str:
+        """Wait until the first clock runs out; return its name."""
         while True:
             if self._resumed is not None:
                 await self._resumed.wait()
@@ -246,11 +259,7 @@ class Driver:
             await anyio.sleep_until(min(deadline, anyio.current_time() + soonest))
             clock, deadline = clocks.first()
             if self._resumed is None and anyio.current_time() >= deadline:
-                break
-        if not self.stream.decided:
-            self._tell("silent", clock)
-            self.stream.ran_out(clock)
-            self._perform()
+                return clock
 
     async def _read_safely(self, source: ChunkSource, clocks: RunningClocks) -> None:
         try:

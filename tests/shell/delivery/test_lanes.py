@@ -188,8 +188,8 @@ def test_only_the_first_message_replies_and_reprs_hold_no_text() -> None:
 
 def test_p18_nonces_are_stable_short_and_all_different() -> None:
     def nonces(stream_id: str) -> list[str | None]:
-        composer = Composer(1, FakeSender(), SendOptions(), stream_id, lambda _: None)
-        return [composer.compose(PlainMessage("a"), 0.0).post.nonce for _ in range(2000)]
+        composer = Composer(1, FakeSender(), SendOptions(), stream_id)
+        return [composer.compose(PlainMessage("a"), print, 0.0).post.nonce for _ in range(2000)]
 
     made = [nonce for stream_id in ("a", "b", "\ud800") for nonce in nonces(stream_id)]
     assert len(set(made)) == 6000

@@ -244,7 +244,6 @@ class Composer:
     options: SendOptions
     nonces: str = field(converter=nonce_prefix, alias="stream_id", repr=False)
     """The first part of every nonce."""
-    settled: Callable[[Receipt], object] = field(repr=False)
     overflow: OverflowState | None = None
     watch: Observer | None = None
     count: int = field(default=0, init=False)
@@ -260,11 +259,21 @@ class Composer:
         """Number of ordinary messages still allowed; None if unlimited."""
         return None if self.overflow is None else self.overflow.room(self.count)
 
-    def compose(self, text: Sendable, at: float, *, ending: bool = False) -> Delivery:
-        """Return one message; *ending* means that no further text will arrive for the stream."""
+    def compose(
+        self,
+        text: Sendable,
+        settled: Callable[[Receipt], object],
+        at: float,
+        *,
+        ending: bool = False,
+    ) -> Delivery:
+        """Return one message; *settled* will get its receipt.
+
+        *ending* means that no further text will arrive for the stream.
+        """
         delivery = Delivery(
             self._post(text, ending=ending),
-            self.settled,
+            settled,
             index=self.count,
             kind=text.kind,
             target=text.target,

@@ -17,6 +17,7 @@ When the pages follow the text, and when they no longer do, is decided by statec
 from __future__ import annotations
 
 from typing import cast
+from weakref import proxy
 
 from attrs import define, field, frozen
 
@@ -84,7 +85,7 @@ class PageSet(MessageSource):
     """Texts and ids of the edited messages while the fresh pages are being created."""
 
     def __attrs_post_init__(self) -> None:
-        self._machine = Machine(TABLE, self, watch=self.watch)
+        self._machine = Machine(TABLE, proxy(self), watch=self.watch)  # no reference cycle
 
     @property
     def state(self) -> str:

@@ -116,7 +116,7 @@ class Lane:
             behind = False  # another stream was in the lane before it
             while self.queue:
                 await self._serve(self.queue[0], behind)
-                self.queue.popleft()
+                self.queue.popleft().release()
                 behind = True
 
     def end(self) -> None:

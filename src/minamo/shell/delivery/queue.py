@@ -71,9 +71,7 @@ class StreamQueue:
             if not source.can_split:
                 raise BadSetting("overflow: a reply that is edited in place can only be split")
             self.overflow = OverflowState(options.overflow)
-        self._composer = Composer(
-            channel_id, sender, options, stream_id, self._settle, self.overflow, watch
-        )
+        self._composer = Composer(channel_id, sender, options, stream_id, self.overflow, watch)
         self._on_receipt = on_receipt
         self._on_limit = on_limit
         self._shut = ""  # why text is no longer accepted
@@ -177,6 +175,14 @@ class StreamQueue:
         """Whether the lane has work here, including a button to remove."""
         return self.busy or (self.finished and self.buttoned is not None)
 
+    def release(self) -> None:
+        """Drop the callbacks when no more receipts will come.
+
+        They refer to the driver of the reply, which refers to this queue; without them, the memory
+        of a reply is free at once, not at the next full garbage collection.
+        """
+        self._on_receipt = self._on_limit = None
+
     @property
     def route(self) -> str:
         """The rate limit for the next call."""
@@ -206,7 +212,7 @@ class StreamQueue:
         rest = self.finished and not self.fitted
         if self.overflow is None or not composer.collecting or rest:
             for text in self._source.take(most, room):
-                self.fitted.append(composer.compose(text, now, ending=self.finished))
+                self.fitted.append(composer.compose(text, self._settle, now, ending=self.finished))
                 if text.file is not None and not 0 < len(text.file.data) <= FILE_BYTES_MAX:
                     self.unattached(self.fitted[-1], "too_large")
         if not self.fitted:
@@ -300,7 +306,7 @@ class StreamQueue:
             self._source.put_rest_back()
         else:
             message = PlainMessage("", file=file)
-            self.fitted.append(self._composer.compose(message, now, ending=True))
+            self.fitted.append(self._composer.compose(message, self._settle, now, ending=True))
 
     def _drop_rest(self, reason: str) -> None:
         """Withdraw text that was never fitted, and issue a receipt for it."""

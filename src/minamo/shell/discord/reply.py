@@ -76,7 +76,14 @@ class ReplyContext:
             message_id=self.target.message_id,
         )
         self.sender = self._sender()
-        self._progress = ProgressLines(self._open_progress)
+        lanes, passes, stream_id = self.runtime.lanes, self._passes, self.stream_id
+        channel_id, sender = self.channel_id, self.sender
+
+        def open_progress(lines: LatestLines) -> StreamQueue:
+            line_id = f"{stream_id}.{next(passes)}"
+            return lanes.open(channel_id, sender, lines, stream_id=line_id)
+
+        self._progress = ProgressLines(open_progress)
 
     async def prepare(self) -> None:
         """Defer an interaction at once: Discord waits three seconds for a response."""
@@ -190,14 +197,6 @@ class ReplyContext:
     def withdraw_progress(self) -> None:
         """Withdraw progress lines that were not shown yet."""
         self._progress.withdraw()
-
-    def _open_progress(self, lines: LatestLines) -> StreamQueue:
-        return self.runtime.lanes.open(
-            self.channel_id,
-            self.sender,
-            lines,
-            stream_id=f"{self.stream_id}.{next(self._passes)}",
-        )
 
     async def is_waited_for(self) -> bool:
         """Return whether the user sees the bot "thinking…" and no reply will be sent."""
