@@ -6,7 +6,9 @@ import gc
 import os
 import re
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -57,6 +59,24 @@ settings.register_profile(
 settings.load_profile("check")
 
 
+class MeasuredCalls:
+    """Measures the coverage of imports and tests, and not of pytest's own work between them."""
+
+    def __init__(self, measure: Any) -> None:
+        self.measure = measure
+
+    def pytest_collection_finish(self) -> None:
+        self.measure.cov_controller.pause()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        self.measure.cov_controller.resume()
+        try:
+            return (yield)
+        finally:
+            self.measure.cov_controller.pause()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--progress", action="store_true", help="order and show tests by promise")
     parser.addoption("--promises", type=Path, help="run the tests of promises; report to this file")
@@ -65,10 +85,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all tests are collected
-    if hasattr(config, "workerinput") and (measure := config.pluginmanager.get_plugin("_cov")):
-        # A worker measures twice from the start of the session on.  Its own measuring is ended, or
-        # a test that is marked `no_cover` would be measured all the same.
+    worker = hasattr(config, "workerinput")
+    if (worker or config.getoption("dist", "no") != "no") and (
+        measure := config.pluginmanager.get_plugin("_cov")
+    ):
+        # A worker measures twice from the start of the session on.  The first measuring is ended, or
+        # a test that is marked `no_cover` would be measured all the same.  So is that of the
+        # process that starts the workers: it runs no test.
         measure.cov_controller.cov.stop()
+        if worker:
+            config.pluginmanager.register(MeasuredCalls(measure), "measured-calls")
     if config.getoption("--progress"):
         config.pluginmanager.register(Progress(config), "progress")
     if (file := config.getoption("--promises")) is not None:

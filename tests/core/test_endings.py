@@ -65,6 +65,7 @@ CLOSING = dict(
 )  # fmt: skip
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 @pytest.mark.parametrize("name", ENDINGS)
 @pytest.mark.parametrize("position", range(len(REPLY) + 1))
 def test_the_first_thing_that_ends_a_stream_decides(name: str, position: int) -> None:

@@ -227,6 +227,7 @@ CUT = {
 }  # fmt: skip
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 @pytest.mark.parametrize("name", CUT)
 def test_p04_a_long_text_is_cut_between_words_and_tokens(name: str) -> None:
     text, messages = CUT[name]

@@ -213,6 +213,7 @@ ALWAYS = (
 
 
 class TestGeometry:
+    @pytest.mark.no_cover  # measuring would be most of its time
     def test_every_state_is_there_once_inside_its_parent(self, drawn):
         chart, picture = drawn
         boxes = {box.id: box.rect for box in picture.boxes}
@@ -320,6 +321,7 @@ def test_p09_more_pictures_show_every_row_and_nothing_covers_anything(n):
         test_small_pictures_have_names_only_and_nothing_covers_anything(n, sizes)
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 @pytest.mark.parametrize("n", range(8))
 def test_the_xml_says_what_the_picture_says(n):
     chart, picture = chart_number(n), picture_of(n)

@@ -348,6 +348,7 @@ SECOND = part(
 )
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 @pytest.mark.parametrize("cut", [1, 7, 10**6])
 def test_a_paused_reply_goes_on_with_its_blocks(cut: int) -> None:
     request = adapter("anthropic").ask("Tides?", web_search=True).request

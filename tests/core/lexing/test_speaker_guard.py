@@ -190,6 +190,7 @@ texts = st.lists(st.tuples(st.sampled_from(ATOMS), st.sampled_from(RUNS)), max_s
 )
 
 
+@pytest.mark.no_cover  # measuring would be most of its time
 @given(texts, st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_chunking_does_not_matter(text, generic, first_line, dice: random.Random):
     want = said(text, generic=generic, first_line=first_line)
