@@ -14,7 +14,9 @@ from typing import Any
 import anyio
 import pytest
 
+from minamo.core.chunks import ErrorChunk
 from minamo.core.config import StreamConfig
+from minamo.shell.delivery.pacing import PACES, Pacer, RateLimit
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.twin import CREATE, Twin
@@ -104,6 +106,30 @@ async def test_p10_a_stop_while_discord_limits_the_rate(twin: Twin, figure: Any)
         assert result.metrics["stop_settled_ms"] <= 500 + DECIDED_MS
         judged([result], "while Discord limits the rate", figure)
         rig.results.clear()
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("stop", "stop"), ("kill", "killed")])
+async def test_p10_a_stop_ends_the_wait_of_a_notice(twin: Twin, kind: str, reason: str) -> None:
+    pacer = Pacer(PACES, RateLimit(2, 60.0))  # one for typing, one for the text
+    script = ["So far.\n\n", ErrorChunk("api_error")]
+    async with rigged(twin, streaming(script), pacer=pacer) as rig:
+        place = twin.channel("general").id
+        await twin.say("go", user="ann")
+        await rig.until(lambda: bool(rig.said()))
+        await anyio.sleep(0.2)
+        assert not rig.results  # its notice waits for Discord's limits
+        began = anyio.current_time()
+        request = rig.client.kill if kind == "kill" else rig.client.request_stop
+        assert await request(channel_id=place)
+        await rig.until(lambda: bool(rig.results))
+        assert anyio.current_time() - began < 1
+    (result,) = rig.results
+    assert (result.status, result.accumulated_text) == ("error", "So far.")
+    assert [(one.outcome, one.reason) for one in result.receipts] == [
+        ("delivered", ""),
+        ("not_sent", reason),
+    ]
+    assert rig.said() == ["So far."]
 
 
 @pytest.mark.usefixtures("typing_pauses")

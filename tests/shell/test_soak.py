@@ -251,6 +251,17 @@ def kinds_of(reply: SoakReply, said: list[str], channel: int = 77) -> set[str]:
         ("untrue", range(10), {"status": "stopped_by_user", "stop_reason": "user_request"}),
         ("disobeyed", range(10), {"act": "stop", "act_at": 9.5, "act_outcome": "yes"}),
         ("disobeyed", range(10), {"act": "stop", "act_at": 12.0, "act_outcome": "no"}),
+        (
+            "disobeyed",
+            range(3),
+            {
+                "status": "error",
+                "fault": "reset",
+                "act": "stop",
+                "act_at": 9.5,
+                "act_outcome": "yes",
+            },
+        ),
     ],
 )
 def test_p03_the_judge_of_a_soak_sees(

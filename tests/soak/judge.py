@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from minamo.shell.notices.notices import NOTICE_S
 from soak.plans import WHOLE, WORD, Reply
 
 #: Reasons for which words of a reply may be missing at its end.
 CUT_SHORT = {"killed", "follow_up", "send_message_limit", "user_request", "delivery_lost"}
 #: The drain of a stopped stream takes 5 s at most, a call to Discord that is out its own time.
 OBEYED_WITHIN_S = 10.0
-#: A reply that had failed before has nothing to stop: its notice waits for Discord's limits.
-NOTICE_WITHIN_S = NOTICE_S + 5.0
 #: A request may cross the begin or the end of its reply.
 CROSSING_S = 1.0
 KINDS = ("lost", "doubled", "reordered", "mixed", "untrue", "disobeyed")
@@ -117,9 +114,7 @@ def _judge_stop(reply: Reply) -> list[Problem]:
     assert reply.ended_at is not None
     assert reply.began_at is not None
     after_s = reply.ended_at - reply.act_at
-    failed = reply.status in ("error", "timeout", "empty_response")
-    within_s = NOTICE_WITHIN_S if failed else OBEYED_WITHIN_S
-    if reply.act_outcome == "yes" and after_s > within_s:
+    if reply.act_outcome == "yes" and after_s > OBEYED_WITHIN_S:
         return [_problem(reply, "disobeyed", f"it ended {after_s:.1f} s after a request")]
     ran = reply.began_at < reply.act_at - CROSSING_S and after_s > CROSSING_S
     if reply.act_outcome == "no" and ran:

@@ -201,7 +201,12 @@ class StreamOrchestrator:
         if embed is None:
             return result
         receipt = await send_notice(
-            self.lanes, context.sender, context.channel_id, embed, stream_id=context.stream_id
+            self.lanes,
+            context.sender,
+            context.channel_id,
+            embed,
+            stream_id=context.stream_id,
+            stop_signal=context.stop_signal,
         )
         return evolve(result, receipts=(*result.receipts, receipt))
 

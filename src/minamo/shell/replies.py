@@ -13,6 +13,8 @@ from typing import TypeVar
 
 from attrs import define, evolve
 
+from minamo.core.accounting.outbox import WITHDRAWN
+from minamo.core.messages import Receipt
 from minamo.core.result import Status, StopReason, StreamResult
 from minamo.machine.machine import Observer
 from minamo.shell.callbacks import call
@@ -82,7 +84,7 @@ class Replies:
 
         outcome = await self._in_turn(reply, job)
         result = await _refused(reply, outcome) if isinstance(outcome, TurnRefused) else outcome
-        await _release(reply, result.status)
+        await _release(reply, result.status, result.receipts)
         return result
 
     async def turn(
@@ -109,7 +111,8 @@ class Replies:
             )
         # A turn in which the model chose silence is complete, and its last reply is empty.
         last = outcome.last if outcome.status == "completed" else None
-        await _release(reply, outcome.status if last is None else last.status)
+        receipts = () if outcome.last is None else outcome.last.receipts
+        await _release(reply, outcome.status if last is None else last.status, receipts)
         return outcome
 
     async def _write_turn(
@@ -142,7 +145,8 @@ class Replies:
             last = evolve(last, receipts=(*last.receipts, added))
             result = ticket.result = evolve(result, results=(*result.results[:-1], last))
         if result.error_unshown:
-            await reply.tell_error(whole)
+            with self._known(reply, ticket.stop_signal):
+                await reply.tell_error(whole, ticket.stop_signal)
         await reply.tell_thoughts(whole)
         return result
 
@@ -204,8 +208,10 @@ async def _refused(reply: ReplyContext, refused: TurnRefused) -> StreamResult:
     return StreamResult(status=status, stop_reason=reason, data=refused)
 
 
-async def _release(reply: ReplyContext, status: Status) -> None:
+async def _release(reply: ReplyContext, status: Status, receipts: Sequence[Receipt] = ()) -> None:
     """Answer a pending interaction, which would show "thinking…" for fifteen minutes."""
-    phrase = _UNSAID.get(status)
+    is_stopped = bool(receipts) and receipts[-1].reason in WITHDRAWN
+    # The notice of an error was withdrawn by a stop.
+    phrase = _UNSAID.get("stopped_by_user" if is_stopped else status)
     if phrase is not None and await reply.is_waited_for():
         await reply.apologise(phrase)

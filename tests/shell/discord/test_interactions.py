@@ -8,11 +8,13 @@ import anyio
 import hikari
 import pytest
 
-from minamo.core.chunks import Call, FunctionCall
+from minamo.core.chunks import Call, ErrorChunk, FunctionCall
 from minamo.core.config import StreamConfig
 from minamo.errors import BadSetting
 from minamo.shell.delivery.edit_in_place import PageSet
+from minamo.shell.delivery.interfaces import TextQueue
 from minamo.shell.discord import interaction as interacting
+from minamo.shell.discord.bot import BotSender
 from minamo.shell.notices.thoughts import ThoughtDisplay
 from minamo.shell.options import Persona
 from minamo.shell.providers.scripted import ScriptedProvider
@@ -269,6 +271,25 @@ async def test_who_is_shown_nothing_is_told_so(twin: Twin, end: str) -> None:
         else:
             await rig.client.request_follow_up(channel_id=place)
         await rig.until(lambda: bool(rig.results))
+        assert rig.said() == ["Stopped."]
+    assert not thinking(twin)
+
+
+async def test_who_stops_a_failed_command_before_its_notice_is_told_so(twin: Twin) -> None:
+    failing = ScriptedProvider([ErrorChunk("api_error")])
+    async with rigged(twin, None) as rig:
+        on_command(rig, lambda one: rig.client.stream(one, failing))
+        place = twin.channel("general").id
+        before = BotSender(rig.bot.rest, place)
+        lanes = (await rig.client.orchestrator()).lanes
+        async with lanes.open(place, before, TextQueue(), stream_id="before"):
+            await twin.slash("ask")
+            await rig.until(lambda: len(thinking(twin)) == 1)
+            await anyio.sleep(0.2)
+            assert not rig.results  # the notice waits for the reply before it
+            await rig.client.kill(channel_id=place)
+            await rig.until(lambda: bool(rig.results))
+        assert rig.results[0].status == "error"
         assert rig.said() == ["Stopped."]
     assert not thinking(twin)
 

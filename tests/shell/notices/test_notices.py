@@ -17,6 +17,7 @@ from minamo.shell.delivery.lanes import Lanes, open_lanes
 from minamo.shell.notices.localization import Languages, Wording
 from minamo.shell.notices.notices import NOTICE_S, NoticeSettings, notice_for, quotable, send_notice
 from minamo.shell.notices.phrases import PHRASES, SLOTS
+from minamo.shell.stops.registry import StopKind, StopRequest, StopSignal
 from support.fake_discord import FakeSender, run_with_virtual_clock
 
 EN = Wording()
@@ -243,6 +244,59 @@ def test_a_notice_does_not_wait_for_ever() -> None:
                 receipt = await notice(lanes, sender)
                 assert (receipt.outcome, receipt.reason) == (outcome, "deadline")
                 assert anyio.current_time() - began == pytest.approx(NOTICE_S, abs=0.1)
+
+    run_with_virtual_clock(story)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("user", "stop"), ("follow_up", "follow_up"), ("kill", "killed")]
+)
+@pytest.mark.parametrize("is_before", [False, True])
+def test_a_request_ends_the_wait_of_a_notice(kind: StopKind, reason: str, is_before: bool) -> None:
+    sender, signal = FakeSender(), StopSignal()
+
+    async def story() -> None:
+        async with open_lanes(drain_s=1) as lanes, anyio.create_task_group() as tasks:
+            lanes.open(1, sender, TextQueue(), stream_id="t")  # the notice waits behind it
+
+            async def request() -> None:
+                await anyio.sleep(0 if is_before else 3)
+                signal.request(StopRequest(kind=kind))
+
+            if is_before:
+                await request()
+            else:
+                tasks.start_soon(request)
+            began = anyio.current_time()
+            receipt = await notice(lanes, sender, stop_signal=signal)
+            assert (receipt.outcome, receipt.reason) == ("not_sent", reason)
+            assert anyio.current_time() - began == pytest.approx(0 if is_before else 3, abs=0.01)
+            tasks.cancel_scope.cancel()
+        assert not sender.posts
+
+    run_with_virtual_clock(story)
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "after_s"), [("user", "delivered", 8), ("kill", "unknown", 3)]
+)
+def test_only_a_kill_does_not_wait_for_a_notice_in_flight(
+    kind: StopKind, outcome: str, after_s: float
+) -> None:
+    sender, signal = FakeSender(latency_s=8), StopSignal()
+
+    async def story() -> None:
+        async with open_lanes(drain_s=10) as lanes, anyio.create_task_group() as tasks:
+
+            async def request() -> None:
+                await anyio.sleep(3)
+                signal.request(StopRequest(kind=kind))
+
+            tasks.start_soon(request)
+            began = anyio.current_time()
+            receipt = await notice(lanes, sender, stop_signal=signal)
+            assert receipt.outcome == outcome
+            assert anyio.current_time() - began == pytest.approx(after_s, abs=0.1)
 
     run_with_virtual_clock(story)
 

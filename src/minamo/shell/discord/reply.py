@@ -32,6 +32,7 @@ from minamo.shell.notices.notices import clean_beside, notice_for, send_beside, 
 from minamo.shell.notices.thoughts import ThoughtDisplay, tell_thoughts
 from minamo.shell.options import ResolvedOptions, StreamContext, new_stream_id
 from minamo.shell.orchestrator import StreamOrchestrator
+from minamo.shell.stops.registry import StopSignal
 from minamo.shell.turns.channels import QueuedTurn
 from minamo.shell.turns.tool_job import LatestLines, Progress, ProgressLines
 
@@ -178,14 +179,19 @@ class ReplyContext:
             threads=None if private else _Threads(self._bot_in(self.channel_id)),
         )
 
-    async def tell_error(self, result: StreamResult) -> None:
+    async def tell_error(self, result: StreamResult, stop_signal: StopSignal) -> None:
         """Send a notice of the error that ended a turn, if no pass of it sent one."""
         if self.options.suppress_user_errors:
             return
         embed = notice_for(result, self.wording, self.orchestrator.notices)
         if embed is not None:
             await send_notice(
-                self.runtime.lanes, self.sender, self.channel_id, embed, stream_id=self.stream_id
+                self.runtime.lanes,
+                self.sender,
+                self.channel_id,
+                embed,
+                stream_id=self.stream_id,
+                stop_signal=stop_signal,
             )
 
     def show_progress(self, progress: Progress) -> None:

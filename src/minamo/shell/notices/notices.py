@@ -10,6 +10,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import get_args
 
 import anyio
@@ -25,8 +26,12 @@ from minamo.shell.delivery.interfaces import BY_CODE, Sender, SendOptions, TextQ
 from minamo.shell.delivery.lanes import Lanes
 from minamo.shell.delivery.queue import StreamQueue
 from minamo.shell.notices.localization import Wording
+from minamo.shell.stops.registry import StopKind, StopRequest, StopSignal
 
 _LOG = logging.getLogger("minamo.beside")
+
+# The reason in a receipt, by the kind of the request that withdrew the message.
+_REASONS: Mapping[StopKind, str] = {"user": "stop", "follow_up": "follow_up", "kill": "killed"}
 
 
 async def send_beside(
@@ -39,11 +44,13 @@ async def send_beside(
     stream_id: str,
     deadline_s: float,
     line: int | None = None,
+    stop_signal: StopSignal | None = None,
 ) -> tuple[Receipt, ...]:
     """Send *texts*, one message each, after everything queued in the channel or *line*.
 
     Raises nothing except a cancellation from outside, and takes at most *deadline_s*: messages not
-    sent by then are withdrawn, and one still in flight is reported as unknown.
+    sent by then are withdrawn, and one still in flight is reported as unknown.  A request of
+    *stop_signal*, also an earlier one, withdraws them at once.
     """
     return await send_source(
         lanes,
@@ -54,6 +61,7 @@ async def send_beside(
         stream_id=stream_id,
         deadline_s=deadline_s,
         line=line,
+        stop_signal=stop_signal,
     )
 
 
@@ -67,6 +75,7 @@ async def send_source(
     stream_id: str,
     deadline_s: float,
     line: int | None = None,
+    stop_signal: StopSignal | None = None,
 ) -> tuple[Receipt, ...]:
     """Send the messages of *source* as `send_beside` does."""
     size = source.waiting
@@ -75,13 +84,24 @@ async def send_source(
             channel_id, sender, source, stream_id=stream_id, line=line, options=options
         ) as queue:
             queue.deliver()
-            with anyio.move_on_after(deadline_s):
+            signal = stop_signal or StopSignal()
+            with (
+                anyio.move_on_after(deadline_s) as scope,
+                signal.listen(partial(_withdraw, queue, scope)),
+            ):
                 await queue.finish()
             queue.withdraw("deadline")
             return (*queue.receipts, *_still_out(queue))
     except Exception as error:  # noqa: BLE001 - it may be lost, but must not fail the reply
         _LOG.warning("a message beside a reply failed", extra={"kind": type(error).__name__})
         return (not_sent(channel_id, "unexpected", size),)
+
+
+def _withdraw(queue: StreamQueue, scope: anyio.CancelScope, request: StopRequest) -> None:
+    """Withdraw what has not been sent; only a kill does not wait for a call in flight."""
+    queue.withdraw(_REASONS[request.kind])
+    if request.kind == "kill":
+        scope.cancel()
 
 
 def clean_beside(text: str, config: StreamConfig) -> str:
@@ -275,10 +295,12 @@ async def send_notice(
     stream_id: str,
     reply_to: int | None = None,
     deadline_s: float = NOTICE_S,
+    stop_signal: StopSignal | None = None,
 ) -> Receipt:
     """Send *embed* to the channel, after everything queued there, without pinging any user.
 
-    Never raises, and takes at most *deadline_s*.  *stream_id* is that of the failed reply.
+    Never raises, and takes at most *deadline_s*.  *stream_id* and *stop_signal* are those of the
+    failed reply: a user who asked for silence gets no notice.
     """
     receipts = await send_beside(
         lanes,
@@ -288,5 +310,6 @@ async def send_notice(
         options=SendOptions(embed=embed, reply_to=reply_to),
         stream_id=f"{stream_id}/notice",
         deadline_s=deadline_s,
+        stop_signal=stop_signal,
     )
     return receipts[-1]
