@@ -29,6 +29,12 @@ def read(adapter: Any, pieces: list[bytes]) -> list[Chunk]:
     return [c for frame in (*frames, *decoder.end()) for c in adapter.process_chunk(frame)]
 
 
+def read_without_frames(adapter: Any, pieces: list[bytes]) -> list[Chunk]:
+    """The same by the way on which no frames are made."""
+    response = adapter._response()
+    return [chunk for piece in (*pieces, None) for chunk in response.read(piece)]
+
+
 def check(data: bytes) -> None:
     """The first byte chooses the dialect, the second where to cut, the rest is a stream."""
     if len(data) < 2:
@@ -37,7 +43,9 @@ def check(data: bytes) -> None:
     place = data[1] * len(stream) // 256
     chunks = read(adapter, [stream])
 
-    assert chunks == read(adapter, [stream[:place], stream[place:]])
+    for pieces in ([stream[:place], stream[place:]], [stream]):
+        assert chunks == read(adapter, pieces)
+        assert chunks == read_without_frames(adapter, pieces)
     *before, last = chunks
     assert isinstance(last, DoneChunk | ErrorChunk)
     assert not any(isinstance(chunk, DoneChunk | ErrorChunk) for chunk in before)

@@ -71,21 +71,34 @@ def gathered(chunks: Iterable[Chunk]) -> Said:
 
 
 def replayed(name: str, llm: Any = None) -> Said:
-    """A recording, read whole, byte by byte and in random cuts."""
-    return gathered(check_adapter(llm or adapter(name), recording(name)))
+    """A recording, read whole, byte by byte and in random cuts, with frames and without."""
+    return _read(llm or adapter(name), recording(name))
 
 
 def once(dialect: str, data: bytes) -> Said:
     """Some bytes, read whole only: for what is too long to be read byte by byte in a test."""
-    llm = adapter(dialect)
-    decoder = llm.decoder()
-    frames = [*decoder.feed(data), *decoder.end()]
-    return gathered(chunk for frame in frames for chunk in llm.process_chunk(frame))
+    response = adapter(dialect)._response()
+    return gathered([*response.read(data), *response.read(None)])
 
 
 def read(dialect: str, data: bytes, **options: Any) -> Said:
     """Some bytes, likewise."""
-    return gathered(check_adapter(adapter(dialect, **options), data))
+    return _read(adapter(dialect, **options), data)
+
+
+def _read(llm: Any, data: bytes) -> Said:
+    chunks = check_adapter(llm, data)
+    assert chunks == chunks_of(llm, data)
+    return gathered(chunks)
+
+
+def chunks_of(llm: Any, data: bytes) -> list[Chunk]:
+    """The chunks of a response, which are the same with frames and without."""
+    decoder, response = llm.decoder(), llm._response()
+    frames = [*decoder.feed(data), *decoder.end()]
+    chunks = [chunk for frame in frames for chunk in llm.process_chunk(frame)]
+    assert chunks == [*response.read(data), *response.read(None)]
+    return chunks
 
 
 def done(raw: str, *told: Any, **more: Any) -> DoneChunk:

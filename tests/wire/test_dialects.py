@@ -14,7 +14,7 @@ import pytest
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, Usage
 from minamo.wire.json import total
 from minamo.wire.sse import Decoder, SseEvent
-from support.recordings import NAMES, adapter, gathered, once, read, recording
+from support.recordings import NAMES, adapter, chunks_of, gathered, once, read, recording
 
 Path = tuple[str | int, ...]
 
@@ -96,13 +96,6 @@ def written(stream: list[SseEvent]) -> bytes:
     return b"".join(lines)
 
 
-def chunks_of(name: str, stream: list[SseEvent]) -> list[Chunk]:
-    llm = adapter(name)
-    decoder = llm.decoder()
-    frames = [*decoder.feed(written(stream)), *decoder.end()]
-    return [chunk for frame in frames for chunk in llm.process_chunk(frame)]
-
-
 def is_optional(dialect: str, frame: Any, path: Path) -> bool:
     return is_excused(OPTIONAL[dialect], frame, path)
 
@@ -138,17 +131,21 @@ def without_each_field(name: str) -> list[tuple[int, Any, Path, list[Chunk]]]:
         for path in paths(frame) if isinstance(frame, dict) else ():
             data = json.dumps(without(frame, path)).encode()
             rest = [*stream[:number], SseEvent(data, event.name), *stream[number + 1 :]]
-            found.append((number, frame, path, chunks_of(name, rest)))
+            found.append((number, frame, path, chunks_of(adapter(name), written(rest))))
     return found
 
 
-WHOLE = [name for name in NAMES if isinstance(chunks_of(name, events(name))[-1], DoneChunk)]
+WHOLE = [
+    name
+    for name in NAMES
+    if isinstance(chunks_of(adapter(name), written(events(name)))[-1], DoneChunk)
+]
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_field_that_is_missing_is_not_missed_or_is_one_error(name: str) -> None:
     dialect = name.split("-")[0]
-    said = gathered(chunks_of(name, events(name)))
+    said = gathered(chunks_of(adapter(name), written(events(name))))
     for number, frame, path, chunks in without_each_field(name):
         found = gathered(chunks)
         where = (number, path, found)
@@ -167,7 +164,7 @@ def test_every_exception_to_it_is_needed() -> None:
     used = set()
     for name in WHOLE:
         dialect = name.split("-")[0]
-        said = gathered(chunks_of(name, events(name)))
+        said = gathered(chunks_of(adapter(name), written(events(name))))
         for _, frame, path, chunks in without_each_field(name):
             found = gathered(chunks)
             silent = isinstance(found.last, DoneChunk)

@@ -23,7 +23,7 @@ from minamo.testing import check_adapter, listen, run_with_virtual_clock
 from minamo.wire.anthropic.reader import AnthropicReader
 from minamo.wire.assembler import MINIMUM, WINDOW, OverlapRemoval, ReplyAssembler
 from minamo.wire.conversation import assistant, tool_result, user
-from minamo.wire.frames import Frame
+from minamo.wire.frames import Frame, ResponseDecoder
 from minamo.wire.google.reader import GoogleReader
 from minamo.wire.limits import WireLimits
 from minamo.wire.openai.reader import OpenAIReader
@@ -253,25 +253,41 @@ READERS = {
 
 @pytest.mark.parametrize("dialect", READERS)
 def test_the_short_way_of_text_frames_gives_what_the_long_one_gives(dialect: str) -> None:
-    """Frames of all recordings of a dialect, in any order."""
+    """Frames of all recordings of a dialect, in any order, with comments between them."""
     names = [name for name in NAMES if name.startswith(dialect)]
-    events = [event for name in names for event in Decoder().feed(recording(name))]
-    pool = [event for event in events if isinstance(event, SseEvent)]
+    items = [item for name in names for item in Decoder().feed(recording(name))]
+    events = [item for item in items if isinstance(item, SseEvent)]
+    pool = [
+        b"event: %b\ndata: %b\n\n" % (event.name, event.data)
+        if event.name
+        else b"data: %b\n\n" % event.data
+        for event in events
+    ]
     taken = 0
     for seed in range(300):
         rng = random.Random(seed)
         # A text frame is usually followed by others like it.
-        some = [event for event in rng.choices(pool, k=6) for _ in range(rng.choice([1, 1, 3]))]
-        ways = [READERS[dialect](ReplyAssembler(WireLimits())) for _ in range(2)]
+        some = [event for event in rng.choices(pool, k=6) for _ in range(rng.choice([1, 1, 3, 99]))]
+        data = b"".join(some) + rng.choice([b"", b"", b": still here\n\n"])
         short, long = (
-            [way(event) for event in some if not reader.reply.ended]
-            for reader, way in zip(ways, (ways[0].feed, ways[1]._read), strict=True)
+            ResponseDecoder(READERS[dialect](ReplyAssembler(WireLimits())), WireLimits())
+            for _ in range(2)
         )
-        assert short == long
-        ends = [[] if reader.reply.ended else reader.end() for reader in ways]
-        assert ends[0] == ends[1]
-        taken += sum(map(len, short))
+        chunks = short.read(data)
+        assert chunks == [c for item in Decoder().feed(data) for c in long.take(item)]
+        assert short.read(None) == long.read(None)
+        taken += len(chunks)
     assert taken > 1_000
+
+
+@given(st.lists(st.text("a\u3042\ud83d\ude00", max_size=3)), st.booleans())
+def test_texts_together_give_what_each_by_itself_gives(texts: list[str], overlap: bool) -> None:
+    texts += ["b" * 501] * (len(texts) % 2)
+    both = [ReplyAssembler(WireLimits(), overlap_removal=overlap) for _ in range(2)]
+    said = both[0].say_all([text for text in texts if text])
+    assert said == [chunk for text in texts if text for chunk in both[1].say(text)]
+    assert both[0].chars == both[1].chars
+    assert both[0].refuse(ErrorChunk("timeout", "")) == both[1].refuse(ErrorChunk("timeout", ""))
 
 
 def removed(*pieces: str) -> str:

@@ -33,7 +33,7 @@ from minamo.core.contract import TEXT_MAX, split_text
 from minamo.core.redact import shorten
 from minamo.wire.conversation import Origin
 from minamo.wire.files import ReplyFiles
-from minamo.wire.json import joined, loads_strict, measure, split_half
+from minamo.wire.json import is_joined, joined, loads_strict, measure, split_half
 from minamo.wire.limits import ARGUMENT_DEPTH_MAX, REPLAY_CHARS_MAX, WireLimits
 from minamo.wire.sse import CUT_OUT
 
@@ -262,6 +262,16 @@ class ReplyAssembler:
         self.chars += len(text)
         chunk = TextChunk(text, self._thought(thought)) if thought else TextChunk(text)
         return [chunk] if len(text) <= TEXT_MAX else list(split_text(chunk))
+
+    def say_all(self, texts: list[str]) -> list[Chunk]:
+        """Return the chunks of some texts: the same as of `say` with each of them."""
+        whole = "".join(texts)
+        is_short = len(whole) <= TEXT_MAX or max(map(len, texts)) <= TEXT_MAX
+        is_plain = whole.isascii() or is_joined(whole)
+        if is_short and is_plain and not self._half and self._overlap is None:
+            self.chars += len(whole)
+            return list(map(TextChunk, texts))
+        return [chunk for text in texts for chunk in self.say(text)]
 
     def _thought(self, piece: str) -> tuple[str, ...]:
         thought = ""

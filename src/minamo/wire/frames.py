@@ -7,7 +7,7 @@ the state of a stream is kept here and passed along with its frames.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -55,6 +55,12 @@ class Reader(Protocol):
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
 
+    def pieces(self, events: Sequence[SseEvent]) -> list[str]:
+        """Take the first events as far as each is nothing but a piece of text; return the texts.
+
+        Nearly all events are of this kind, and `feed` gives the same result in twice the time.
+        """
+
     def end(self) -> list[Chunk]:
         """Return the chunks at the end of the bytes."""
 
@@ -97,14 +103,17 @@ def _kind(line: Oversize) -> str:
     return (line.name or (found[1] if found else b"")).decode("utf-8", "replace")
 
 
+# Events that are looked at together for pieces of text.
+_RUN_MAX = 64
+
+
 class ResponseDecoder:
     """The sans-IO half of an adapter, for one response."""
 
-    __slots__ = ("_feed", "_limits", "_reader", "decoder", "reply")
+    __slots__ = ("_limits", "_reader", "decoder", "reply")
 
     def __init__(self, reader: Reader, limits: WireLimits) -> None:
         self._reader = reader
-        self._feed = reader.feed
         self.reply: ReplyAssembler = reader.reply
         self._limits = limits
         self.decoder: Decoder = Decoder(limits, reader.file_begins)
@@ -126,18 +135,24 @@ class ResponseDecoder:
 
     def read(self, data: bytes | ErrorChunk | None) -> list[Chunk]:
         """Return the chunks that bytes complete; also of an error, or of the end, which is None."""
-        out: list[Chunk] = []
         if data is None:
             return self.take(Ended())
         if isinstance(data, ErrorChunk):
             return self.take(data)
-        reply, feed = self.reply, self._feed
-        for item in self.decoder.feed(data):
-            # Nearly all items are events, and `take` would do the same with them.
-            if item.__class__ is SseEvent and not reply.ended:
-                out += feed(item)
-            else:
-                out += self.take(item)
+        items = self.decoder.feed(data)
+        events = [item for item in items if item.__class__ is SseEvent]
+        if len(events) < len(items):
+            return [chunk for item in items for chunk in self.take(item)]
+        out: list[Chunk] = []
+        at = 0
+        while at < len(events) and not self.reply.ended:
+            run = events[at : at + _RUN_MAX]
+            texts = self._reader.pieces(run)
+            out += self.reply.say_all(texts)
+            at += len(texts)
+            if len(texts) < len(run):
+                out += self._reader.feed(events[at])
+                at += 1
         return out
 
     def take(self, item: Item) -> list[Chunk]:
@@ -145,7 +160,7 @@ class ResponseDecoder:
         if self.reply.ended:
             return []
         if item.__class__ is SseEvent:
-            return self._feed(item)
+            return self._reader.feed(item)
         if isinstance(item, Comment):
             return self.reply.alive()
         if isinstance(item, Oversize):
@@ -169,7 +184,7 @@ class ResponseDecoder:
             return []
         found = decode(_ANY, head)
         if events := self._reader.whole(found):
-            out = [chunk for data in events for chunk in self._feed(SseEvent(data))]
+            out = [chunk for data in events for chunk in self._reader.feed(SseEvent(data))]
             return out if self.reply.ended else out + self._reader.end()
         error = from_object(found)
         if not error.message:  # not JSON, or JSON of an unknown kind

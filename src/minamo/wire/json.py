@@ -96,15 +96,20 @@ def total(*counts: int | None) -> int | None:
     return sum(known) if known else None
 
 
-def joined(text: str) -> str:
-    """Return *text* with every surrogate pair joined into one character."""
-    if text.isascii():
-        return text
+def is_joined(text: str) -> bool:
+    """Return whether *text* has no halves of surrogate pairs."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    return text
+        return False
+    return True
+
+
+def joined(text: str) -> str:
+    """Return *text* with every surrogate pair joined into one character."""
+    if text.isascii() or is_joined(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def whole(text: str) -> str:

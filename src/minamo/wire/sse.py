@@ -236,7 +236,7 @@ class Decoder:
             lines = 3
         else:
             return False
-        # With any other line there are more line ends than these.
+        # With any other line, or without one of these, there are more line ends.
         if data.count(b"\n") != lines * len(events):
             return False
         if self.frames + len(events) > self._limits.frames_max:
@@ -346,10 +346,16 @@ class Decoder:
 
 
 def _named_events(data: bytes) -> list[SseEvent]:
-    """Return the events of a name and one data line; nearly always all have the same name."""
-    name, found, first = data[7:-2].partition(b"\ndata: ")
-    events = first.split(b"\n\nevent: " + name + b"\ndata: ")
-    if found and data.count(b"\n") == 3 * len(events):
-        return list(map(SseEvent, events, repeat(name)))
-    pairs = [event.split(b"\ndata: ") for event in data[7:-2].split(b"\n\nevent: ")]
-    return [SseEvent(pair[1], pair[0]) for pair in pairs if len(pair) == 2]
+    """Return the events of a name and one data line; most have the same name as the first."""
+    name, found, lines = data[7:-2].partition(b"\ndata: ")
+    if not found:
+        return []
+    *same, rest = lines.split(b"\n\nevent: " + name + b"\ndata: ")
+    events = list(map(SseEvent, same, repeat(name)))
+    last, *others = rest.split(b"\n\nevent: ")
+    events.append(SseEvent(last, name))
+    for other in others:
+        name, found, line = other.partition(b"\ndata: ")
+        if found:
+            events.append(SseEvent(line, name))
+    return events

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from anyio import move_on_after
+from anyio import fail_after, move_on_after
 
 from minamo.core.chunks import Chunk, DoneChunk, ErrorChunk, TextChunk
 from minamo.core.contract import TEXT_MAX
@@ -24,6 +25,7 @@ from minamo.wire.openai.reader import OpenAIReader
 from minamo.wire.sse import SseEvent
 from support.provider_server import refusing, saying, serving
 from support.recordings import KEY, adapter, gathered, recording
+from support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -199,7 +201,7 @@ class Hasty:
 
 
 @asynccontextmanager
-async def running(server: Hasty) -> AsyncIterator[str]:
+async def running(server: Hasty | Late) -> AsyncIterator[str]:
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     async with listening:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
@@ -231,6 +233,78 @@ async def test_a_new_connection_that_fails_is_not_tried_again() -> None:
         said = gathered([chunk async for chunk in llm.ask("Hi")])
     assert isinstance(said.last, ErrorChunk)
     assert server.connections == 1
+
+
+class Late:
+    """A server that ends each response so many seconds after the reply in it."""
+
+    def __init__(self, seconds: float, dialect: str) -> None:
+        self.connections = self.open = 0
+        self.seconds = seconds
+        self.data = recording(f"{dialect}-text")
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.open += 1
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                (length,) = re.findall(rb"(?i)content-length: (\d+)", head)
+                await reader.readexactly(int(length))
+                writer.write(HEAD + b"%x\r\n%b\r\n" % (len(self.data), self.data))
+                if not await self.left(reader):
+                    writer.write(b"0\r\n\r\n")
+        writer.transport.abort()
+        self.open -= 1
+
+    async def left(self, reader: asyncio.StreamReader) -> bool:
+        """Wait; return whether the client closed the connection meanwhile."""
+        with move_on_after(self.seconds):
+            return await reader.read(1) == b""
+        return False
+
+
+@asynccontextmanager
+async def listening(server: Late) -> AsyncIterator[str]:
+    """Run the server until its connections are closed."""
+    async with running(server) as url:
+        yield url
+        await until(lambda: not server.open)
+
+
+@pytest.mark.parametrize("dialect", ["openai", "responses", "anthropic", "google"])
+async def test_a_connection_is_used_again_if_the_end_of_a_response_is_late(dialect: str) -> None:
+    server = Late(0.005, dialect)
+    async with listening(server) as url, adapter(dialect, url) as llm:
+        for options in ({}, {"on_raw_chunk": lambda frame: None}):
+            vars(llm).update(options)
+            for _ in range(3):
+                # As a driver does it: nothing is read behind the done chunk.
+                async with aclosing(aiter(llm.ask("Hi"))) as chunks:
+                    while not isinstance(await anext(chunks), DoneChunk):
+                        pass
+            assert [chunk async for chunk in llm.ask("Hi")]
+    assert server.connections == 1
+
+
+async def test_the_end_of_a_response_is_not_awaited_for_long() -> None:
+    server = Late(60, "openai")
+    async with listening(server) as url, adapter("openai", url) as llm:
+        for _ in range(2):
+            with fail_after(2):
+                said = gathered([chunk async for chunk in llm.ask("Hi")])
+            assert (said.text, type(said.last)) == ("Hello there.", DoneChunk)
+    assert server.connections == 2
+
+
+async def test_a_stop_does_not_wait_for_the_end_of_a_response() -> None:
+    server = Late(60, "openai")
+    server.data = server.data[:-20]
+    async with listening(server) as url, adapter("openai", url) as llm:
+        async with aclosing(aiter(llm.ask("Hi"))) as chunks:
+            assert await anext(chunks)
+            begin = time.perf_counter()
+        assert time.perf_counter() - begin < 0.04
 
 
 async def test_the_log_says_why_a_provider_refused(caplog: pytest.LogCaptureFixture) -> None:

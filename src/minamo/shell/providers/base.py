@@ -37,7 +37,7 @@ from minamo.core.result import StreamResult
 from minamo.errors import BadRequest
 from minamo.shell.callbacks import Guarded, place_of, refuse_async
 from minamo.shell.providers.http import Http, Timeouts
-from minamo.shell.providers.pdf import PdfReader
+from minamo.shell.providers.pdf import PdfReader, RequestWithPdfs
 from minamo.shell.validation import checked_headers, secrets_of
 from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.conversation import ChatMessage, Origin, noting_files, user
@@ -294,14 +294,6 @@ Build = Callable[[Origin, Sequence[ChatMessage], RequestOptions], dict[str, Any]
 """Builder of a dialect's request bodies: for whom, messages, options."""
 
 
-@frozen(slots=True)
-class RequestWithPdfs(HttpRequest):
-    """A request that says of PDFs only that they are there, and what it takes to say more."""
-
-    messages: Sequence[ChatMessage] = field(default=(), repr=False)
-    options: RequestOptions = field(default=_DEFAULTS, repr=False)
-
-
 class HttpAdapter(Adapter):
     """An adapter with the URL, headers and connections of one provider.
 
@@ -390,7 +382,7 @@ class HttpAdapter(Adapter):
             if isinstance(request, RequestWithPdfs):
                 asked = request = await self._with_pdfs(request)
             while asked is not None:
-                async with aclosing(self._http.send(asked)) as answer:
+                async with aclosing(self._http.send(asked, response.reply)) as answer:
                     async for data in answer:
                         heavy = response.decoder.is_heavy(data)
                         chunks = await _in_thread(response, data) if heavy else response.read(data)
@@ -416,12 +408,13 @@ class HttpAdapter(Adapter):
 
     async def start_stream(self, request: HttpRequest) -> AsyncGenerator[Frame, None]:
         """Send the request and yield frames as they arrive; the last one marks the end."""
-        decoder = FrameDecoder(self._response(PAUSES_MAX), self.provider, self.model)
+        response = self._response(PAUSES_MAX)
+        decoder = FrameDecoder(response, self.provider, self.model)
         if isinstance(request, RequestWithPdfs):
             request = await self._with_pdfs(request)
         asked: HttpRequest | None = request
         while asked is not None:
-            async with aclosing(self._http.send(asked)) as answer:
+            async with aclosing(self._http.send(asked, response.reply)) as answer:
                 async for data in answer:
                     for frame in decoder.feed(data):
                         yield frame

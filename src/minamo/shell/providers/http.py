@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from attrs import field, frozen
 from minamo.core.checks import seconds
 from minamo.core.chunks import ErrorChunk
 from minamo.errors import BadRequest
+from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.errors import from_status
 from minamo.wire.frames import HttpRequest
 from minamo.wire.limits import ERROR_BYTES_MAX
@@ -30,6 +32,8 @@ _CONNECTIONS_MAX = 1_000
 _WHOLE_BODY_MAX = 262_144
 # Bytes read before others get a turn: those that are waiting already are read without one.
 _TURN_BYTES = 65_536
+# How long the end of a response is awaited after the end of the reply in it.
+_END_S = 0.05
 # The text of an error response is worth a short wait, not a full timeout.
 _REFUSAL_S = 5.0
 
@@ -63,30 +67,35 @@ class Http:
             if session is not None:
                 await session.close()
 
-    async def send(self, request: HttpRequest) -> AsyncGenerator[bytes | ErrorChunk, None]:
-        """Send the request and yield the body of the response as it arrives, or one error."""
+    async def send(
+        self, request: HttpRequest, reply: ReplyAssembler | None = None
+    ) -> AsyncGenerator[bytes | ErrorChunk, None]:
+        """Send the request and yield the body of the response, read into *reply*, or one error.
+
+        A connection is used again only if its response was read to the end, which many servers
+        send a moment after the end of the reply.  A stop does not wait for it: it closes.
+        """
         if _origin(request.url) != self._origin:
             raise BadRequest("a request to another host than the adapter's")
         answer = await self._open(request)
         if isinstance(answer, ErrorChunk):
             yield answer
             return
-        patience = _ReadTimeout(answer.content, self._timeouts)
         size = 0
-        try:
-            while data := await patience.read():
-                yield data
-                if isinstance(data, ErrorChunk):
-                    break
-                size += len(data)
-                if size >= _TURN_BYTES:
-                    size = 0
-                    await asyncio.sleep(0)
-        finally:
-            patience.close()
-            # No effect if the response was read to its end: its connection is back in the pool.
-            # Otherwise the connection is closed.
-            answer.close()
+        with closing(answer), closing(_ReadTimeout(answer.content, self._timeouts)) as patience:
+            try:
+                while data := await patience.read():
+                    yield data
+                    if isinstance(data, ErrorChunk):
+                        break
+                    size += len(data)
+                    if size >= _TURN_BYTES:
+                        size = 0
+                        await asyncio.sleep(0)
+            finally:
+                if reply is not None and reply.ended:
+                    with move_on_after(_END_S):
+                        await patience.read()
 
     async def _open(self, request: HttpRequest) -> aiohttp.ClientResponse | ErrorChunk:
         """Return the response if it is a stream, otherwise the error."""
@@ -126,7 +135,7 @@ class Http:
         return await pool.request(
             request.method,
             request.url,
-            data=request.body if size <= _WHOLE_BODY_MAX else _pieces(request.content),
+            data=bytes(request.content) if size <= _WHOLE_BODY_MAX else _pieces(request.content),
             headers=headers,
             allow_redirects=False,
             trace_request_ctx=connection,

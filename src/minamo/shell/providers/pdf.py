@@ -12,15 +12,18 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import IO, Any
 
 import anyio
 import msgspec
-from attrs import define, field
+from attrs import define, field, frozen
 
+from minamo.wire.conversation import ChatMessage
 from minamo.wire.files import File, quoted, shortened
+from minamo.wire.frames import HttpRequest
+from minamo.wire.options import RequestOptions
 
 _LOG = logging.getLogger("minamo.stream")
 
@@ -36,6 +39,14 @@ _TEXTS_MAX = 16
 # What a Python needs to start; the rest of the environment holds keys.
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "HOME", "USERPROFILE", "SYSTEMROOT", "TEMP",
                 "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LANG")  # fmt: skip
+
+
+@frozen(slots=True)
+class RequestWithPdfs(HttpRequest):
+    """A request that says of PDFs only that they are there, and what it takes to say more."""
+
+    messages: Sequence[ChatMessage] = field(default=(), repr=False)
+    options: RequestOptions = field(factory=RequestOptions, repr=False)
 
 
 class PdfText(msgspec.Struct):

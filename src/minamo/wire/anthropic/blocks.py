@@ -35,15 +35,11 @@ class KeptBlocks:
             block = dict(block)
         self._found[index] = block
 
-    def grow(self, index: int, field: str, piece: str) -> None:
-        """Add a piece to a field of a block."""
-        pieces = self._pieces.get((index, field))
-        if pieces is not None and self._chars + len(piece) < REPLAY_CHARS_MAX:
-            self._chars += len(piece)
-            pieces.append(piece)
-        elif self._count(len(piece)):
+    def grow(self, index: int, field: str, pieces: list[str]) -> None:
+        """Add some pieces to a field of a block."""
+        if self._count(sum(map(len, pieces))):
             self._found.setdefault(index, {"type": field})
-            self._pieces[index, field] = [piece]
+            self._pieces.setdefault((index, field), []).extend(pieces)
 
     def cite(self, index: int, citation: Any) -> None:
         """Add a source to a block of text."""

@@ -8,6 +8,8 @@ a paused reply is continued by sending all of its blocks back.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -107,15 +109,15 @@ _UNSHOWN = ("redacted_thinking", "compaction", "container_upload")
 class AnthropicReader(Reader):
     """The reader of one reply."""
 
-    __slots__ = ("_before", "_blocks", "_container", "_counts", "_drafts", "_id", "_kinds",
-                 "_last", "_passages", "_started", "reply")  # fmt: skip
+    __slots__ = ("_before", "_blocks", "_container", "_counts", "_drafts", "_id", "_in_text",
+                 "_kinds", "_passages", "_started", "reply")  # fmt: skip
 
     def __init__(self, reply: ReplyAssembler) -> None:
         self.reply: ReplyAssembler = reply
         self._started = False
         self._id: str | None = None
         self._kinds: dict[int, str] = {}
-        self._last = ""  # the type of the last block
+        self._in_text: int | None = None  # the last block, if it is text
         self._drafts: dict[int, PartialToolCall] = {}
         self._blocks = KeptBlocks()
         self._passages: dict[int, tuple[int, list[Any]]] = {}  # start and sources of open blocks
@@ -123,20 +125,23 @@ class AnthropicReader(Reader):
         self._before = Usage()  # what the parts of a reply before its last pause took
         self._container = ""
 
+    def pieces(self, events: Sequence[SseEvent]) -> list[str]:
+        """Take the first events as far as each is nothing but a piece of text; return the texts."""
+        texts: list[str] = []
+        if self._in_text is None:
+            return texts
+        with suppress(*BROKEN):
+            for event in events:
+                frame = _decode_text(event.data)
+                if frame.index != self._in_text or not frame.delta.text:
+                    break
+                texts.append(frame.delta.text)
+        if texts:
+            self._blocks.grow(self._in_text, "text", texts)
+        return texts
+
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
-        if self._last == "text":
-            try:
-                piece = _decode_text(event.data)
-            except BROKEN:
-                pass
-            else:
-                if self._kinds.get(piece.index) == "text":
-                    self._blocks.grow(piece.index, "text", piece.delta.text)
-                    return self.reply.say(piece.delta.text)
-        return self._read(event)
-
-    def _read(self, event: SseEvent) -> list[Chunk]:
         frame = decode(_FRAME, event.data)
         if frame is None:
             return self.reply.alive() if event.name == b"ping" else self.reply.unread(event.data)
@@ -184,6 +189,7 @@ class AnthropicReader(Reader):
             return False
         self._started = False
         self._kinds.clear()
+        self._in_text = None
         self._blocks.pause()
         self._before, self._counts = self.reply.usage or Usage(), {}
         return True
@@ -248,7 +254,8 @@ class AnthropicReader(Reader):
         if not block.type:
             return self.reply.lacks("the type of its block")
         out = self._close_passages()
-        self._kinds[index] = self._last = block.type
+        self._kinds[index] = block.type
+        self._in_text = index if block.type == "text" else None
         self._blocks.open(index, found, len(self.reply.calls.drafts))
         if block.type == "tool_use":
             draft = self.reply.calls.open(block.name or "", block.id or "")
@@ -269,16 +276,16 @@ class AnthropicReader(Reader):
         # A block that was not opened gets the type of its delta.
         kind = self._kinds.get(index)
         if delta.type == "text_delta" and kind in ("text", None) and delta.text:
-            self._blocks.grow(index, "text", delta.text)
+            self._blocks.grow(index, "text", [delta.text])
             return self.reply.say(delta.text)
         if delta.type == "thinking_delta" and kind in ("thinking", None) and delta.thinking:
-            self._blocks.grow(index, "thinking", delta.thinking)
+            self._blocks.grow(index, "thinking", [delta.thinking])
             return self.reply.say("", delta.thinking)
         missing = _missing(delta, kind)
         if missing:
             return self.reply.lacks(missing)
         if delta.type == "signature_delta":
-            self._blocks.grow(index, "signature", delta.signature or "")
+            self._blocks.grow(index, "signature", [delta.signature or ""])
         elif delta.type == "citations_delta":
             self._blocks.cite(index, delta.citation)
             sources = self._passages.setdefault(index, (self.reply.chars, []))[1]
@@ -288,7 +295,7 @@ class AnthropicReader(Reader):
             if index in self._drafts:
                 self.reply.calls.grow(self._drafts[index], delta.partial_json or "")
             else:
-                self._blocks.grow(index, "input", delta.partial_json or "")
+                self._blocks.grow(index, "input", [delta.partial_json or ""])
         elif delta.type not in _DELTAS:
             self._blocks.spoil()
             self.reply.skip()

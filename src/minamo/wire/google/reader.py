@@ -6,6 +6,7 @@ It also assembles tool arguments that arrive as single values with a JSON path e
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -230,23 +231,27 @@ class GoogleReader(Reader):
         self._usage: Any = None  # the last one counts, so only that one is converted
         self._in_text = False  # the last frame was text, so the next one probably is
 
+    def pieces(self, events: Sequence[SseEvent]) -> list[str]:
+        """Take the first events as far as each is nothing but a piece of text; return the texts."""
+        texts: list[str] = []
+        if not self._in_text:
+            return texts
+        try:
+            for event in events:
+                frame = _decode_text(event.data)
+                text = frame.candidates[0].content.parts[0].text
+                if not text or frame.model_version != self.reply.model:
+                    break
+                if (usage := frame.usage_metadata) and usage != _NULL:
+                    self._usage = usage
+                texts.append(text)
+        except BROKEN:
+            self._in_text = False
+        self._text += texts
+        return texts
+
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
-        if self._in_text:
-            try:
-                piece = _decode_text(event.data)
-            except BROKEN:
-                self._in_text = False
-            else:
-                text = piece.candidates[0].content.parts[0].text
-                if text and piece.model_version == self.reply.model:
-                    if (usage := piece.usage_metadata) and usage != _NULL:
-                        self._usage = usage
-                    self._text.append(text)
-                    return self.reply.say(text)
-        return self._read(event)
-
-    def _read(self, event: SseEvent) -> list[Chunk]:
         frame = decode(_FRAME, event.data)
         if frame is None:
             return self.reply.unread(event.data)

@@ -6,6 +6,7 @@ It also collects reasoning blocks, which some servers require back in the next r
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, Literal
 
@@ -249,23 +250,28 @@ class OpenAIReader(Reader):
         self._refusal = BoundedText()
         self._spoken = _Spoken.NOT_YET
 
+    def pieces(self, events: Sequence[SseEvent]) -> list[str]:
+        """Take the first events as far as each is nothing but a piece of text; return the texts."""
+        texts: list[str] = []
+        if self._spoken is not _Spoken.LAST:
+            return texts
+        model, provider = self.reply.model, self.reply.provider
+        try:
+            for event in events:
+                frame = _decode_text(event.data)
+                text = frame.choices[0].delta.content
+                is_new = frame.model != model or frame.provider != provider
+                if is_new or not text or event.name == b"error":
+                    break
+                if frame.usage is not None:
+                    self._usage = frame.usage
+                texts.append(text)
+        except BROKEN:
+            self._spoken = _Spoken.EARLIER
+        return texts
+
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
-        if self._spoken is _Spoken.LAST:
-            try:
-                piece = _decode_text(event.data)
-            except BROKEN:
-                self._spoken = _Spoken.EARLIER
-            else:
-                text, reply = piece.choices[0].delta.content, self.reply
-                is_new = piece.model != reply.model or piece.provider != reply.provider
-                if text and not is_new and event.name != b"error":
-                    if piece.usage is not None:
-                        self._usage = piece.usage
-                    return reply.say(text)
-        return self._read(event)
-
-    def _read(self, event: SseEvent) -> list[Chunk]:
         if event.data[:6] == b"[DONE]":
             return self.end(marked=True)
         if event.name == b"error":

@@ -7,6 +7,8 @@ the items of hosted tools, such as a web search, only prove that the model is at
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -134,19 +136,21 @@ class ResponsesReader(Reader):
         self._kept = 0
         self._replayable = True
 
+    def pieces(self, events: Sequence[SseEvent]) -> list[str]:
+        """Take the first events as far as each is nothing but a piece of text; return the texts."""
+        texts: list[str] = []
+        with suppress(*BROKEN):
+            for event in events:
+                if event.name != _TEXT_NAME:
+                    break
+                frame = _decode_text(event.data)
+                if (frame.output_index, frame.content_index) not in self._parts:
+                    break
+                texts.append(frame.delta)
+        return texts
+
     def feed(self, event: SseEvent) -> list[Chunk]:
         """Return the chunks of one event."""
-        if event.name == _TEXT_NAME:
-            try:
-                piece = _decode_text(event.data)
-            except BROKEN:
-                pass
-            else:
-                if (piece.output_index, piece.content_index) in self._parts:
-                    return self.reply.say(piece.delta)
-        return self._read(event)
-
-    def _read(self, event: SseEvent) -> list[Chunk]:
         if event.data[:6] == b"[DONE]":
             return self.end()
         frame = decode(_FRAME, event.data)
