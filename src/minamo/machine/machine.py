@@ -38,6 +38,7 @@ class TransitionRecord(NamedTuple):
 
 
 Observer = Callable[[TransitionRecord], object]
+_new_tuple = tuple.__new__
 
 
 class Machine:
@@ -105,15 +106,15 @@ class Machine:
         An exception from an action or guard reaches the caller.  The machine is then in the
         state it had before that step, the queue is empty, and the machine remains usable.
         """
-        if self._mode == _STEPPING:
+        mode = self._mode
+        if mode == _STEPPING:
             if self._queue is None:
                 self._queue = deque()
             self._queue.append((event, payload))
             return
-        unsettled = self._mode == _UNSETTLED
         self._mode = _STEPPING
         try:
-            if unsettled:
+            if mode:  # unsettled
                 self._settle(None)
             self._happen(event, payload)
             if self._queue:
@@ -127,10 +128,10 @@ class Machine:
 
     def _happen(self, event: str, payload: object) -> None:
         """Take the first row for *event* whose guard holds, and all eventless steps after it."""
-        ways = self._node.on.get(event)
-        if ways is not None:
+        node = self._node
+        if event in node.on:
             actions = self.actions
-            for way in ways:
+            for way in node.on[event]:
                 guard = way.guard
                 if guard is None or guard(actions, payload):
                     self._take(way, event, payload)
@@ -140,7 +141,8 @@ class Machine:
                         return
                     for next_way in node.at_once:
                         # The guard nearly always fails: plain text seldom completes a segment.
-                        if next_way.guard is None or next_way.guard(actions, None):
+                        guard = next_way.guard
+                        if guard is None or guard(actions, None):
                             self._settle(None)
                             return
                     return
@@ -157,16 +159,21 @@ class Machine:
         source, target = self._node, way.target
         if target is not None:
             self._node, self.state = target, target.id
-            try:
-                for act in way.after:
-                    act(actions, payload)
-            except BaseException:
-                self._node, self.state = source, source.id
-                raise
+            if way.after:
+                self._enter(way, source, payload)
             if self.path is not None:
                 self._remember(self.path, target.id)
         if self._observers:
             self._tell(event, payload, source, way.row)
+
+    def _enter(self, way: CompiledTransition, source: Node, payload: object) -> None:
+        """Call the entry actions; if one raises, be in *source* as before."""
+        try:
+            for act in way.after:
+                act(self.actions, payload)
+        except BaseException:
+            self._node, self.state = source, source.id
+            raise
 
     def _settle(self, entered: Node | None) -> None:
         """Take eventless rows, then done.state events, until no row can be taken."""
@@ -210,7 +217,9 @@ class Machine:
         path.append(leaf)
 
     def _tell(self, event: str, payload: object, source: Node, row: Row | None) -> None:
-        taken = TransitionRecord(event, payload, source.id, self._node.id, row)
+        # As `TransitionRecord(…)` does, in half the time.
+        fields = event, payload, source.id, self._node.id, row
+        taken = _new_tuple(TransitionRecord, fields)
         for observer in self._observers:
             observer(taken)
 
