@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from statemachine.io import load as load_document
 
-from minamo.machine import chart_names, load, read, to_markdown, to_mermaid, to_scxml
+from minamo.machine import chart_names, load, read, to_markdown, to_mermaid, to_scxml, to_svg
 from minamo.machine.compiler import ChartIR, declare, lower
 from minamo.machine.export import entered_by_default, label
 from minamo.machine.syntax import guard_in_javascript
@@ -178,3 +179,10 @@ def test_p08_exports_are_the_same_bytes_whatever_the_hash_seed() -> None:
         for seed in ("0", "1", "4242")
     }
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("name", chart_names())
+def test_the_stored_diagrams_are_what_is_drawn(name: str) -> None:
+    stored = Path(__file__).parents[2] / "diagrams"
+    assert to_markdown(load(name)) == (stored / f"{name}.md").read_text("utf-8")
+    assert to_svg(load(name)) == (stored / f"{name}.svg").read_text("utf-8")

@@ -94,7 +94,7 @@ def _statements(node: ast.AST) -> Edits:
     if isinstance(node, ast.Raise) or (isinstance(call, ast.Call) and not _trims(call)):
         yield f"{ast.unparse(node)} left out", ast.Pass()
     elif isinstance(node, ast.Return) and node.value is not None:
-        if ast.unparse(node.value) != "None":
+        if not isinstance(node.value, ast.Constant) or node.value.value:  # None is as false
             yield "return None", ast.Return(ast.Constant(None))
     elif isinstance(node, ast.AugAssign) and type(node.op) in _SWAPS:
         swapped = _SWAPS[type(node.op)]

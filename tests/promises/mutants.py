@@ -37,6 +37,7 @@ WANTED = 3
 TRIES = 30
 TEST_TIMEOUT_S = 30
 RUN_TIMEOUT_S = 240
+NO_IMPORT = "no test, for a module cannot be imported"
 MEMORY_MAX = 8 * 1024**3
 
 
@@ -168,10 +169,11 @@ class Copy:
         finally:
             _write(change.file, kept)
         failed = re.search(r"^(?:FAILED|ERROR) (\S+?::\w+|never ends)", told.stdout, re.MULTILINE)
-        if not told.returncode or not failed:
+        if not told.returncode:
             return ""
-        again = names if failed[1] == "never ends" else [failed[1]]
-        return failed[1] if self.pytest(*again).returncode == 0 else ""
+        found = failed[1] if failed else NO_IMPORT
+        again = [found] if "::" in found else names
+        return found if self.pytest(*again).returncode == 0 else ""
 
 
 def _write(file: Path, source: str) -> None:

@@ -170,7 +170,8 @@ class Mutation:
             if self._failing(failing) == []:
                 return self.items[failing[0]].nodeid
             tests.remove(failing[0])  # it fails without the change, too
-        names = [self.items[test].nodeid for test in self._within(tests, FRESH_S)]
+        fresh = self._within(tests, FRESH_S)
+        names = list(dict.fromkeys(self.items[test].nodeid.partition("[")[0] for test in fresh))
         file = self.copy.root / change.file.relative_to(ROOT)
         return self.copy.failing(change._replace(file=file), names) if names else ""
 
@@ -225,10 +226,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _functions() -> dict[tuple[str, str, int], list[FunctionType]]:
+    """All functions of the program; the tests have frozen them."""
+    gc.unfreeze()
     found = defaultdict(list)
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(str(SOURCE)):
             found[_key(thing.__code__)].append(thing)
+    gc.freeze()
+    assert found
     return found
 
 
