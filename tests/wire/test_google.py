@@ -265,3 +265,18 @@ def test_a_place_that_is_list_and_object() -> None:
 
     with pytest.raises(ValueError, match="holes"):
         settled(root)
+
+
+def test_text_frames_that_name_another_model_or_say_nothing() -> None:
+    def told(text: str, model: str, **more: object) -> bytes:
+        candidate = {"content": {"parts": [{"text": text}]}}
+        whole = {"candidates": [candidate], "modelVersion": model, **more}
+        return b"data: " + json.dumps(whole).encode() + b"\n\n"
+
+    tokens = {"promptTokenCount": 9, "candidatesTokenCount": 2, "totalTokenCount": 11}
+    data = told("a", "gemini-x") + told("b", "gemini-x") + told("", "gemini-x")
+    data += told("c", "gemini-y") + told("d", "gemini-y", usageMetadata=tokens)
+    said = read("google", data + END)
+
+    assert said.text == "abcd"
+    assert said.last == done("STOP", Usage(9, 2), "gemini-y")
