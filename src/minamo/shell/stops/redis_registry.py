@@ -121,8 +121,9 @@ class Heartbeat:
 
 _LOG = logging.getLogger("minamo.redis")
 
-# A user who presses Stop waits for the answer; a healthy Redis takes a few milliseconds.
-ANSWER_TIMEOUT_MS = 100
+# A user who presses Stop waits for the answer; a healthy Redis takes a few milliseconds.  Only a
+# process that hangs, or a Redis that is gone, takes all of it; a busy process may take 100 ms.
+ANSWER_TIMEOUT_MS = 300
 # How long opening waits for the first connection; after that the link keeps trying by itself.
 _OPEN_S = 1.0
 # Deleting our keys on close is optional, because they expire.
