@@ -21,11 +21,11 @@ from minamo.shell.providers.retry import fallback
 from minamo.shell.providers.scripted import ScriptedProvider
 from minamo.testing import check_adapter, listen, run_with_virtual_clock
 from minamo.wire.anthropic.reader import AnthropicReader
-from minamo.wire.assembler import MINIMUM, WINDOW, OverlapRemoval, ReplyAssembler
+from minamo.wire.assembler import MINIMUM, WINDOW, BoundedText, OverlapRemoval, ReplyAssembler
 from minamo.wire.conversation import assistant, tool_result, user
 from minamo.wire.frames import Frame, ResponseDecoder
 from minamo.wire.google.reader import GoogleReader
-from minamo.wire.limits import WireLimits
+from minamo.wire.limits import REPLAY_CHARS_MAX, WireLimits
 from minamo.wire.openai.reader import OpenAIReader
 from minamo.wire.responses.reader import ResponsesReader
 from minamo.wire.sse import Decoder, SseEvent
@@ -385,3 +385,12 @@ def test_it_is_removed_once_whoever_removes_it(of_adapter: bool, of_stream: bool
     removed = 10 if of_adapter or of_stream else 0
     assert heard.messages == [said[0] + said[1][removed:]]
     assert heard.result.suppressed == ({"overlap": removed} if removed else {})
+
+
+def test_text_for_the_next_request_is_kept_up_to_its_limit_or_not_at_all() -> None:
+    kept = BoundedText()
+    assert kept.add("a" * (REPLAY_CHARS_MAX - 1))
+    assert kept.add("b")
+    assert kept.text() == "a" * (REPLAY_CHARS_MAX - 1) + "b"
+    assert not kept.add("c")
+    assert kept.text() == ""

@@ -8,6 +8,8 @@ from minamo.core.accounting.outbox import Outbox
 from minamo.core.accounting.spans import (
     ADDED,
     Added,
+    DroppedSpan,
+    Rewritten,
     TextSpan,
     Trail,
     cut,
@@ -366,3 +368,20 @@ def test_a_stage_marks_what_it_adds_to_a_text_that_was_written_whole() -> None:
     assert map_insertions([], [TextSpan("abc", 0), TextSpan("**", None, "closer")]) == [
         (3, 2, "closer")
     ]
+
+
+@pytest.mark.parametrize(
+    ("stage", "untouched"),
+    [
+        (Rewritten((TextSpan("ab", 0),)), True),
+        (Rewritten((TextSpan("b", 1),), (DroppedSpan(0, 1, "seam"),)), False),
+        (Rewritten((TextSpan("a", 0),), (DroppedSpan(1, 2, "seam"),)), False),
+        (Rewritten((TextSpan("ab", 0), TextSpan("c", None, "file"))), False),
+        (Rewritten((TextSpan("c", None, "file"),)), False),
+        (Rewritten(()), False),
+    ],
+)
+def test_a_stage_that_added_or_dropped_something_touched_its_text(
+    stage: Rewritten, untouched: bool
+) -> None:
+    assert stage.untouched is untouched
