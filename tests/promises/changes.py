@@ -173,6 +173,13 @@ def changes(file: Path, lines: Container[int], kinds: str) -> Iterator[Change]:
         if isinstance(node, ast.AnnAssign)
         for part in ast.walk(node.annotation)
     }
+    wording = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant)
+    }
     for parent in ast.walk(tree):
         if isinstance(parent, ast.Expr) and isinstance(parent.value, ast.Constant):
             continue  # a docstring
@@ -182,6 +189,8 @@ def changes(file: Path, lines: Container[int], kinds: str) -> Iterator[Change]:
                 line = getattr(node, "lineno", 0)
                 if line in inside and line in lines and id(node) not in never_run:
                     for kind in kinds.split():
+                        if kind == "words" and id(node) in wording:
+                            continue
                         for what, other in KINDS[kind](node):
                             ast.fix_missing_locations(ast.copy_location(other, node))
                             yield Change(file, tree, parent, name, at, line, what, other)

@@ -36,7 +36,7 @@ from mutants import OUT, ROOT, Copy, limit_memory, publish
 from run import circumstances, commit_now
 
 PACKAGES = ("core", "machine", "wire")
-TESTS = ("tests/core", "tests/machine", "tests/wire")
+TESTS = ("tests/core", "tests/machine", "tests/wire", "tests/properties")
 KINDS = "logic bounds statements words"
 SOURCE = ROOT / "src" / "minamo"
 EXPLAINED = Path(__file__).with_name("lives.json")
@@ -160,7 +160,12 @@ class Mutation:
 
     def _caught(self, change: Change) -> str:
         """The test that catches a change, or nothing."""
-        tests = self._within(self._tests_of(change), FORKED_S)
+        every = self._tests_of(change)
+        if not every:  # it runs only while modules are imported
+            folder = f"tests/{change.file.relative_to(SOURCE).parts[0]}"
+            numbers = [n for n, item in enumerate(self.items) if item.nodeid.startswith(folder)]
+            every = self._in_order(numbers, change)
+        tests = self._within(every, FORKED_S)
         while tests:
             failing = self._failing(tests, change)
             if failing is None:

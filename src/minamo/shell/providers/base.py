@@ -365,13 +365,12 @@ class HttpAdapter(Adapter):
     def stream(self, request: HttpRequest) -> AsyncGenerator[Chunk, None]:
         """Send the request and yield chunks; a failure is an error chunk, never an exception."""
         # Frames are made only for a subclass, or a hook, that reads them.
-        ours: tuple[Callable[..., object], ...] = (
-            HttpAdapter.start_stream,
-            HttpAdapter.process_chunk,
-            Adapter.on_raw_chunk,
+        ours = (
+            MethodType(HttpAdapter.start_stream, self),
+            MethodType(HttpAdapter.process_chunk, self),
+            MethodType(Adapter.on_raw_chunk, self),
         )
-        own = (self.start_stream, self.process_chunk, self.on_raw_chunk)
-        if any(MethodType(method, self) != mine for method, mine in zip(ours, own, strict=True)):
+        if ours != (self.start_stream, self.process_chunk, self.on_raw_chunk):
             return super().stream(request)
         return self._read(request)
 
