@@ -23,7 +23,7 @@ from minamo.core.fitting.split import cuts
 from minamo.core.stream import Stream
 from minamo.testing.strategies import ATOMS, markdown_texts, texts
 from support.audit import audit, fits, run, same
-from support.seeds import dice, seeds
+from support.seeds import dice, examples, seeds
 
 LIMITS = st.sampled_from([100, 101, 137, 500, 1950, 2000])
 STYLES = st.sampled_from(["code", "bullets", "raw"])
@@ -58,7 +58,7 @@ def assert_sound(text: str, fitted: Fitted, limit: int) -> None:
         )
 
 
-@settings(COMMON, max_examples=150)
+@settings(COMMON, max_examples=examples(60, 600))
 @given(text=ANY, limit=LIMITS, tables=STYLES, last=st.booleans())
 def test_p03_p04_any_text_is_kept_whole_and_fits(
     text: str, limit: int, tables: str, last: bool
@@ -68,7 +68,7 @@ def test_p03_p04_any_text_is_kept_whole_and_fits(
     assert fitted == fit(text, limit=limit, tables=tables, last=last)
 
 
-@settings(COMMON, max_examples=100)
+@settings(COMMON, max_examples=examples(50, 400))
 @given(parts=st.lists(st.one_of(texts(4), markdown_texts(4)), max_size=5), limit=LIMITS)
 def test_p03_p04_texts_with_a_carry_are_kept_whole(parts: list[str], limit: int) -> None:
     carry = NOTHING
@@ -306,14 +306,14 @@ CUT_LIMITS = st.one_of(st.sampled_from([300, 301, 999, 1_950, 2_000]), st.intege
 FLUSHES = st.one_of(st.sampled_from([1, 50, 300, 1_000, 1_900, 5_000]), st.integers(1, 2_500))
 
 
-@settings(COMMON, max_examples=120)
+@settings(COMMON, max_examples=examples(50, 400))
 @given(SEEDS, SIZES, CUT_LIMITS)
 def test_p04_fit_cuts_no_word_span_or_token(seed: int, size: int, limit: int) -> None:
     made = Made(seed, size, limit - 4)
     assert judge(made, [message.text for message in fit(made.text, limit=limit).messages]) == []
 
 
-@settings(COMMON, max_examples=120)
+@settings(COMMON, max_examples=examples(50, 400))
 @given(SEEDS, SIZES, CUT_LIMITS, FLUSHES, st.integers(0, 3))
 @example(14, 6_000, 1_950, 1_000, 1)
 def test_p04_a_reply_is_cut_in_no_word_span_or_token(

@@ -11,12 +11,19 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hypothesis import settings
+
 FIRST = int(os.environ.get("MINAMO_SEED", "0"))
 
 
 def seeds(count: int, part: int = 0) -> range:
     """The seeds of one part of many; the parts go to different workers."""
     return range(FIRST + part * count, FIRST + (part + 1) * count)
+
+
+def examples(quick: int, promises: int) -> int:
+    """How many examples Hypothesis makes: *quick* of them, or so many in `make promises`."""
+    return promises if settings().max_examples > 100 else quick
 
 
 @contextmanager

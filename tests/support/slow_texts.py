@@ -358,7 +358,7 @@ def search(
             saying = invented(rng)
         text = saying.text(size)
         seconds = held(way, text)
-        if seconds > max(enough_s / 2, best[0].seconds if best else 0.0):
+        if seconds > max(0.8 * enough_s, best[0].seconds if best else 0.0):
             seconds = held_alone(way, text, seconds)
         best = sorted([*best, Find(seconds, saying, number + 1)], key=lambda one: -one.seconds)[:6]
         if seconds > enough_s:

@@ -28,6 +28,7 @@ from minamo.machine import Coverage, Machine, chart_names, compile, load
 from minamo.testing import ScriptedProvider, check_stream, events, listen, results, stand_in, traces
 from minamo.testing import checks as streams
 from minamo.testing.audit import same
+from support.seeds import examples
 
 SAID = ["One <thi", "nk>quietly</think>", "two.\n\nThree", "\ud83d", "\ude00."]
 TRACE = Trace(
@@ -39,6 +40,7 @@ TRACE = Trace(
 )
 
 
+@settings(max_examples=examples(50, 2_000))
 @given(traces())
 def test_p01_p02_p03_p04_whatever_happens_the_laws_hold(trace: Trace) -> None:
     check_stream(trace)
