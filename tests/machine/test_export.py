@@ -111,6 +111,18 @@ def test_a_chart_without_words_of_its_own_is_drawn_too() -> None:
     assert "## Guards" not in text
     assert "on entry" not in text
     assert "a --> z : go" in text
+    assert "- **a**\n" in text
+    assert "- **z** (final)\n" in text
+
+
+def test_only_the_end_of_a_part_is_told_to_its_parent() -> None:
+    inner = (
+        "{transitions: [{event: done.state.a, target: z}], states: "
+        "{b: {transitions: [{event: go, target: c}]}, c: {final: true}}}"
+    )
+    text = f"name: b\nevents: {{go: on}}\nstates:\n  a: {inner}\n  z: {{final: true}}\n"
+    leaves = {leaf.id: leaf.done for leaf in lower(declare(read(text, "b.yaml"))).leaves}
+    assert leaves == {"b": "", "c": "done.state.a", "z": ""}
 
 
 def test_the_matrix_runs_out_of_letters_gracefully() -> None:

@@ -196,6 +196,13 @@ def test_the_whole_stream_is_bounded_at_the_byte() -> None:
     assert found == bytewise(b"data: a\n\ndata: b\n\n", limits)
 
 
+@pytest.mark.parametrize("data", [b"data: ab", b"data: abc"])
+def test_a_line_may_be_as_long_as_the_limit(data: bytes) -> None:
+    decoder = Decoder(SMALL)
+    assert decoder.feed(data) == ([] if len(data) == 8 else [Oversize(b" ab")])
+    assert decoder.feed(b"\n\n") == ([SseEvent(b"ab")] if len(data) == 8 else [])
+
+
 def test_nothing_follows_a_broken_limit() -> None:
     decoder = Decoder(SMALL)
     decoder.feed(b":2345678\n" * 3)

@@ -51,6 +51,8 @@ def test_reasons_of_a_table() -> None:
     fitted = fit(TABLE)
     assert {piece.reason for piece in fitted.messages[0].pieces} == {"", "table"}
     assert {drop.reason for drop in fitted.dropped} == {"clean.table"}
+    bullets = fit(TABLE, tables="bullets")
+    assert {drop.reason for drop in bullets.dropped} == {"clean.table"}
 
 
 def test_wide_characters_take_two_columns() -> None:
