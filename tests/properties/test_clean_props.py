@@ -271,7 +271,7 @@ def links(message: str) -> list[str]:
     for start in (opening.start() for opening in re.finditer(r"\[", text)):
         match = LINK.match(text, start)
         shown = match is not None and start not in escaped
-        if shown and re.match("https?://", match[2], re.IGNORECASE):
+        if shown and re.match("https?://.", match[2], re.IGNORECASE):  # without a host it is none
             found.append(message[start : match.end()])
     return found
 
@@ -291,6 +291,7 @@ def test_the_judge_knows_a_link() -> None:
         "[a\n\nb](https://x.test)"
     ]
     assert links("[a] (https://x.test) a (<https://x.test>) \\[a](https://x.test)") == []
+    assert links('[a](https:// "title")') == []
 
 
 @given(TEXTS, st.integers(0, 3), st.sampled_from([1, 100, 1_000]), st.sampled_from([100, 1_950]),
