@@ -197,7 +197,7 @@ async def test_a_hostile_reply_does_nothing_and_freezes_nothing(look, figure, sh
 
 
 async def test_a_flood_of_chunks_does_not_freeze_it(look):
-    async with rig(quick=True) as made, look(made.served.address) as seen:
+    async with rig(quick=True) as made, look(made.served.address, **MOVING) as seen:
         made.scripts["Flood."] = ScriptedProvider([f"w{n} <think>x</think>" for n in range(3_000)])
         await seen.send("Flood.")
         assert await seen.outcome() == "completed"
