@@ -55,6 +55,12 @@ def test_reasons_of_a_table() -> None:
     assert {drop.reason for drop in bullets.dropped} == {"clean.table"}
 
 
+def test_an_empty_cell_adds_no_blanks_to_the_end_of_its_row() -> None:
+    assert said("| a | bbbb |\n|---|--:|\n| x | |\n| y | 1 |") == [
+        "```\na | bbbb\n--+-----\nx | \ny |    1\n```"
+    ]
+
+
 def test_wide_characters_take_two_columns() -> None:
     assert said("| a | b |\n|---|---|\n| 漢字 | 1 |\n| xyz | 🙂 |") == [
         "```\na    | b\n-----+---\n漢字 | 1\nxyz  | 🙂\n```"

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minamo.core.lexing.boundaries import NOTABLE, Boundaries, OpenConstructs
+from minamo.core.lexing.lexer import OUTSIDE, ListLines
 from minamo.core.lexing.sentences import SentenceEnds, find_ends
 from minamo.machine import Machine, compile, read
 from support.audit import audit, run
@@ -284,3 +285,17 @@ def test_long_runs_take_linear_time(atom):
     started = time.process_time()
     find_ends(atom * (30_000 // len(atom)))
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "room"),
+    [("Text more\n- item\n", 5), ("Text\n1. item\nmore", OUTSIDE), ("- a\n\n  b\n", 5)],
+)
+def test_the_indent_of_a_fence_in_a_list_does_not_depend_on_the_pieces(
+    text: str, room: int
+) -> None:
+    for at in range(len(text) + 1):
+        lines = ListLines()
+        lines.add(text[:at])
+        lines.add(text[at:])
+        assert lines.room == room, at
