@@ -81,15 +81,18 @@ def patterns(*packages: str) -> list[Pattern]:
     modules = [module for package in packages for module in _modules(package)]
     passed = dict[str, set[str]]()
     for module in modules:
+        names = {name: value for name, value in vars(module).items() if _is_for_text(value)}
+        if not names:
+            continue
+        tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
         used = dict[str, set[str]]()
-        for name, method in _calls(module):
+        for name, method in _calls(tree):
             used.setdefault(name, set()).add(method)
-        passed[module.__name__] = set(_calls_of_parameters(module))
-        for name, value in vars(module).items():
-            if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
-                full = f"{module.__name__}.{name}"
-                _, _, methods = kept.setdefault(id(value), (full, value, set()))
-                methods |= used.get(name, set())
+        passed[module.__name__] = set(_calls_of_parameters(tree))
+        for name, value in names.items():
+            full = f"{module.__name__}.{name}"
+            _, _, methods = kept.setdefault(id(value), (full, value, set()))
+            methods |= used.get(name, set())
     return [
         Pattern(name, compiled, frozenset(methods or passed[name.rpartition(".")[0]] or METHODS))
         for name, compiled, methods in kept.values()
@@ -103,8 +106,12 @@ def _modules(package: str) -> Iterator[ModuleType]:
         yield importlib.import_module(found.name)
 
 
-def _calls(module: ModuleType) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(_tree(module)):
+def _is_for_text(value: object) -> bool:
+    return isinstance(value, re.Pattern) and isinstance(value.pattern, str)
+
+
+def _calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in METHODS:
             if isinstance(node.value, ast.Name):
                 yield node.value.id, node.attr
@@ -112,12 +119,12 @@ def _calls(module: ModuleType) -> Iterator[tuple[str, str]]:
                 yield node.value.attr, node.attr
 
 
-def _calls_of_parameters(module: ModuleType) -> Iterator[str]:
+def _calls_of_parameters(tree: ast.Module) -> Iterator[str]:
     """Yield the methods by which functions call a pattern that is handed to them."""
-    for node in ast.walk(_tree(module)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             names = {one.arg for one in node.args.args if "Pattern" in ast.dump(one)}
-            for inner in ast.walk(node):
+            for inner in ast.walk(node) if names else ():
                 if (
                     isinstance(inner, ast.Attribute)
                     and isinstance(inner.value, ast.Name)
@@ -125,10 +132,6 @@ def _calls_of_parameters(module: ModuleType) -> Iterator[str]:
                     and inner.attr in METHODS
                 ):
                     yield inner.attr
-
-
-def _tree(module: ModuleType) -> ast.Module:
-    return ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
 
 
 def _characters(compiled: re.Pattern[str]) -> list[str]:
