@@ -301,6 +301,11 @@ def test_the_judge_knows_a_link() -> None:
 @example("[a]" + "label " * 250 + "](https://x.test) ok", 1, 1_000, 1_950, [None], 40)
 @example("a `\nb ` [x](https://x.test) ` c", 1, 1_000, 1_950, [None], 40)
 @example("a ``` b\n```\n[x](https://x.test)\n```", 1, 1_000, 1_950, [None], 40)
+@example("`\n```\n`[x](https://x.test)", 0, 1, 1_950, [1], 1)
+@example("`a\n````\n```\n[x](https://x.test)", 0, 1, 1_950, [1], 1)
+@example("```\n```\n\n```\n[x](https://x.test)", 0, 1, 1_950, [1], 1)
+@example(". ```[x](https://x.test)" + "word " * 60, 1, 1, 100, [1], 1)
+@example("[x\\](https://x.test)", 0, 1, 1_950, [1], 1)
 def test_p25_no_message_has_a_masked_link(
     text: str, degree: int, flush: int, limit: int, takes: list[int | None], size: int
 ) -> None:

@@ -431,3 +431,50 @@ def test_p25_no_masked_link_is_made_of_two_segments(segments, want):
 def test_code_that_touches_an_address_is_one_stretch():
     names = {"Bob": "1"}
     assert cleaned("`https://x` `a https://x/`@Bob` @Bob", mentions=names).endswith(" <@1>")
+
+
+LINK = "[x](https://x.test)"
+LAID_OPEN = "x (<https://x.test>)"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        # Discord takes what is between the two lone backticks for code, and shows the link.
+        (f"`\n```\n`{LINK}\n```", f"`\n```\n`{LAID_OPEN}\n```"),
+        (f"`\n~~~\n`{LINK}", f"`\n~~~\n`{LAID_OPEN}"),
+        # A block without content is none.
+        (f"```\n```\n\n```\n{LINK}", f"```\n```\n\n```\n{LAID_OPEN}"),
+        # The first line of a block may be shown as text.
+        (f"```{LINK}\na\n```", f"```{LAID_OPEN}\na\n```"),
+        (r"[x\](https://x.test)", "x\\ (<https://x.test>)"),
+        # These are code for Discord, too.
+        (f"```\n{LINK}\n```", f"```\n{LINK}\n```"),
+        (f"`\n```\n{LINK}\n```", f"`\n```\n{LINK}\n```"),
+        (f"`{LINK}`", f"`{LINK}`"),
+    ],
+)
+def test_p25_a_link_is_code_only_if_it_is_code_for_discord(text: str, shown: str) -> None:
+    assert clean(text).text == shown
+
+
+@pytest.mark.parametrize(
+    ("before", "fence", "text", "is_code"),
+    [
+        ("`\n```\na`b\n", "```", f"{LINK}\n```\n", False),
+        ("`\n```\nab\n", "```", f"{LINK}\n```\n", True),
+        ("```a", "```", f"\n{LINK}\n```\n", False),
+        ("```\na\n", "```", "\n```\n", True),
+        ("a ```", "", f"```\n{LINK}\n```", False),
+    ],
+)
+def test_p25_what_came_before_counts(before: str, fence: str, text: str, is_code: bool) -> None:
+    links = Links().after(before, "")
+    code = links.code(text, fence)
+    at = max(0, text.find("[x]"))
+    assert code.touches(at, at + 1) is is_code
+
+
+def test_p25_a_grapheme_joiner_belongs_to_a_letter() -> None:
+    assert clean("\u2813\u034f\u0301").text == "\u2813\u0301"
+    assert clean("a\u034f\u0301").text == "a\u034f\u0301"

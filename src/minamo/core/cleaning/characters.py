@@ -208,7 +208,8 @@ def _joins(char: str, before: str, after: str) -> bool:
     if char == "\u180e":
         return bool(_MONGOLIAN.match(before) and after in ("\u1820", "\u1821"))
     if char == "\u034f":
-        return before.strip() != "" and unicodedata.category(after or " ") == "Mn"
+        is_letter = unicodedata.category(before or " ")[0] in "LMN"
+        return is_letter and unicodedata.category(after or " ") == "Mn"
     if char == "\u1160":
         return _LEADING_JAMO.match(before) is not None
     if char == "\u115f":

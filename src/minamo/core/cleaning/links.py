@@ -17,10 +17,11 @@ from bisect import bisect_left
 from attrs import evolve, frozen
 
 from minamo.core.accounting.spans import Edit
-from minamo.core.cleaning.code_spans import Spans, code_spans, lone_runs
+from minamo.core.cleaning.code_spans import Spans, code_spans, fence_ranges, lone_runs
 from minamo.core.limits import LINK_TITLE_MAX
 
-_BRACKET = re.compile(r"\\[^\w\s]|[\[\]]")
+# A backslash protects no "]": Discord looks for the end of a label without regard to it.
+_BRACKET = re.compile(r"\\[^\w\s\]]|[\[\]]")
 _HEAD = re.compile(r"\(\s*(<?)(?=https?://[^\s<>)])", re.IGNORECASE)
 # The same head, unfinished, at the end of a text.
 _HEAD_BEGUN = re.compile(r"\(\s*<?(?:h(?:t(?:t(?:p(?:s?|s?:/{0,2}))?)?)?)?\Z", re.IGNORECASE)
@@ -70,7 +71,10 @@ class Links:
         bracket = self.bracket or any(
             not code.touches(found.start(), found.end()) for found in _OPENING.finditer(text)
         )
-        ticks = max([self.ticks, *(end - start for start, end in lone_runs(text, code))])
+        lone = lone_runs(text, code)
+        ticks = max([self.ticks, *(end - start for start, end in lone)])
+        if self._first_doubtful(text, fence, lone) < len(text):
+            ticks = max(ticks, _OF_A_FENCE)
         return Links(bracket, bracket and text.endswith("]"), ticks, self.more)
 
     def code(self, text: str, fence: str) -> Spans:
@@ -81,16 +85,61 @@ class Links:
         code = code_spans(text, fence=fence)
         lone = lone_runs(text, code)
         first = 0 if self.ticks else lone[0][0] if lone else len(text)
-        first_block = 0 if self.ticks > 2 else next((a for a, b in lone if b - a > 2), len(text))
-        return Spans.of(
-            (start, end)
-            for start, end in zip(code.starts, code.ends, strict=True)
-            if start
-            < (first if text[start] == "`" and "\n" not in text[start:end] else first_block)
-        )
+        first_block = self._first_doubtful(text, fence, lone)
+        blocks = dict(fence_ranges(text, fence))
+        known = [
+            (start if fence and not start else _body(text, start, end), end)
+            for start, end in blocks.items()
+            if start < first_block
+        ]
+        for start, end in zip(code.starts, code.ends, strict=True):
+            if start < first and start not in blocks:
+                known.append((start, end))
+        return Spans.of(known)
+
+    def _first_doubtful(self, text: str, fence: str, lone: list[tuple[int, int]]) -> int:
+        """Return where blocks of code begin to be doubtful: the end of *text* if none is.
+
+        An unclosed run that is long enough for a fence may close where a block begins, and a
+        shorter one at backticks inside of a block: Discord takes what is between them for code.
+        A block without content is none for Discord, which then looks for the next fence.
+        """
+        if self.ticks >= _OF_A_FENCE:
+            return 0
+        first = next((start for start, end in lone if end - start >= _OF_A_FENCE), len(text))
+        begun = 0 if self.ticks else lone[0][0] if lone else len(text)
+        for start, end in fence_ranges(text, fence):
+            opened = fence if not start else ""
+            is_cut = not opened and "\n" not in text[start:end]  # in its first line
+            inside = _inside(text, start, end, opened)
+            if is_cut or not inside or (begun <= start and "`" in inside):
+                return min(first, start)
+        return first
 
 
+_OF_A_FENCE = 3  # backticks
+_FENCE_RUN = re.compile("`{3,}|~{3,}")
 NO_LINKS = Links()
+
+
+def _body(text: str, start: int, end: int) -> int:
+    """Return where the content of a block begins: its first line may be shown as text."""
+    return text.find("\n", start, end) + 1 or end
+
+
+def _inside(text: str, start: int, end: int, fence: str) -> str:
+    """Return what is between the runs that open and close a block, without blanks around it.
+
+    *fence* is the run that opened it, if *text* does not.  An open block goes on: it has content.
+    """
+    run = None if fence else _FENCE_RUN.search(text, start, end)
+    body, opening = (run.end(), run[0]) if run else (start, fence)
+    last = text.rfind("\n", body, end)
+    closing = text[last + 1 : end].strip() if last >= 0 else ""
+    if closing.startswith(opening) and not closing.strip(opening[0]):
+        is_empty = not fence and not text[_body(text, body, end) : last].strip()
+        return "" if is_empty else text[body:last] + "\n"
+    return text[body:end] + "\n"
 
 
 class _Parentheses:
