@@ -234,19 +234,22 @@ class GoogleReader(Reader):
     def pieces(self, events: Sequence[SseEvent]) -> list[str]:
         """Take the first events as far as each is nothing but a piece of text; return the texts."""
         texts: list[str] = []
+        usages: list[msgspec.Raw] = []
         if not self._in_text:
             return texts
+        model = self.reply.model
         try:
             for event in events:
                 frame = _decode_text(event.data)
                 text = frame.candidates[0].content.parts[0].text
-                if not text or frame.model_version != self.reply.model:
+                if not text or frame.model_version != model:
                     break
-                if (usage := frame.usage_metadata) and usage != _NULL:
-                    self._usage = usage
                 texts.append(text)
+                usages.append(frame.usage_metadata)
         except BROKEN:
             self._in_text = False
+        known = (usage for usage in reversed(usages) if usage and usage != _NULL)
+        self._usage = next(known, self._usage)
         self._text += texts
         return texts
 
