@@ -59,7 +59,10 @@ class Links:
     label: bool = False
     """Whether the text ends with a "]" after that."""
     ticks: int = 0
-    """Longest run of backticks that is not closed: Discord pairs it with any later one."""
+    """Longest run of backticks that is not closed: Discord pairs it with any later one.
+
+    At least `_OF_A_FENCE` if Discord may take the end of a block for the beginning of one.
+    """
     more: bool = False
     """Whether more text may follow the segment."""
 
@@ -128,9 +131,10 @@ def _body(text: str, start: int, end: int) -> int:
 
 
 def _inside(text: str, start: int, end: int, fence: str) -> str:
-    """Return what is between the runs that open and close a block, without blanks around it.
+    """Return what is between the runs that open and close a block; "" if it has no content.
 
-    *fence* is the run that opened it, if *text* does not.  An open block goes on: it has content.
+    *fence* is the run that opened it, if *text* does not.  A block that is open, or began in an
+    earlier text, counts as one with content.
     """
     run = None if fence else _FENCE_RUN.search(text, start, end)
     body, opening = (run.end(), run[0]) if run else (start, fence)
