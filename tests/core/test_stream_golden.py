@@ -173,6 +173,7 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
     "an empty fence in a list": (f"- a\n- {FENCE}py\n", {}, ["- a"], [], []),
     "an empty fence in an aggregated reply": (f"a\n{FENCE}\n", {"degree": 0}, ["a"], [], []),
     "nothing but an empty fence": (FENCE, {}, [], [], []),
+    "a last line that is no language": (f"a\n{FENCE}{{b}} c!", {}, ["a", f"{FENCE}{{b}} c!"], [], []),
     "an empty fence kept": (
         f"Before.\n{FENCE}py", {"clean_off": ["fence"]}, ["Before.", f"{FENCE}py"], [], []),
     "no sentence ends in code": (
@@ -442,6 +443,15 @@ def test_where_a_reply_that_was_cut_short_goes_on() -> None:
     assert run(["Done. And then the"], ending="").result.continuation_prefill == "And then the"
     assert run(["And then"], ending="").result.continuation_prefill == "And then"
     assert run(["Done. And then the"]).result.continuation_prefill == ""
+
+
+@pytest.mark.parametrize("size", [995, 996, 997, 1_900])
+def test_p02_p05_the_first_line_of_a_fence_opens_it_at_any_length(size: int) -> None:
+    text = f"{FENCE}{'x' * size}\n<think>\n{FENCE}\nafter"
+    whole = run([text])
+    assert whole.messages == (f"{FENCE}\n{'x' * size}\n<think>\n{FENCE}", "after")
+    for step in (1, 2, 7, 999, 1_000, 1_001):
+        same(whole, run([text[at : at + step] for at in range(0, len(text), step)]))
 
 
 @pytest.mark.slow

@@ -282,7 +282,8 @@ LINK_ATOMS = [
     "(https://x.test", "](https://", "](h", "](<https://x.test>)", ' "title")', ' "', "'", " ", "\n",
     "\n\n", ". ", "word ", "`", "``", "```", "\n```\n", "\n~~~\n", "\\", "\u200b", "<|im_end|>", "!", "<",
     ">", "[system: x]", "word " * 60, "label " * 250, "x" * 400, "<think>t</think>", "*", "||", "> ",
-    "| a | b |\n|---|---|\n", "| [a] | (https://x.test) |\n",
+    "| a | b |\n|---|---|\n", "| [a] | (https://x.test) |\n", "\n```" + "x" * 2_500 + "\n",
+    "\n~~~" + "[a](https://x.test) " * 60 + "\n", "\n```no language\n",
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(LINK_ATOMS), max_size=14).map("".join)
 
@@ -306,6 +307,7 @@ def test_the_judge_knows_a_link() -> None:
 @example("```\n```\n\n```\n[x](https://x.test)", 0, 1, 1_950, [1], 1)
 @example(". ```[x](https://x.test)" + "word " * 60, 1, 1, 100, [1], 1)
 @example("[x\\](https://x.test)", 0, 1, 1_950, [1], 1)
+@example("```" + "x" * 2_500 + "\n[a](https://x.test)\n```", 1, 1_000, 1_950, [None], 60)
 def test_p25_no_message_has_a_masked_link(
     text: str, degree: int, flush: int, limit: int, takes: list[int | None], size: int
 ) -> None:

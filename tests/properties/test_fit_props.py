@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+import regex
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,8 @@ STYLES = st.sampled_from(["code", "bullets", "raw"])
 REASONS = {"closer", "reopened", "header", "break", "table", "fence"}
 DROPS = {"seam", "blank", "clean.fence", "clean.table"}
 UNSEEN = {"\u200b", "\u202e", "\x00"}
+# Whitespace, what cannot be seen, and the markers of formatting.
+WORDLESS = regex.compile(r"[\s\p{Default_Ignorable_Code_Point}\p{Cc}*_~|`>]+")
 ANY = st.one_of(texts(), markdown_texts())
 COMMON = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -45,6 +48,13 @@ def assert_sound(text: str, fitted: Fitted, limit: int) -> None:
     assert not any(
         drop.reason == "seam" and text[drop.start : drop.end].strip() for drop in fitted.dropped
     )
+    for drop in fitted.dropped:
+        if drop.reason in ("blank", "clean.fence"):
+            line = text.rfind("\n", 0, drop.start) + 1
+            fence = text[line : drop.end].lstrip(" \t-+*0123456789.)").startswith(("```", "~~~"))
+            words = WORDLESS.sub("", text[drop.start : drop.end])
+            # A language and its attributes go with an empty block, or where Discord has no room for them.
+            assert len(words) <= (100 if fence else 0), words
     for message in fitted.messages:
         assert 1 <= len(message.text) <= limit
         assert len(message.text.encode("utf-16-le", "surrogatepass")) <= 4000

@@ -29,6 +29,8 @@ SPAN_HOLD = 1_000
 # recognise a list item.
 FENCE_INDENT_MAX = 32
 LIST_LEAD_MAX = 48
+# A fence's language and attributes; a longer first line is text, and is shown as code.
+INFO_MAX = 100
 # The longest run of backticks or tildes that opens or closes a fence; more is decoration.
 FENCE_RUN_MAX = 64
 

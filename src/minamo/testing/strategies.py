@@ -103,10 +103,18 @@ def formatted(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def fences() -> st.SearchStrategy[str]:
-    """Generate code fences of both kinds, some left open, some with backticks inside."""
+    """Generate code fences of both kinds, some left open, some with backticks inside.
+
+    The first line of some is text, up to longer than a message.
+    """
+    text = st.builds(
+        lambda word, count: (word * count)[:count],
+        st.sampled_from(["x", "No language. ", "a-b "]),
+        st.sampled_from([33, 100, 101, 999, 1_000, 2_500, 5_000]),
+    )
     return st.tuples(
         st.sampled_from(["```", "````", "~~~"]),
-        st.sampled_from(["", "py", "c++", "{r}", "js title=x"]),
+        st.one_of(st.sampled_from(["", "py", "c++", "{r}", "js title=x"]), text),
         st.lists(st.sampled_from(["x = 1", "    pass", "", "a || b", "```", "**kw", "y" * 400])),
         st.booleans(),
     ).map(lambda t: "\n".join([t[0] + t[1], *t[2], *([t[0]] if t[3] else [])]))

@@ -369,6 +369,28 @@ def test_a_language_discord_does_not_know_stays_in_sight() -> None:
     assert said("```{r}\nx\n```") == ["```{r}\nx\n```"]
     assert said("```  js title=x\nx\n```") == ["```js\nx\n```"]
     assert said("```c++\n" + "x\n" * 60 + "```", 100)[1].startswith("```c++\nx")
+    assert said("```{no language}\n```") == ["```{no language}\n```"]
+    # Discord hides a word of any length in front of the line end.
+    assert said("```" + "x" * 33 + "\ny\n```") == ["```\n" + "x" * 33 + "\ny\n```"]
+
+
+def test_a_first_line_that_is_too_long_for_a_language_is_code() -> None:
+    line = "word " * 1_000
+    first, second, third = said("```" + line + "\n[a](b)\n```")
+    assert first.startswith("```word word")
+    assert first.endswith("\n```")
+    assert second.startswith("```\n")
+    assert second.endswith("\n```")
+    assert third.endswith("word \n[a](b)\n```")
+    assert "".join((first[3:-4], second[4:-4], third[4:])) == line + "\n[a](b)\n```"
+    assert said("```js " + "w" * 96 + "\nx\n```") == ["```js\nx\n```"]
+    assert said("```js " + "w" * 98 + "\nx\n```") == ["```js " + "w" * 98 + "\nx\n```"]
+
+
+def test_a_first_line_without_its_end_is_not_lost() -> None:
+    fitted = fit("```{no language}", last=False)
+    assert [message.text for message in fitted.messages] == ["```{no language}\n```"]
+    assert said("!\n```", carry=fitted.carry) == ["```\n!\n```"]
 
 
 @pytest.mark.parametrize(

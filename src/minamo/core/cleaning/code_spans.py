@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from minamo.core.fitting.fences import LEAD
+from minamo.core.fitting.fences import LEAD, language_in
 from minamo.core.limits import SPAN_HOLD
 
 # Up to three blanks or the mark of a list item, three or more fence characters, anything.
@@ -96,6 +96,7 @@ def fence_ranges(text: str, opened: str = "") -> list[tuple[int, int]]:
 def empty_fence(text: str, *, fence: str = "") -> int:
     """Return the start of a fence that *text* opens, leaves empty and does not close; or -1.
 
+    A first line that is no language is content.
     The mark of a list item in front of it is included: the item holds nothing else.
     """
     if "```" not in text and "~~~" not in text:
@@ -106,7 +107,8 @@ def empty_fence(text: str, *, fence: str = "") -> int:
     opening = _FENCE.match(text, ranges[-1][0])
     if opening is None or text[opening.end() :].strip():
         return -1
-    return opening.start()
+    info = opening[3]
+    return -1 if info.strip() and language_in(info) is None else opening.start()
 
 
 def lone_runs(text: str, code: Spans) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ import re
 from attrs import frozen
 
 from minamo.core.fitting.draft import Block, MessageDraft, code_enclosure
+from minamo.core.limits import INFO_MAX
 
 # A line starts after any of CR, LF, CRLF; `^` with re.MULTILINE knows only LF.
 LINE_START = r"(?<![^\r\n])"
@@ -22,6 +23,8 @@ _OPENING = re.compile(
 _CLOSING = re.compile(LINE_START + r" {0,3}(`{3,}|~{3,})[ \t]*(?=[\r\n]|\Z)")
 # A language as Discord accepts it, between the backticks and the line end.
 _LANGUAGE = re.compile(r"[ \t]*([A-Za-z0-9_+\-.#]{1,32})(?![^ \t])[ \t]*")
+# Between the backticks and a line end, Discord takes this for a language and hides it.
+_HIDDEN = re.compile(r"[A-Za-z0-9_+\-.#]+")
 
 
 @frozen(slots=True)
@@ -42,26 +45,32 @@ def opens_fence(text: str, at: int) -> bool:
     return _OPENING.match(text, at) is not None
 
 
+def language_in(info: str) -> re.Match[str] | None:
+    """Return the match of the language that an info string begins with; None if it is text."""
+    return _LANGUAGE.match(info) if len(info) <= INFO_MAX else None
+
+
 def write_fence(
     draft: MessageDraft, opening: re.Match[str], end: int, *, last: bool
 ) -> tuple[int, Fence | None]:
     """Write the fence that *opening* begins; return its end, and the fence if still open."""
     marker, info = opening[1] or opening[3], opening[2] or opening[4] or ""
-    language = _LANGUAGE.match(info)
+    language = language_in(info)
     fence = Fence(language[1] if language else "", marker)
-    body, begin = opening.end(), _past_item(draft, opening)
-    closing = _closing(draft.source, body, end, marker)
-    if closing is None and not draft.source[body:end].strip():
+    at, begin = opening.end(), _past_item(draft, opening)
+    closing = _closing(draft.source, at, end, marker)
+    if closing is None and not draft.source[at:end].strip():
         if last:
             stop = begin + len(draft.source[begin:end].rstrip())
             draft.copy(begin, stop)
             draft.drop(stop, end, "seam")
             return end, None
-        draft.drop(begin, end, "blank")
-        return end, fence
+        if language or not info.strip():
+            draft.drop(begin, end, "blank")
+            return end, fence
     start = draft.length
-    _write_opener(draft, opening, begin, language)
-    return _write_body(draft, start, body, end, fence, closing)
+    body = _write_opener(draft, opening, begin, language)
+    return _write_body(draft, start, body, at, end, fence, closing)
 
 
 def _past_item(draft: MessageDraft, opening: re.Match[str]) -> int:
@@ -84,7 +93,8 @@ def continue_fence(draft: MessageDraft, fence: Fence) -> tuple[int, Fence | None
     end = len(draft.source)
     start = draft.length
     draft.add(code_enclosure(fence.language).opener, "reopened")
-    return _write_body(draft, start, 0, end, fence, _closing(draft.source, 0, end, fence.marker))
+    closing = _closing(draft.source, 0, end, fence.marker)
+    return _write_body(draft, start, draft.length, 0, end, fence, closing)
 
 
 def _closing(text: str, at: int, end: int, marker: str) -> re.Match[str] | None:
@@ -97,29 +107,43 @@ def _closing(text: str, at: int, end: int, marker: str) -> re.Match[str] | None:
 
 def _write_opener(
     draft: MessageDraft, opening: re.Match[str], begin: int, language: re.Match[str] | None
-) -> None:
+) -> int:
+    """Write the line that opens a fence; return where the code begins in the draft."""
     marker = 1 if opening[1] else 3
     draft.copy(begin, opening.start(marker))
     _write_marker(draft, *opening.span(marker))
     start, end = opening.span(marker + 1)
-    if language is None:
-        # Not a language to Discord: it stays visible, as the first line of the code.
+    if language is None and draft.source[start:end].strip():
+        # No language: it stays visible, as the first line of the code.
+        if _HIDDEN.fullmatch(draft.source, start, end):
+            draft.add("\n", "fence")
+        body = draft.length
         draft.copy_code(start, end)
-    else:
+        draft.copy(*opening.span(5))
+        return body
+    if language is not None:
         word = start + language.start(1)
         draft.drop(start, word, "clean.fence")
         draft.copy(word, word + len(language[1]))
-        draft.drop(word + len(language[1]), end, "clean.fence")
+        start = word + len(language[1])
+    draft.drop(start, end, "clean.fence")
     draft.copy(*opening.span(5))
+    return draft.length
 
 
 def _write_body(
-    draft: MessageDraft, start: int, at: int, end: int, fence: Fence, closing: re.Match[str] | None
+    draft: MessageDraft,
+    start: int,
+    body: int,
+    at: int,
+    end: int,
+    fence: Fence,
+    closing: re.Match[str] | None,
 ) -> tuple[int, Fence | None]:
-    body = draft.length
+    """Write the source from *at* on; opener and code begin in the draft at *start* and *body*."""
     until = closing.start(1) if closing else end
     draft.copy_code(at, until)
-    if not closing and not draft.source.endswith(("\n", "\r"), at, until):
+    if not closing and draft.pieces[-1].text[-1] not in "\r\n":
         draft.add("\n", "closer")
     tail = draft.length
     if closing:

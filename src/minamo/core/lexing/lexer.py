@@ -154,11 +154,11 @@ class Lexer:
     def _in_prose(self, live: frozenset[str], *, last: bool) -> Token | None:
         held, begin = self._held, self._pos
         if self._line_start:
-            # Bounded in one go as when fed bit by bit: a longer line is not examined any further.
+            # Bounded in one go as when fed bit by bit: the beginning of a longer line decides.
             short = len(held) - begin < SPAN_HOLD
             opens = _OPENS.match(held, begin, begin + SPAN_HOLD)
-            if opens is None and last and short:
-                opens = _OPENS_AT_END.match(held, begin)
+            if opens is None and (last or not short):
+                opens = _OPENS_AT_END.match(held, begin, begin + SPAN_HOLD)
             if opens is not None and width(opens["indent"]) <= self._lists.room:
                 return self._open(opens)
             if not last and short and self._waits(_MAY_OPEN, self._lists.room):
@@ -267,6 +267,7 @@ class Lexer:
         self._fence = opens["run"]
         self._indent = width(opens["indent"] + (opens["item"] or ""))
         token = self._give("fence_opened", opens.end())
+        self._line_start = token.text[-1] == "\n"
         if opens["item"]:
             self._lists.add(token.text)
         in_list = self._indent and self._lists.room > OUTSIDE
