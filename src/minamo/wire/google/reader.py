@@ -202,15 +202,15 @@ class _TextFrame(msgspec.Struct, rename="camel", gc=False):
 
     candidates: tuple[_TextCandidate]
     prompt_feedback: None = None
-    usage_metadata: msgspec.Raw = msgspec.Raw()
-    """Each frame has it, and only the last one counts."""
     model_version: str = ""
     error: None = None
 
 
-_BLANK, _NO_PART, _NULL = _FunctionCall(), _Part(), msgspec.Raw(b"null")
-_FRAME, _ANY = msgspec.json.Decoder(_Frame), msgspec.json.Decoder(Any)
+_BLANK, _NO_PART = _FunctionCall(), _Part()
+_FRAME = msgspec.json.Decoder(_Frame)
 _decode_text = msgspec.json.Decoder(_TextFrame).decode
+# Each frame has it, and only the last one counts.  Within a string the quotes would be escaped.
+_USAGE = re.compile(rb'"usageMetadata"\s*:\s*\{')
 
 
 class GoogleReader(Reader):
@@ -228,13 +228,12 @@ class GoogleReader(Reader):
         self._why = ""
         self._text: list[str] = []  # for the positions of sources, which come last
         self._grounding: list[Any] = []
-        self._usage: Any = None  # the last one counts, so only that one is converted
+        self._usage: Any = None  # the last one, or the frame that has it
         self._in_text = False  # the last frame was text, so the next one probably is
 
     def pieces(self, events: Sequence[SseEvent]) -> list[str]:
         """Take the first events as far as each is nothing but a piece of text; return the texts."""
         texts: list[str] = []
-        usages: list[msgspec.Raw] = []
         if not self._in_text:
             return texts
         model = self.reply.model
@@ -245,11 +244,10 @@ class GoogleReader(Reader):
                 if not text or frame.model_version != model:
                     break
                 texts.append(text)
-                usages.append(frame.usage_metadata)
         except BROKEN:
             self._in_text = False
-        known = (usage for usage in reversed(usages) if usage and usage != _NULL)
-        self._usage = next(known, self._usage)
+        taken = (event.data for event in reversed(events[: len(texts)]))
+        self._usage = next(filter(_USAGE.search, taken), self._usage)
         self._text += texts
         return texts
 
@@ -377,8 +375,9 @@ class GoogleReader(Reader):
 
 
 def _usage(found: Any) -> Usage | None:
-    if isinstance(found, msgspec.Raw):
-        found = decode(_ANY, bytes(found))
+    if isinstance(found, bytes):
+        frame = decode(_FRAME, found)
+        found = frame and frame.usage_metadata
     if not isinstance(found, dict):
         return None
     thoughts = count_at(found, "thoughtsTokenCount")
