@@ -105,6 +105,7 @@ def test_a_spoiler_opened_at_the_end_of_a_text_hides_the_next() -> None:
 def test_a_closer_that_closes_nothing_is_left_out() -> None:
     assert told("||secret", "|| and more") == [["||secret||"], ["and more"]]
     assert told("***a", "*** b") == [["***a***"], ["b"]]
+    assert told("||secret", "\n|| and more") == [["||secret||"], ["and more"]]
     assert told("||secret", "||", "more") == [["||secret||"], [], ["more"]]
     assert told("||**a", "x** b||") == [["||**a**||"], ["||**x** b||"]]
     assert told("*a", "**b** c*") == [["*a*"], ["***b** c*"]]

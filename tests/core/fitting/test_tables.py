@@ -72,6 +72,7 @@ def test_ragged_rows_and_escaped_pipes() -> None:
     assert said("a | b\n--|--\n1\\|2 | 3 | 4\n| |\n`x|` y") == [
         "```\na   | b\n----+-----+--\n1|2 | 3   | 4\n\n`x  | ` y\n```"
     ]
+    assert said("| a | b |\n|---|---|\n| 1 | 2\\|") == ["```\na | b\n--+---\n1 | 2|\n```"]
 
 
 def test_backticks_in_cells_do_not_end_the_block() -> None:

@@ -214,6 +214,7 @@ def cut(marked: str) -> tuple[str, list[int]]:
         "What?...¦ what",
         "What...?¦ what",
         "Oh.…¦ What",
+        "Oh.… what",
         "Mr... what",
         "Wait...¦ ¿Qué",
         "Wait...¦ ?¦ x",
