@@ -108,10 +108,16 @@ def _statements(node: ast.AST) -> Edits:
         yield "not left out", node.operand
 
 
+_WORDING = re.compile(r"[a-z]{2} | [a-z]{2}")
+
+
 def _words(node: ast.AST) -> Edits:
-    """A string with one more letter."""
+    """A name with one more letter, or other characters with another one at the end; no prose."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        other = node.value + "x"
+        if _WORDING.search(node.value):
+            return
+        is_name = node.value[-1:].isalnum() or not node.value
+        other = (node.value if is_name else node.value[:-1]) + "x"
         yield f"{node.value!r} → {other!r}", ast.Constant(other)
 
 

@@ -266,16 +266,17 @@ def as_markdown(report: dict[str, Any]) -> str:
         f" {about['machine']}, Python {about['python']}; {report['possible']:,} possible changes,"
         f" {report['minutes']} minutes.",
         "",
-        "| package | drawn | caught | ratio | 95 % interval | lived, and change nothing that counts |",
-        "|---|--:|--:|--:|--:|--:|",
+        "| package | drawn | caught | ratio | 95 % interval | lived, and change nothing that counts | ratio without those |",
+        "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name in ("", *PACKAGES):
         some = [row for row in rows if row["place"].startswith(name)]
         caught = sum(bool(row["test"]) for row in some)
         low, high = interval(caught, len(some))
+        same = sum(bool(row["why"]) for row in some)
         told.append(
             f"| {name or 'all'} | {len(some)} | {caught} | {caught / max(1, len(some)):.1%}"
-            f" | {low:.1%} to {high:.1%} | {sum(bool(row['why']) for row in some)} |"
+            f" | {low:.1%} to {high:.1%} | {same} | {caught / max(1, len(some) - same):.1%} |"
         )
     lived = [row for row in rows if not row["test"]]
     drawn = Counter(row["place"].partition(":")[0] for row in rows)
