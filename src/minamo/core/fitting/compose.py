@@ -203,7 +203,7 @@ def _draft(
     end = _End(fence)
     if fence is None:
         gap = carry.line_ends + line_ends_in(text[: len(text) - len(text.lstrip())])
-        head = carry.table if gap < 2 and tables != "raw" else ""
+        head = carry.table if gap < 2 else ""
         lines = max(at, _next_line(text)) if mid_line else at
         end = _write_blocks(draft, at, lines, tables, head, last=follows.last)
     line_ends = 0 if end.mark or end.fence else line_ends_in(text[len(text.rstrip()) :])

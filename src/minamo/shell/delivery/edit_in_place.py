@@ -126,11 +126,7 @@ class PageSet(MessageSource):
         None while fresh pages are being created, which may still have to be deleted, and while
         later pages still show their previous text.
         """
-        standing = 0
-        for shown, wanted in zip(self._shown, self._wanted, strict=False):
-            if shown != wanted:
-                break
-            standing += 1
+        standing = self._standing()
         is_whole = standing == len(self._wanted) and bool(self._wanted or not self._shown)
         is_whole = is_whole and self._fitted == self._text
         if is_whole and not self.limited:
@@ -253,11 +249,11 @@ class PageSet(MessageSource):
             return None
         wanted = self._pages()
         self._machine.send("asked")
-        for number, text in enumerate(wanted):
+        number = self._standing()
+        if number < len(wanted):
             if number == len(self._shown):
-                return PageEdit(text)
-            if self._shown[number] != text:
-                return PageEdit(text, "edit", self._ids[number])
+                return PageEdit(wanted[number])
+            return PageEdit(wanted[number], "edit", self._ids[number])
         is_whole = self._fitted == self._text
         is_final = self._machine.state != "growing"
         if is_whole and len(wanted) < len(self._shown) and (wanted or is_final):
@@ -265,6 +261,17 @@ class PageSet(MessageSource):
             # a reply can turn out to be a thought, or marks around nothing.
             return PageEdit("", "delete", self._ids[-1])
         return self._spared()
+
+    def _standing(self) -> int:
+        """Return how many pages show their wanted text, up to the first that does not."""
+        count = min(len(self._shown), len(self._wanted))
+        # Usually only the last one differs, and all others are compared at once.
+        at = max(count - 1, 0)
+        if self._shown[:at] != list(self._wanted[:at]):
+            at = 0
+        while at < count and self._shown[at] == self._wanted[at]:
+            at += 1
+        return at
 
     def _mended(self) -> PageEdit | None:
         """Return the edit that reverts a page whose following pages were not updated, or None.
