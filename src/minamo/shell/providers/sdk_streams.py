@@ -59,10 +59,10 @@ class SdkStream:
     """The events of one stream; the first that is an SDK's decides which dialect it is."""
 
     __slots__ = ("_read", "_reader", "_reply", "_source")
+    _reply: ReplyAssembler  # set with `_read`: most sources are not an SDK's
 
     def __init__(self, source: object) -> None:
         self._source = source
-        self._reply = ReplyAssembler(WireLimits())
         self._reader: Reader | None = None
         self._read: Callable[[Any], list[Chunk]] | None = None
 
@@ -94,6 +94,7 @@ class SdkStream:
     def _recognise(self, item: object) -> bool:
         try:
             kind = _dialect(item) if isinstance(item, SdkEvent) else None
+            self._reply = ReplyAssembler(WireLimits())
             if kind is not None:
                 self._reader, self._read = kind(self._reply), self._model
             elif isinstance(getattr(item, "event_kind", None), str):
