@@ -64,6 +64,8 @@ GOLDEN: dict[str, tuple[str, dict[str, object], list[str], list[str], list[str]]
         "<think>a<details>b</details></think>c", {}, ["c"], ["a<details>b</details>"], []),
     "details": (
         "Hello <details><summary>s</summary>abc</details>!", {}, ["Hello !"], [], ["abc"]),
+    "two summaries": (
+        "a<details><summary>s</summary>bc<summary>t</summary>d</details>!", {}, ["a!"], [], ["bcd"]),
     "details with attributes, unclosed": (
         "Hi <details open>\nabc", {}, ["Hi"], [], ["abc"]),
     "an orphan close of details": ("a</details>b", {}, ["ab"], [], []),

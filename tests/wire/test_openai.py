@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import Citation, DoneChunk, ErrorChunk, Usage
+from minamo.wire.limits import ARGUMENT_DEPTH_MAX
 from support.recordings import ORIGIN, done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
@@ -239,13 +240,24 @@ def test_other_choices_are_not_ours() -> None:
 def test_content_parts_that_are_not_text() -> None:
     parts = [
         {"type": "text", "text": "Hi"},
+        {"text": "!"},
         {"type": "image_url", "text": "no"},
         {"type": "thinking", "thinking": "Hm."},
         {"type": "reference", "reference_ids": [1]},
     ]
     said = read("openai", frame({"content": parts}) + END)
 
-    assert (said.text, said.thoughts) == ("Hi", "Hm.")
+    assert (said.text, said.thoughts) == ("Hi!", "Hm.")
+
+
+@pytest.mark.parametrize("depth", [64, 65])
+def test_arguments_may_nest_as_deep_as_the_limit(depth: int) -> None:
+    arguments = '{"a": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+    said = read(
+        "openai", frame({"tool_calls": [{"function": {"name": "a", "arguments": arguments}}]}) + END
+    )
+
+    assert bool(said.calls) == (depth <= ARGUMENT_DEPTH_MAX)
 
 
 @pytest.mark.parametrize(

@@ -321,7 +321,8 @@ def test_gemini_counts_bytes() -> None:
 @pytest.mark.parametrize("start", [0, 40, 10**9])
 def test_a_passage_that_gemini_misplaces_is_found_by_its_text(start: int) -> None:
     """Positions behind a thought are counted in a part that Gemini does not name."""
-    supports = [segment("The moon.", start, start + 9, 0), segment("No such.", 0, 8, 1)]
+    supports = [segment("The moon.", start, start + 9, 0), segment("No such.", 0, 8, 1),
+                segment("", 3, 3, 1)]  # fmt: skip
     last = {"finishReason": "STOP",
             "groundingMetadata": {"groundingChunks": WEB, "groundingSupports": supports}}  # fmt: skip
     thought = {"content": {"parts": [{"text": "Hm.", "thought": True}]}}

@@ -78,6 +78,7 @@ def test_an_opener_at_the_end_of_a_text_opens_the_next() -> None:
 
 
 def test_what_looks_literal_is_not_carried() -> None:
+    assert fit("a List<int>", last=False).carry == OpenFormatting()
     for text in ("2 * 3", "snake_case", "a ** b", "5*3", "*a\n\nb", "`code"):
         fitted = fit(text, last=False)
         assert fitted.carry == NOTHING

@@ -363,6 +363,7 @@ def test_long_and_tilde_fences_become_three_backticks() -> None:
         "```md\n``\u200b`py\nx\n``\u200b`\n```\nend"
     ]
     assert said("~~~`a\nx\n~~~")
+    assert said("`````\n````\n`````") == ["```\n``\u200b``\n```"]
 
 
 def test_a_language_discord_does_not_know_stays_in_sight() -> None:
