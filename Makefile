@@ -130,9 +130,10 @@ soak: install    ## Two shards, provider, Discord and Redis as processes, under 
 mutants: install  ## Break the code that each promise guards, in a copy, and see its tests fail; K=p07 for one
 	@$(RUN)python tests/promises/mutants.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)') $(if $(PUBLISH),--publish)
 
-# In about a second for each change, after two minutes in which the tests are measured.
+# In about two seconds for each change, after some minutes in which the tests are measured.  AGAIN=1
+# only explains the last report anew, from tests/promises/lives.json.
 mutation: install  ## Change the pure code in N=400 places, one at a time, and see how many changes its tests catch; SEED=… for others
-	@$(RUN)python tests/promises/mutation.py $(if $(SEED),--seed $(SEED)) $(if $(N),--count $(N)) $(if $(PUBLISH),--publish)
+	@$(RUN)python tests/promises/mutation.py $(if $(SEED),--seed $(SEED)) $(if $(N),--count $(N)) $(if $(AGAIN),--again) $(if $(PUBLISH),--publish)
 
 # Peers are installed from the package indexes into build/bench.  On a machine that does nothing else:
 # the figures of the run replace those in docs/performance.md.

@@ -296,29 +296,38 @@ def explanations() -> dict[tuple[str, str, str], str]:
     return {(row["file"], row["line"], row["change"]): row["why"] for row in rows}
 
 
+def measured(count: int, seed: int) -> dict[str, Any]:
+    """Draw and judge so many changes; return the report."""
+    begin, commit = time.monotonic(), commit_now()
+    os.chdir(ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        mutation = Mutation(count, seed, Copy(Path(folder), seed))
+        arguments = ["-q", "-m", "not slow", "-p", "no:cacheprovider", "--capture=no"]
+        pytest.main([*arguments, *TESTS], plugins=[mutation])
+    return {
+        "circumstances": circumstances(seed, commit),
+        "possible": mutation.possible,
+        "minutes": round((time.monotonic() - begin) / 60),
+        "changes": mutation.rows,
+    }
+
+
 def main() -> int:
     """Draw, judge, and write the reports."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--publish", action="store_true", help="write docs/promises.md")
+    parser.add_argument("--again", action="store_true", help="only explain the last report anew")
     options = parser.parse_args()
-    begin, commit = time.monotonic(), commit_now()
-    os.chdir(ROOT)
-    with tempfile.TemporaryDirectory() as folder:
-        mutation = Mutation(options.count, options.seed, Copy(Path(folder), options.seed))
-        arguments = ["-q", "-m", "not slow", "-p", "no:cacheprovider", "--capture=no"]
-        pytest.main([*arguments, *TESTS], plugins=[mutation])
+    if options.again:
+        report = json.loads(REPORT.read_text(encoding="utf-8"))
+    else:
+        report = measured(options.count, options.seed)
     known = explanations()
-    for row in mutation.rows:
+    for row in report["changes"]:
         at = (row["place"].partition(":")[0], row["line"], row["change"])
         row["why"] = "" if row["test"] else known.get(at, "")
-    report = {
-        "circumstances": circumstances(options.seed, commit),
-        "possible": mutation.possible,
-        "minutes": round((time.monotonic() - begin) / 60),
-        "changes": mutation.rows,
-    }
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
     table = as_markdown(report)
@@ -326,7 +335,7 @@ def main() -> int:
     print(f"\n{table}\nreports: {REPORT} and {REPORT.with_suffix('.md').name}")
     if options.publish:
         publish("mutation", table)
-    return int(not mutation.rows)
+    return int(not report["changes"])
 
 
 if __name__ == "__main__":
