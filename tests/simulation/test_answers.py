@@ -26,39 +26,12 @@ from minamo.shell.discord.interaction import (
     InteractionActions,
     InteractionSender,
 )
+from simulation.choices import Chooser
 
 PLACE = 7
 UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, ANSWERED, EXPIRED, BAD_TOKEN, AUTOMOD = (
     10008, 10015, 40060, 10062, 50027, 200000,
 )  # fmt: skip
-
-
-@define
-class Chooser:
-    """All sequences of choices, depth first."""
-
-    _path: list[tuple[int, int]] = field(factory=list)
-    _at: int = 0
-
-    def choose(self, count: int) -> int:
-        """One of *count* possibilities: the first ones of a new choice first."""
-        if self._at == len(self._path):
-            self._path.append((0, count))
-        chosen, of = self._path[self._at]
-        assert of == count, "the same choices lead to the same question"
-        self._at += 1
-        return chosen
-
-    def next(self) -> bool:
-        """Go to the next sequence; return False if that was the last."""
-        self._at = 0
-        while self._path and self._path[-1][0] + 1 == self._path[-1][1]:
-            self._path.pop()
-        if not self._path:
-            return False
-        chosen, of = self._path.pop()
-        self._path.append((chosen + 1, of))
-        return True
 
 
 def refused(code: int) -> hikari.ClientHTTPResponseError:
