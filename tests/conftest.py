@@ -54,8 +54,9 @@ settings.register_profile(
     "check", max_examples=100, derandomize=True, deadline=None, suppress_health_check=_QUIET
 )
 settings.register_profile(
-    "promises", max_examples=2_000, deadline=None, suppress_health_check=_QUIET, print_blob=True
-)
+    "promises", max_examples=2_000, derandomize=False, deadline=None, suppress_health_check=_QUIET,
+    print_blob=True,
+)  # fmt: skip
 settings.load_profile("check")
 
 

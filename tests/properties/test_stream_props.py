@@ -85,6 +85,7 @@ def pieces(text: str, cuts: list[int]) -> list[str]:
 @example("\n```\nx", [], {"prefill": "a a"}, "end")
 @example("`</think>``<think>``<\n", [], {}, "end")
 @example("a" + "\n| a | b |\n|---|---|\n" * 20, [219], {"send_message_limit": 2}, "end")
+@example("a" * 4_205 + "\r\nb", [4_206], {"send_message_limit": 2}, "end")
 def test_p02_p03_p04_text_is_conserved_fits_and_does_not_depend_on_chunks(
     text: str, cuts: list[int], chosen: dict[str, object], ending: str
 ) -> None:

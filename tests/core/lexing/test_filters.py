@@ -142,6 +142,27 @@ def test_a_half_and_a_line_end_wait_together() -> None:
     assert intake.release() == "\n\ufffd"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "want", "dropped", "added"),
+    [
+        ("a\r", "\nb", "a\nb", {"clean.line_end": 1}, {}),
+        ("a\r", "b", "a\nb", {"clean.line_end": 1}, {"clean.line_end": 1}),
+        ("a\ud83d", "\ude00b", "a\ufffdb", {}, {}),
+        ("a\ud83d", "b", "a\ufffdb", {"surrogate": 1}, {"surrogate": 1}),
+        ("a\r", "\ude00", "a\n\ufffd", {"clean.line_end": 1, "surrogate": 1},
+         {"clean.line_end": 1, "surrogate": 1}),
+    ],
+)  # fmt: skip
+def test_what_was_released_too_early_is_one_character_with_what_follows(
+    first: str, second: str, want: str, dropped: dict[str, int], added: dict[str, int]
+) -> None:
+    ledger = Ledger()
+    intake = Intake(ledger)
+    parts = [intake.feed(first), intake.release(), intake.feed(second), intake.feed("\nc")]
+    assert "".join(parts) == want + "\nc"
+    assert (dict(+ledger.suppressed), dict(+ledger.additions)) == (dropped, added)
+
+
 MARK = "<silence/>"
 
 

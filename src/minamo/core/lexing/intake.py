@@ -25,13 +25,14 @@ class Intake:
     It holds at most a half and a CR: the character that follows decides both.
     """
 
-    __slots__ = ("_carriage_return", "_changes", "_half", "_ledger")
+    __slots__ = ("_carriage_return", "_changes", "_half", "_ledger", "_released")
 
     def __init__(self, ledger: Ledger, *, line_ends: bool = True) -> None:
         self._ledger = ledger
         self._changes = line_ends
         self._half = ""  # a first half that waits for the other
         self._carriage_return = ""
+        self._released = ""  # the last character that was released before the next decided it
 
     @property
     def pending(self) -> str:
@@ -40,6 +41,8 @@ class Intake:
 
     def feed(self, text: str) -> str:
         """Process *text*; return the part that is decided."""
+        if self._released:
+            text = self._without_rest(text)
         held = self._half or self._carriage_return
         if not held and text.isascii() and "\r" not in text:
             return text
@@ -53,12 +56,27 @@ class Intake:
         if not self._half and not self._carriage_return:
             return ""
         half, self._half = self._half, ""
+        self._released = half or self._carriage_return
         text = self._line_ends(_HALVES.sub(self._join, half))
         if self._carriage_return:
             self._carriage_return = ""
             self._book(line_feeds=1)
             text += "\n"
         return text
+
+    def _without_rest(self, text: str) -> str:
+        """Return *text* without the second half of what was released: both are one character."""
+        released, self._released = self._released, ""
+        if released == "\r":
+            if not text.startswith("\n"):
+                return text
+            self._ledger.additions[_REASON] -= 1
+        elif "\udc00" <= text[:1] <= "\udfff":
+            self._ledger.suppressed["surrogate"] -= 1
+            self._ledger.additions["surrogate"] -= 1
+        else:
+            return text
+        return text[1:]
 
     def _join(self, found: re.Match[str]) -> str:
         halves = found[0]
