@@ -74,11 +74,14 @@ class Discord:
             raise hikari.HTTPError("lost")
         return answer
 
-    def _check(self) -> None:
+    def _check(self, *, original: bool = False) -> None:
+        """Refuse a call whose token is not valid, or which needs the *original* that is gone."""
         if self.is_over:
             raise refused(BAD_TOKEN)
         if not self.is_answered:
             raise refused(UNKNOWN_WEBHOOK)
+        if original and self.original is None:
+            raise refused(UNKNOWN_MESSAGE)
 
     async def create_interaction_response(self, *_: object, flags: Any) -> None:
         def effect() -> None:
@@ -92,18 +95,14 @@ class Discord:
 
     async def fetch_interaction_response(self, *_: object) -> Any:
         def effect() -> Any:
-            self._check()
-            if self.original is None:
-                raise refused(UNKNOWN_MESSAGE)
+            self._check(original=True)
             return Seen((EPHEMERAL if self.is_private else 0) | (0 if self.original else LOADING))
 
         return await self._call(effect)
 
     async def edit_interaction_response(self, _: int, __: str, text: str, **___: Any) -> None:
         def effect() -> None:
-            self._check()
-            if self.original is None:
-                raise refused(UNKNOWN_MESSAGE)
+            self._check(original=True)
             if self.original != text:
                 self.seen.append((text, self.is_private))
             self.original = text
@@ -112,9 +111,7 @@ class Discord:
 
     async def delete_interaction_response(self, *_: object) -> None:
         def effect() -> None:
-            self._check()
-            if self.original is None:
-                raise refused(UNKNOWN_MESSAGE)
+            self._check(original=True)
             self.original = None
 
         await self._call(effect)
