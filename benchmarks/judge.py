@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 LIMIT = 2_000
 _FENCE = re.compile(r"^```", re.MULTILINE)
+_TABLE = re.compile(r"^\s*\|?(?:\s*:?-{3,}:?\s*\|)+", re.MULTILINE)
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
@@ -36,6 +37,11 @@ def too_long(messages: Sequence[str]) -> int:
 def broken_fences(messages: Sequence[str]) -> int:
     """Return how many messages have a code block that is not closed in them."""
     return sum(len(_FENCE.findall(message)) % 2 for message in messages)
+
+
+def raw_tables(messages: Sequence[str]) -> int:
+    """Return how many tables are shown as their markup, which Discord does not render."""
+    return sum(len(_TABLE.findall(_prose(message))) for message in messages)
 
 
 def _prose(message: str) -> str:

@@ -118,7 +118,8 @@ def _pipeline(found: Run) -> str:
     parts = [
         "### Pipeline: from chunks to messages\n\n"
         f"A reply of {found['characters']:,} characters with a thought, prose, lists, code, tables "
-        "and spoilers, without a network. *Lost* are marks in the text that no message shows. "
+        "and spoilers, without a network. *Lost* are marks in the text that no message shows; "
+        "Discord renders no tables, so a table is shown as its markup or laid out as a code block. "
         "The peers collect the text and split it at the end; minamo has each message ready when "
         "its paragraph is. In a busy channel it sends what waits as one message, as they do."
     ]
@@ -129,11 +130,13 @@ def _pipeline(found: Run) -> str:
                 number(one["us_per_chunk"]), spread(one["to_minamo"]), str(one["messages"]),
                 f"{_fault(one['lost'])} of {one['marks']}", _fault(one["thoughts_shown"]),
                 _fault(one["too_long"]), _fault(one["broken_code_blocks"]),
+                _fault(one["raw_tables"]),
             ]
             for name, one in contestants.items()
         ]  # fmt: skip
         head = [f"chunks of {size} characters", "CPU per chunk, µs", "to minamo", "messages",
-                "lost", "thoughts shown", "too long", "broken code blocks"]  # fmt: skip
+                "lost", "thoughts shown", "too long", "broken code blocks",
+                "tables as markup"]  # fmt: skip
         parts.append(table(head, rows))
     driver = found["driver_us_per_chunk_of_prose"]
     parts.append(

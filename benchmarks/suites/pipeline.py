@@ -73,6 +73,7 @@ def _judged(messages: list[str], reply: dict[str, Any]) -> dict[str, int]:
         "thoughts_shown": judge.shown(messages, reply["hidden"]),
         "too_long": judge.too_long(messages),
         "broken_code_blocks": judge.broken_fences(messages),
+        "raw_tables": judge.raw_tables(messages),
     }
 
 

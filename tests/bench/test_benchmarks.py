@@ -88,6 +88,8 @@ def test_a_ratio_has_its_interval_and_a_curve_its_slope() -> None:
 def test_the_judge_sees_what_a_channel_would_show() -> None:
     assert judge.lost(["a k1k", "b"], ["k1k", "k2k"]) == 1
     assert judge.broken_fences(["```py\nx", "x\n```", "```\nx\n```"]) == 2
+    table = "| a | b |\n|---|:-:|\n| 1 | 2 |"
+    assert judge.raw_tables([table, f"```\n{table}\n```", "a\n---\nb", "x\n---|---\n1|2"]) == 2
     assert judge.revealed(["||k1k and", "k2k||", "||k3k||", "k4k"], ["k1k", "k2k", "k3k"]) == 2
     assert judge.left_open(["**a", "**b** `**`"]) == 1
     assert judge.torn(["see http://a", "/b"], ["http://a/b"]) == 1

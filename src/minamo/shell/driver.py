@@ -120,7 +120,7 @@ _LOG = logging.getLogger("minamo.stream")
 
 # A source that always has a chunk ready would otherwise keep all other tasks from running.
 TURN_CHUNKS = 16
-TURN_CHARACTERS = 250
+TURN_CHARACTERS = 400
 # A source may name the finish reason of its calls in a chunk of its own, which follows at once.
 _FINISH_GRACE_S = 0.02
 

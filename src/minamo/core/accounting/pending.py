@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from attrs import evolve, frozen
+import msgspec
+from attrs import frozen
+from msgspec.structs import replace
 
 from minamo.core.accounting.spans import (
     Added,
@@ -25,8 +27,7 @@ from minamo.core.fitting.fit import Fitted, Portion
 from minamo.core.lexing.segmenter import Run, Segment
 
 
-@frozen(slots=True)
-class PendingSegment:
+class PendingSegment(msgspec.Struct, frozen=True, gc=False):
     """A cleaned segment with the source spans of its characters, and its insertions."""
 
     segment: Segment
@@ -54,7 +55,7 @@ class FittedBatch:
 
 def merge_segments(text: str, fence: str, last: Segment, *, mid_line: bool) -> Segment:
     """Return *text* as one segment up to *last*; its source spans are in a source map."""
-    return evolve(last, text=text, runs=(Run(0, 0),), fence=fence, mid_line=mid_line)
+    return replace(last, text=text, runs=(Run(0, 0),), fence=fence, mid_line=mid_line)
 
 
 def take_prefix(waiting: Iterable[PendingSegment], characters: int) -> list[PendingSegment]:
@@ -75,7 +76,7 @@ def take_prefix(waiting: Iterable[PendingSegment], characters: int) -> list[Pend
 def _cut(segment: PendingSegment, at: int) -> PendingSegment:
     kept = TextSpan(segment.text[:at], 0)
     (held,) = split_source_map(SourceMap(segment.trail, [], segment.added), [(kept,)])
-    return evolve(
+    return replace(
         segment, cleaned=unchanged(kept.text), text=kept.text, trail=held.trail, added=held.added
     )
 

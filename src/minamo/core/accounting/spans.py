@@ -12,6 +12,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
+import msgspec
 from attrs import define, field, frozen
 
 from minamo.core.limits import SPANS_MAX
@@ -61,8 +62,7 @@ class DroppedSpan(NamedTuple):
     reason: str
 
 
-@frozen(slots=True)
-class Rewritten:
+class Rewritten(msgspec.Struct, frozen=True, gc=False):
     """A text after one stage: its pieces, and the spans dropped from the input."""
 
     pieces: tuple[TextSpan, ...]
@@ -238,7 +238,8 @@ class SourceIndex:
 
     def __init__(self, trail: Trail) -> None:
         self._runs = trail
-        self._ends = list(accumulate(map(itemgetter(1), trail)))
+        one = len(trail) == 1  # as nearly always
+        self._ends = [trail[0][1]] if one else list(accumulate(map(itemgetter(1), trail)))
 
     def cut(self, offset: int, size: int) -> Trail:
         """Return the trail of *size* characters from *offset* on."""
@@ -311,8 +312,7 @@ def map_insertions(added: Added, pieces: Iterable[TextSpan]) -> Added:
     return InsertionIndex(added).through(pieces)
 
 
-@frozen(slots=True)
-class SourceMap:
+class SourceMap(msgspec.Struct, frozen=True, gc=False):
     """Sources of the characters of a text: of one being fitted, or of a message."""
 
     trail: Trail

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+import msgspec
 from attrs import evolve, field, frozen
+from msgspec.structs import replace
 
 from minamo.core.accounting.spans import DroppedSpan, TextSpan
 from minamo.core.fitting.compose import NOTHING, Follows, OpenFormatting, compose, past_blank
@@ -56,8 +58,7 @@ _TABLES = ("code", "bullets", "raw")
 _PLAIN = re.compile(r"(?=[\n -/:-@{}^\]]*[A-Za-z0-9])[\n -)+-;=?-Z^\]a-z{}]*\Z")
 
 
-@frozen(slots=True)
-class Fitted:
+class Fitted(msgspec.Struct, frozen=True, gc=False):
     """A text as messages, the spans in none of them, and the formatting open at its end."""
 
     messages: tuple[FittedMessage, ...]
@@ -266,7 +267,7 @@ def fit_front(
     start = offset_after(text, fitted, count)
     after = text[start : start + AHEAD_MAX]
     rest = carry_after(text[:start], tables=tables, carry=carry, ahead=after, mid_line=mid_line)
-    return evolve(truncate(fitted, count, start), carry=rest), start
+    return replace(truncate(fitted, count, start), carry=rest), start
 
 
 def _settled_first(
@@ -288,4 +289,4 @@ def _settled_first(
     _, found, rest = compose(text[:start], tables, carry, Follows(last=False), mid_line=mid_line)
     if found.unpaired or rest.formatting:
         return None
-    return evolve(truncate(fitted, 1, start), carry=rest), start
+    return replace(truncate(fitted, 1, start), carry=rest), start

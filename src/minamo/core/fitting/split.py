@@ -7,7 +7,7 @@ from bisect import bisect_right
 from itertools import accumulate, pairwise
 from typing import ClassVar
 
-from attrs import frozen
+import msgspec
 
 from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text, part_of
 from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, DraftLayout
@@ -126,8 +126,7 @@ _VISIBLE = re.compile(
 )
 
 
-@frozen(slots=True)
-class FittedMessage:
+class FittedMessage(msgspec.Struct, frozen=True, gc=False):
     """One message for Discord, with the provenance of its text."""
 
     kind: ClassVar[Kind] = "create"

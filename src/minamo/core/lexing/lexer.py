@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from attrs import define
+import msgspec
 
 from minamo.core.lexing.tags import may_become_tag, tag_at
 from minamo.core.limits import FENCE_INDENT_MAX, FENCE_RUN_MAX, LIST_LEAD_MAX, SPAN_HOLD, TOKEN_MAX
@@ -51,9 +51,8 @@ _CLOSES = re.compile(_INDENT + r"(?P<run>`{3,}|~{3,})[ \t\r]*(?=\n|\Z)")
 _MAY_CLOSE = re.compile(_INDENT + r"(?:`*+|~*+)[ \t\r]*+\Z")
 
 
-@define
-class Token:
-    """A run of characters with one meaning; not frozen, because every chunk makes one."""
+class Token(msgspec.Struct, frozen=True, gc=False):
+    """A run of characters with one meaning."""
 
     event: str
     """``text``, or one of `MARKERS`."""

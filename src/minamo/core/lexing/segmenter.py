@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from attrs import evolve, frozen
+import msgspec
+from attrs import frozen
+from msgspec.structs import replace
 
 from minamo.core.accounting.spans import ADDED, Trail
 from minamo.core.cleaning.characters import EDGE, WORD, hold_words, inner_positions
@@ -163,16 +165,14 @@ _WORDS = re.compile(r"[^\W_\U0001f000-\U0001faff]+|.", re.DOTALL)
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
 
-@frozen(slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True, gc=False):
     """Characters of a segment, from `offset` on, that are contiguous in the stream too."""
 
     offset: int
     start: int
 
 
-@frozen(slots=True)
-class Segment:
+class Segment(msgspec.Struct, frozen=True, gc=False):
     """Text cut at a boundary, with its source runs."""
 
     text: str
@@ -323,7 +323,7 @@ class Buffer:
         segments = list(self.ready)
         self.ready.clear()
         if cut_off and segments:
-            segments[-1] = evolve(segments[-1], cut_off=True)
+            segments[-1] = replace(segments[-1], cut_off=True)
         return segments
 
     def _note(self, start: int) -> None:

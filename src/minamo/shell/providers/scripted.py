@@ -24,7 +24,7 @@ from minamo.core.chunks import (
     FunctionCall,
     TextChunk,
 )
-from minamo.core.contract import as_chunk, find_problem, split_text
+from minamo.core.contract import TEXT_MAX, as_chunk, find_problem, split_text
 from minamo.core.redact import shorten
 from minamo.core.trace import read_trace
 from minamo.errors import BadRequest
@@ -144,6 +144,9 @@ async def _checked(
             raise BadRequest(f"no async iterable of text, but a {type(source).__name__}")  # noqa: TRY301
         async with closing(source) as items, SdkStream(source) as sdk:
             async for item in items:
+                if item.__class__ is str and overlap is None and len(item) <= TEXT_MAX:
+                    yield TextChunk(item)  # as nearly always
+                    continue
                 for output in sdk.read(item):
                     chunk, problem = as_chunk(output)
                     if problem:
