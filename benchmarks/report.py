@@ -156,7 +156,7 @@ def _growth(found: Run) -> str:
     return (
         "### Growth: long replies\n\n"
         f"Replies of {found['chunks'][0]:,} to {found['chunks'][-1]:,} chunks of 4 characters. The "
-        "slope is that of the curve from 2,000 chunks on, four messages: 1 is linear, 2 "
+        "slope is that of the four longest replies of each: 1 is linear, 2 "
         "quadratic. In brackets: seconds for the "
         "longest reply that was tried, with its length.\n\n"
         "![Time for a reply against its length, on logarithmic axes](pictures/bench-growth.svg)"

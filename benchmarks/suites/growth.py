@@ -1,8 +1,8 @@
 """Growth: how the time for a reply grows with its length, for replies of one shape.
 
-A slope of 1 is linear, 2 quadratic; it is that of replies of four messages and more, because
-shorter ones cost less per chunk.  A contestant is not asked for a length that would take it
-over two and a half seconds for three runs.
+A slope of 1 is linear, 2 quadratic; it is that of the four longest replies, because short ones
+cost less per chunk.  A contestant is not asked for a length that would take it over two seconds
+and a half.  The lengths take turns, so that a slow minute of the machine does not fall on one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ PEERS = ("hermes-agent", "nanobot", "chat", "remend")
 CHUNKS = (500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
 WAYS = {"minamo": "pipeline", "minamo, busy channel": "behind", "minamo, editing": "edited"}
 LONGEST_S = 2.5
-ROUNDS = 3
+ROUNDS = 4
 # Below it a time says more about the clock and the start than about the text.
 _LEAST_S = 0.002
-_LEAST_CHUNKS = 2_000
+_COUNTED = 4
 
 
 def measure(scale: Scale = FULL) -> dict[str, Any]:
@@ -42,19 +42,17 @@ def _shape(
 ) -> dict[str, Any]:
     ways = {way: (workers["minamo"], task) for way, task in WAYS.items()}
     ways |= {name: (worker, "pipeline") for name, worker in workers.items() if name != "minamo"}
-    points: dict[str, list[tuple[int, float]]] = {way: [] for way in ways}
-    for length in lengths:
-        chunks = inputs.shape(shape, length)
-        able = [way for way in ways if _expected(points[way], length) <= LONGEST_S]
-        best: dict[str, float] = {}
-        for _ in range(rounds):
-            for way in able:
+    points: dict[str, dict[int, float]] = {way: {} for way in ways}
+    texts = {length: inputs.shape(shape, length) for length in lengths}
+    for _ in range(rounds):
+        for length, chunks in texts.items():
+            for way, found in points.items():
+                if _expected(found, length) > LONGEST_S:
+                    continue
                 took = _time(way, *ways[way], chunks, notes)
                 if took is not None:
-                    best[way] = min(best.get(way, took), took)
-        for way, took in best.items():
-            points[way].append((length, took))
-    return {way: _figures(found) for way, found in points.items() if found}
+                    found[length] = min(found.get(length, took), took)
+    return {way: _figures(sorted(found.items())) for way, found in points.items() if found}
 
 
 def _time(way: str, worker: Worker, task: str, chunks: list[str], notes: Notes) -> float | None:
@@ -66,19 +64,19 @@ def _time(way: str, worker: Worker, task: str, chunks: list[str], notes: Notes) 
         return None
 
 
-def _expected(points: list[tuple[int, float]], length: int) -> float:
-    """Return how long the next length would take, as the last two grew; it is run three times."""
-    if len(points) < 2:
+def _expected(points: dict[int, float], length: int) -> float:
+    """Return how long a length would take, as the two lengths before it grew."""
+    shorter = sorted(known for known in points if known < length)[-2:]
+    if len(shorter) < 2:
         return 0.0
-    (before, first), (last, took) = points[-2:]
+    before, last = shorter
+    first, took = points[before], points[last]
     steepness = max(1.0, math.log(took / first) / math.log(last / before)) if first else 1.0
-    return ROUNDS * took * math.pow(length / last, steepness)
+    return took * math.pow(length / last, steepness)
 
 
 def _figures(points: list[tuple[int, float]]) -> dict[str, Any]:
-    counted = [
-        (length, took) for length, took in points if took >= _LEAST_S and length >= _LEAST_CHUNKS
-    ]
+    counted = [(length, took) for length, took in points if took >= _LEAST_S][-_COUNTED:]
     return {
         "seconds": [[length, short(took)] for length, took in points],
         "slope": slope(counted) if len(counted) > 2 else None,

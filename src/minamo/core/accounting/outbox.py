@@ -146,6 +146,10 @@ class Outbox(MessageSource):
     _links: Links = field(default=Links(more=True))
     _rest: Segment | None = None
     """The segment that `take_rest` returned last."""
+    _joined: int = 0
+    """Number of the segments in `_joined_text`."""
+    _joined_text: str = field(default="", repr=False)
+    """The beginning of the pending text of an edit-in-place reply."""
     _taken_back: str = ""
     """Suppression reason for the undelivered tail of an edit-in-place reply."""
 
@@ -180,7 +184,11 @@ class Outbox(MessageSource):
     def snapshot(self, pending: Segment) -> Snapshot:
         """Return a snapshot of the pending text and *pending*; for an edit-in-place reply."""
         last = clean_segment(pending, self.config, first=not self.spoke, links=self._links)
-        return Snapshot((*self._waiting, last), self.beginning)
+        # All segments stay pending until `settle`, so those joined before are not joined again.
+        self._joined_text += "".join([new.text for new in self._waiting[self._joined :]])
+        self._joined = len(self._waiting)
+        text = self._joined_text + last.text
+        return Snapshot(text, self._waiting, self._joined, last, self.beginning)
 
     def take(self, most: int | None = None, room: int | None = None) -> list[FittedMessage]:
         """Return the messages of the pending text, or of its first *most* segments.
@@ -308,6 +316,7 @@ class Outbox(MessageSource):
         Return whether text that would have been shown was withdrawn.
         """
         waiting, self._waiting, self.waiting = self._waiting, [], 0
+        self._joined, self._joined_text = 0, ""
         size = reached = 0
         if shown is not None and shown.snapshot.beginning == self.beginning:
             size = reached = shown.size

@@ -5,7 +5,7 @@ Each keeps the stream offsets of its characters.  Nothing here changes the ledge
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from attrs import frozen
@@ -85,14 +85,20 @@ def _cut(segment: PendingSegment, at: int) -> PendingSegment:
 class Snapshot:
     """The pending text at one moment, including a last segment that was incomplete then."""
 
-    waiting: tuple[PendingSegment, ...]
+    text: str
+    """The cleaned text."""
+    segments: Sequence[PendingSegment]
+    """The outbox's own list, which only grows: a copy per edit would cost more and more."""
+    count: int
+    """Number of the segments that were pending."""
+    last: PendingSegment
     beginning: int = 0
     """Changes when the text so far turns out to be no part of the reply."""
 
     @property
-    def text(self) -> str:
-        """The cleaned text."""
-        return "".join([pending.text for pending in self.waiting])
+    def waiting(self) -> list[PendingSegment]:
+        """The segments of the text."""
+        return [*self.segments[: self.count], self.last]
 
 
 @frozen(slots=True)

@@ -10,7 +10,6 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import itemgetter
-from typing import NamedTuple
 
 import msgspec
 from attrs import define, field, frozen
@@ -46,7 +45,7 @@ class Ledger:
             self.additions[reason] += times * size
 
 
-class TextSpan(NamedTuple):
+class TextSpan(msgspec.Struct, frozen=True, gc=False):
     """A run of output characters: copied from the input, or added."""
 
     text: str
@@ -54,7 +53,7 @@ class TextSpan(NamedTuple):
     reason: str = ""
 
 
-class DroppedSpan(NamedTuple):
+class DroppedSpan(msgspec.Struct, frozen=True, gc=False):
     """Input characters `start` up to `end` (exclusive) that no piece contains."""
 
     start: int

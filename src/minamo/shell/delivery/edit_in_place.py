@@ -267,7 +267,9 @@ class PageSet(MessageSource):
         count = min(len(self._shown), len(self._wanted))
         # Usually only the last one differs, and all others are compared at once.
         at = max(count - 1, 0)
-        if self._shown[:at] != list(self._wanted[:at]):
+        if self._shown[:at] == list(self._wanted[:at]):
+            self._shown[:at] = self._wanted[:at]  # the same objects: the next comparison is short
+        else:
             at = 0
         while at < count and self._shown[at] == self._wanted[at]:
             at += 1
@@ -344,7 +346,7 @@ class EditInPlace(MessageSource):
     _is_stale: bool = field(default=False, init=False)
     _seen: tuple[int, int] | None = field(default=(0, 0), init=False)
     """The value of `_visible` at the last snapshot; None if a snapshot is due in any case."""
-    _snapshot: Snapshot = field(default=Snapshot(()), init=False, repr=False)
+    _snapshot: Snapshot | None = field(default=None, init=False, repr=False)
     """The snapshot last passed to the pages."""
     _out: RenderedPrefix | None = field(default=None, init=False, repr=False)
     """The prefix shown if the call in flight succeeds."""
@@ -409,7 +411,8 @@ class EditInPlace(MessageSource):
             return [PageEdit("", file=OutgoingFile(self._file.name, self._file.data))]
         due = self.pages.take(most, room)
         reach = self.pages.reach
-        self._out = None if reach is None else RenderedPrefix(self._snapshot, *reach)
+        snapshot = self._snapshot
+        self._out = RenderedPrefix(snapshot, *reach) if snapshot and reach else None
         if not due and not self.pages.frozen:
             self._arrive()  # the pages are unchanged, or the difference is invisible
         return due
