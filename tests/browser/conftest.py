@@ -52,7 +52,7 @@ class Seen:
         return found
 
     async def until(self, true: str, timeout_s: float = 30.0) -> None:
-        """Wait until a script says so; the page itself allows nobody to evaluate text."""
+        """Wait until a script says so; the page's policy forbids evaluating text."""
         for _ in range(int(timeout_s / 0.02)):
             if await self.page.evaluate(true):
                 return
@@ -131,7 +131,7 @@ def tabs(browser: Any) -> Tabs:
 
 @pytest.fixture
 def look(tabs: Tabs) -> Callable[..., Any]:
-    """``async with look(address) as seen``: the page as somebody sees it.
+    """``async with look(address) as seen``: the page as its reader sees it.
 
     At the end it must not have complained, nor asked anybody but its own server.
     """

@@ -105,7 +105,7 @@ async def ask(page: Any, title: str) -> None:
 
 
 async def until(page: Any, true: str) -> None:
-    """Wait for what a script says; the page itself allows nobody to evaluate text."""
+    """Wait for what a script says; the page's policy forbids evaluating text."""
     for _ in range(int(PATIENCE_S / 0.02)):
         if await page.evaluate(true):
             return

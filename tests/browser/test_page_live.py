@@ -247,7 +247,7 @@ async def test_dark_follows_the_system_and_the_switch(look, shoot):
         assert await page.get_attribute("#theme", "aria-pressed") == "false"
 
 
-# Tabs that somebody would have to scroll sideways for.
+# Tabs that a reader would have to scroll sideways for.
 CUT_OFF = """() => [...document.querySelectorAll('[role=tab], .seg button')].filter((one) => {
   one.closest('.card').scrollIntoView();
   const [own, row] = [one.getBoundingClientRect(), one.parentElement.getBoundingClientRect()];

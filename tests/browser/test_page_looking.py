@@ -1,4 +1,4 @@
-"""The page as an instrument: stepping back, asking why, comparing; and that of somebody's own bot."""
+"""The page as an instrument: stepping back, asking why, comparing; and a bot author's own page."""
 
 from __future__ import annotations
 

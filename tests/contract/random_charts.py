@@ -46,7 +46,7 @@ def random_chart(rng: random.Random) -> tuple[str, Counter[str]]:
         "actions": dict.fromkeys(ACTIONS, "x"),
         "states": states,
     }
-    # Every declared name must be used: one state that nobody reaches uses them all.
+    # Every declared name must be used: one unreachable state uses them all.
     states["unused"] = {
         "enter": list(ACTIONS),
         "transitions": [

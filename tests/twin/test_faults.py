@@ -376,4 +376,4 @@ async def test_h10_typing_sends_nothing_hides_errors_and_outlives_itself(
     twin.deny("general", Permission.SEND_MESSAGES)
     async with rest.trigger_typing(home):
         await twin.journal.until(lambda: twin.journal.count(TYPING, status=403))
-        await asyncio.sleep(0.05)  # and nobody was told
+        await asyncio.sleep(0.05)  # and no caller was told

@@ -149,7 +149,7 @@ def test_the_public_names_are_pinned() -> None:
 
 
 @pytest.mark.anyio
-async def test_somebody_may_watch_what_happens(twin: Twin) -> None:
+async def test_a_listener_may_watch_what_happens(twin: Twin) -> None:
     seen: list[tuple[str, Any]] = []
     twin.user("ann")  # else the first thing seen is that she joins
     end = twin.watch(lambda name, data: seen.append((name, data)))

@@ -308,7 +308,9 @@ async def test_an_accessory_is_a_component_too(twin: Twin, ask: Ask) -> None:
         await twin.click(gone, "go")
 
 
-async def test_hiding_the_previews_of_somebody_needs_a_permission(twin: Twin, ask: Ask) -> None:
+async def test_hiding_the_previews_of_another_author_needs_a_permission(
+    twin: Twin, ask: Ask
+) -> None:
     said = await twin.say("https://example.org")
     path = f"/channels/{twin.channel().id}/messages/{said.id}"
     assert (await ask("PATCH", path, {"flags": 4}))[0] == 200

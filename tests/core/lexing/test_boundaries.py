@@ -33,7 +33,7 @@ def held(text: str) -> OpenConstructs:
         ("__a", True), ("__a __ ", False), ("~~a", True), ("~~a~~ ", False), ("~a", False),
         ("||a", True), ("||a ||", False), ("|a", False), ("\\*\\*a", False), ("\\(a", False),
         ("`(**", False), ("`(` (", True), ("``(` ``", False), ("`(\n", False), ("`a\n(", True),
-        ("\\\n(", True), ("\\a(", True),
+        ("\\\n(", True), ("\\a(", True), ("**a **", False), ("a**b", True), ("a__b", True),
     ],
 )  # fmt: skip
 def test_what_is_open_holds(text: str, holds: bool) -> None:

@@ -233,7 +233,7 @@ async def test_p16_400_updates_in_8_s_are_at_most_14_edits(figure: Callable[[str
     assert int(told.split(", ")[1].split()[0]) <= 14
 
 
-async def test_a_message_that_somebody_deleted_is_not_written_again() -> None:
+async def test_a_message_that_a_user_deleted_is_not_written_again() -> None:
     async with Twin() as twin, posting(twin) as post:
         sender, pages = post.sender(), PageSet()
         one = post.lanes.open(

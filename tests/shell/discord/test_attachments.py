@@ -192,7 +192,7 @@ async def test_an_endless_download_ends(twin: Twin, monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_picture_of_the_bots_own_can_be_talked_about(twin: Twin) -> None:
-    """Somebody replies to a picture: "make it blue"."""
+    """A user replies to a picture: "make it blue"."""
     dots = [FileChunk(PNG + bytes([n]), "image/png", f"dot-{n}.png") for n in range(2)]
     told: list[list[ChatMessage]] = []
 

@@ -200,7 +200,7 @@ async def test_what_discord_refuses_is_refused() -> None:
         assert twin.journal.count(CREATE) == 0
 
 
-async def test_an_answer_that_somebody_deleted_does_not_silence_the_reply() -> None:
+async def test_an_answer_that_a_user_deleted_does_not_silence_the_reply() -> None:
     async with Twin() as twin, posting(twin) as post, asked(post) as (used, sender):
         await sender.defer()
         await twin.delete(twin.messages()[0])
@@ -252,7 +252,7 @@ SILENT = ScriptedProvider([], hangs=True)
 
 
 def thinking(twin: Twin, channel: str = "general") -> list[Any]:
-    """Deferred answers that nobody has filled."""
+    """Deferred answers that are still empty."""
     return [one for one in twin.messages(channel) if one.flags & LOADING]
 
 

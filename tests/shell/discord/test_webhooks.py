@@ -114,7 +114,7 @@ def _certificates(folder: Path) -> tuple[Path, Path, Path]:
 
 @asynccontextmanager
 async def behind_tls(twin: Twin, folder: Path) -> AsyncIterator[tuple[str, Path]]:
-    """The twin with a certificate that nobody in the world knows; its address and that."""
+    """The twin with a certificate that no authority has signed; its address and that."""
     key, chain, known = _certificates(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain, key)
@@ -171,7 +171,7 @@ async def test_a_gateway_bots_settings_are_taken_over() -> None:
 
 
 def foreign(twin: Twin, application_id: int | None) -> Webhook:
-    """A webhook of the channel that somebody else made."""
+    """A webhook of the channel that another application made."""
     place = twin.channel()
     made = Webhook(
         twin.world.new_id(),
