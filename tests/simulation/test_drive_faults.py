@@ -26,6 +26,7 @@ from minamo.shell.delivery.lanes import open_lanes
 from minamo.shell.driver import Driver, NullSink
 from minamo.shell.stops.registry import StopRequest, StopSignal
 from simulation.editable_channel import FAULTS, Board, Fault, check_grown, grow
+from simulation.endings import CALL
 from support.awaits import cancel_at
 from support.driver import (
     END,
@@ -54,6 +55,7 @@ CALLS: dict[str, Callable[[int, OutgoingMessage], SendOutcome | None]] = {
 ENDS: dict[str, list[Any]] = {
     "end": [(9.0, END)],
     "raise": [(9.0, OSError())],
+    "call": [(9.0, CALL)],
     "silent": [],
     "stop": [(9.0, USER)],
     "follow-up": [(9.0, FOLLOW_UP)],
@@ -114,9 +116,11 @@ def test_p14_cancelled_at_every_await(calls: str, ends: str) -> None:
     run_with_virtual_clock(story)
 
 
-def test_p14_on_asyncio_too() -> None:
+@pytest.mark.parametrize("ends", [END, CALL], ids=["end", "call"])
+@pytest.mark.parametrize("pieces", [0, 40])
+def test_p14_on_asyncio_too(pieces: int, ends: Any) -> None:
     async def once(k: int) -> bool:
-        provider = Provider([(0.0, f"{n}\n\n") for n in range(40)] + [(0.0, END)])
+        provider = Provider([(0.0, f"{n}\n\n") for n in range(pieces)] + [(0.0, ends)])
         discord = Discord(latency_s=0.0)
         async with open_lanes(pacer=unpaced()) as lanes:
             fired = await cancel_at(k, drive(lanes, provider, discord=discord))
@@ -129,7 +133,7 @@ def test_p14_on_asyncio_too() -> None:
         k = 1
         while await once(k):
             k += 1
-        assert k > 40
+        assert k > pieces + 1
         assert len(asyncio.all_tasks()) == 1
 
     anyio.run(story)

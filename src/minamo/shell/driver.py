@@ -15,7 +15,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import anyio
-from anyio.lowlevel import checkpoint
+from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from minamo.core.actions import Effect
 from minamo.core.chunks import Chunk, ErrorChunk, FunctionCall
@@ -172,6 +172,8 @@ class Driver:
         self.stream.actions.silence = silence if isinstance(silence, Silence) else None
         with self.stop_signal.listen(self._request_stop):
             await self._read(source)
+            # A cancellation that arrived while `_finishing` was a shield against it.
+            await checkpoint_if_cancelled()
             await self._settle(sink)
         self._tell("settled", None)
 
