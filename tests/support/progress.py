@@ -11,6 +11,7 @@ import pytest
 
 REST = "rest"
 EVERY_S = 30.0  # how long nothing at all may be shown
+REASON_MAX = 300
 
 
 def promises(test: str) -> list[str]:
@@ -21,6 +22,13 @@ def promises(test: str) -> list[str]:
 def group(test: str) -> str:
     """Where a test is counted: under the first promise that it names."""
     return next(iter(promises(test)), REST)
+
+
+def _reason(report: pytest.TestReport) -> str:
+    """The first line of what went wrong; all of it is shown at the end."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    lines = (crash.message if crash is not None else report.longreprtext).splitlines()
+    return next(filter(None, lines), "")[:REASON_MAX]
 
 
 class Progress:
@@ -54,7 +62,7 @@ class Progress:
         now = time.monotonic()
         if report.failed:
             self.failed[here] += 1
-            self._tell(f"{here}  FAILED {report.nodeid}")
+            self._tell(f"{here}  FAILED {report.nodeid}: {_reason(report)}")
         if report.when != "teardown":
             return
         self.done[here] += 1
