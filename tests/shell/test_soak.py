@@ -14,7 +14,7 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from minamo.core.config import StreamConfig
 from minamo.core.result import StreamResult
 from minamo.shell.client import Client
 from minamo.shell.providers.scripted import ScriptedProvider
-from minamo.twin import CREATE, EDIT, Twin
+from minamo.twin import CREATE, EDIT, Message, Twin
 from soak.judge import Shown, read_channels
 from soak.judge import judge as judge_reply
 from soak.pipes import ROOT
@@ -40,7 +40,7 @@ from support.seeds import dice, seeds
 pytestmark = pytest.mark.anyio
 
 CHANNELS = 20
-WORD = re.compile(r"s\d+w\d+")
+WORD = re.compile(r"s(\d+)w\d+")
 ENDS = {"end": 6, "error": 1, "hang": 1, "call": 2}
 ACTS = ("nothing", "stop", "kill", "follow_up", "stop stop", "stop follow_up", "stop kill")
 
@@ -103,15 +103,21 @@ async def act(client: Client, channel: int, dice: random.Random, reply: Reply) -
         wait = dice.uniform(0, 0.5)
 
 
-async def speak(
-    client: Client, twin: Twin, channel: int, dice: random.Random, reply: Reply
-) -> None:
-    config = StreamConfig(inactivity_timeout_ms=1500, send_message_limit=reply.limit)
+async def speak(client: Client, channel: int, dice: random.Random, reply: Reply) -> None:
+    config = StreamConfig(
+        inactivity_timeout_ms=1500,
+        send_message_limit=reply.limit,
+        drain_timeout_ms=dice.choice([50, 500, 5_000]),
+    )
     acting = asyncio.create_task(act(client, channel, dice, reply))
     reply.result = await client.stream(
         channel, script(dice, reply), config=config, edit=reply.edit, suppress_user_errors=True
     )
     acting.cancel()
+
+
+def words_in(text: str) -> list[str]:
+    return [word[0] for word in WORD.finditer(text)]
 
 
 def judge(reply: Reply) -> None:
@@ -123,7 +129,7 @@ def judge(reply: Reply) -> None:
     assert shown == words[: len(shown)], f"lost in the middle, or reordered: {reply}"
     certain = all(receipt.outcome != "unknown" for receipt in result.receipts)
     if certain:
-        assert WORD.findall(result.accumulated_text) == shown, f"booked wrongly: {reply}"
+        assert words_in(result.accumulated_text) == shown, f"booked wrongly: {reply}"
     missing = len(words) - len(shown)
     assert result.status != "empty_response", str(reply)
     if result.status in ("completed", "function_call"):
@@ -152,23 +158,36 @@ def make_faults(twin: Twin) -> None:
 async def soak(seed: int, rounds: int) -> list[Reply]:
     """Have every channel say *rounds* replies, one after the other."""
     replies: list[Reply] = []
-    async with Twin() as twin, rigged(twin, None) as rig:
+    async with Twin() as twin:
         twin.faults.seed = seed
         make_faults(twin)
 
-        async def live(number: int) -> None:
+        async def live(client: Client, number: int) -> None:
             with dice(seed * CHANNELS + number) as own:
                 place = twin.channel(f"room-{number}")
                 for count in range(rounds):
                     reply = make_reply(own, number * rounds + count)
                     replies.append(reply)
-                    before = len(twin.messages(place.name))
-                    await speak(rig.client, twin, place.id, own, reply)
-                    for message in twin.messages(place.name)[before:]:
-                        reply.shown += WORD.findall(message.content)
+                    await speak(client, place.id, own, reply)
 
-        await asyncio.gather(*[live(number) for number in range(CHANNELS)])
+        async with rigged(twin, None) as rig:
+            await asyncio.gather(*[live(rig.client, number) for number in range(CHANNELS)])
+        # Not before: a call that was out when a reply gave up waiting may have shown its message.
+        by_number = {reply.number: reply for reply in replies}
+        for number in range(CHANNELS):
+            read(twin.messages(f"room-{number}"), by_number)
     return replies
+
+
+def read(messages: Iterable[Message], replies: dict[int, Reply]) -> None:
+    """Give every reply its words in a channel, in which no reply stands behind a newer one."""
+    newest = -1
+    for message in messages:
+        for word in WORD.finditer(message.content):
+            number = int(word[1])
+            assert number >= newest, f"behind reply {newest}: {replies[number]}"
+            replies[number].shown.append(word[0])
+            newest = number
 
 
 def check(replies: list[Reply], figure: Callable[[str], None]) -> None:
