@@ -50,6 +50,8 @@ class Pattern:
         for text in _texts(_characters(self.compiled), size):
             for method in sorted(self.methods):
                 seconds = self.seconds(method, text)
+                if seconds > worst[0]:  # again: another process may have slowed the first call
+                    seconds = min(seconds, *(self.seconds(method, text) for _ in range(2)))
                 if seconds > worst[0]:
                     worst = (seconds, method, text)
                 if seconds > ENOUGH_S:
