@@ -143,6 +143,7 @@ def test_the_aggregate_has_a_limit() -> None:
 
 def test_code_is_cut_at_a_line_or_else_between_characters() -> None:
     assert cut_code("ab\ncd\nef", 6) == 6
+    assert cut_code("a\nbcdefgh", 6) == 2
     assert cut_code("abcdef", 4) == 4
     assert cut_code("abce\u0301f", 4) == 3
     assert cut_code("a" + "\u0301" * 9, 4) == 4
@@ -194,6 +195,13 @@ def test_a_buffer_says_how_much_it_holds() -> None:
     (segment,) = buffer.rest()
     assert segment.trail == [(0, 3)]
     assert buffer.rest() == []
+
+
+def test_a_buffer_records_where_each_text_was_in_the_stream() -> None:
+    buffer = Buffer(1, 1_000, 15_000, 1_950)
+    for text, start in (("ab", 0), ("cd", 10), ("ef", 16), ("gh", 18)):
+        buffer.add(text, start)
+    assert buffer.pending.runs == (Run(0, 0), Run(2, 10), Run(4, 16))
 
 
 def test_guards_can_be_combined() -> None:
