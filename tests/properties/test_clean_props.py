@@ -308,6 +308,9 @@ def test_the_judge_knows_a_link() -> None:
 @example(". ```[x](https://x.test)" + "word " * 60, 1, 1, 100, [1], 1)
 @example("[x\\](https://x.test)", 0, 1, 1_950, [1], 1)
 @example("```" + "x" * 2_500 + "\n[a](https://x.test)\n```", 1, 1_000, 1_950, [None], 60)
+@example(
+    "]. ```\n```" + "x" * 2_500 + "\n\n~~~" + "[a](https://x.test) " * 60, 3, 1, 100, [None], 1
+)
 def test_p25_no_message_has_a_masked_link(
     text: str, degree: int, flush: int, limit: int, takes: list[int | None], size: int
 ) -> None:

@@ -478,3 +478,14 @@ def test_p25_what_came_before_counts(before: str, fence: str, text: str, is_code
 def test_p25_a_grapheme_joiner_belongs_to_a_letter() -> None:
     assert clean("\u2813\u034f\u0301").text == "\u2813\u0301"
     assert clean("a\u034f\u0301").text == "a\u034f\u0301"
+
+
+def test_a_fence_opens_and_closes_at_the_start_of_a_line_only() -> None:
+    assert clean("```\n").text == ""
+    assert clean("```\n", mid_line=True).text == "```\n"
+    assert clean("```py\n```\n", mid_line=True).text == "```py\n"
+    link, shown = "[a](https://x.test)", "a (<https://x.test>)"
+    assert clean(f"```x\n{link}\n```").text == f"```x\n{link}\n```"
+    assert clean(f"```x\n{link}\n", mid_line=True).text == f"```x\n{shown}\n"
+    assert clean(f"```\n{link}", fence="```").text == f"```\n{shown}"
+    assert clean(f"```\n{link}", fence="```", mid_line=True).text == f"```\n{link}"

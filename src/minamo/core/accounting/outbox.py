@@ -89,6 +89,7 @@ def clean_segment(
         first=first,
         fence=segment.fence,
         torn=segment.torn,
+        mid_line=segment.mid_line,
         links=links,
         uncensor_unicode_space=config.uncensor_unicode_space,
     )
@@ -163,7 +164,7 @@ class Outbox(MessageSource):
         pending = clean_segment(segment, self.config, first=not self.spoke, links=self._links)
         # However segments are combined in a message, no link is formed of two of them.
         if self._links.label or LINK_MARKS.search(pending.text):
-            self._links = self._links.after(pending.text, segment.fence)
+            self._links = self._links.after(pending.text, segment.fence, mid_line=segment.mid_line)
         self._waiting.append(pending)
         self.waiting += len(segment.text)
         self.spoke = self.spoke or bool(pending.text.strip())

@@ -55,11 +55,12 @@ class Setting:
     fence: str
     keep_zero_width_space: bool
     torn: bool = False
+    mid_line: bool = False
     links: Links = NO_LINKS
 
     def code(self, text: str) -> Spans:
         """Return the code ranges of *text*."""
-        return code_spans(text, fence=self.fence)
+        return code_spans(text, fence=self.fence, mid_line=self.mid_line)
 
 
 def invisible(text: str, setting: Setting) -> list[Edit]:
@@ -154,12 +155,15 @@ def masked_link(text: str, setting: Setting) -> list[Edit]:
     """Return edits that show the target of every masked link."""
     if "](" not in text and not (setting.links.label and text.startswith("(")):
         return []
-    return masked_links(text, setting.links.code(text, setting.fence), setting.links)
+    code = setting.links.code(text, setting.fence, mid_line=setting.mid_line)
+    return masked_links(text, code, setting.links)
 
 
 def fence(text: str, setting: Setting) -> list[Edit]:
     """Return the edit that removes a fence which is still empty when the reply ends."""
-    start = -1 if setting.torn else empty_fence(text, fence=setting.fence)
+    if setting.torn:
+        return []
+    start = empty_fence(text, fence=setting.fence, mid_line=setting.mid_line)
     return [Edit(start, len(text))] if start >= 0 else []
 
 
@@ -229,6 +233,7 @@ def clean(
     first: bool = True,
     fence: str = "",
     torn: bool = False,
+    mid_line: bool = False,
     links: Links = NO_LINKS,
     uncensor_unicode_space: bool = False,
 ) -> Rewritten:
@@ -242,6 +247,7 @@ def clean(
         first: Whether the segment begins the reply.
         fence: The run that opened the fence in which the segment begins, if it does.
         torn: Whether the next segment continues a construct that this one ends in.
+        mid_line: Whether the segment continues a line, so that its beginning opens no fence.
         links: Link constructs that earlier segments may have begun.
         uncensor_unicode_space: Keep U+200B, which the model put into words on purpose.
 
@@ -260,6 +266,7 @@ def clean(
         first=first,
         fence=fence,
         torn=torn,
+        mid_line=mid_line,
         links=links,
         keep_zero_width_space=uncensor_unicode_space,
     )

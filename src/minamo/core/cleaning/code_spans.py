@@ -55,17 +55,20 @@ class Spans:
 _NO_SPANS = Spans()
 
 
-def code_spans(text: str, *, fence: str = "") -> Spans:
-    """Return the code ranges of *text*; *fence* is the run that opened the one it begins in."""
+def code_spans(text: str, *, fence: str = "", mid_line: bool = False) -> Spans:
+    """Return the code ranges of *text*; *fence* is the run that opened the one it begins in.
+
+    *mid_line*: the text continues a line, so its beginning opens and closes no fence.
+    """
     if not fence and "`" not in text and "~~~" not in text:
         return _NO_SPANS
-    return _code_spans(text, fence)
+    return _code_spans(text, fence, mid_line)
 
 
 # Most rules of cleaning change nothing, and each asks for the code of the same text.
 @lru_cache(maxsize=4)
-def _code_spans(text: str, fence: str) -> Spans:
-    ranges = fence_ranges(text, fence)
+def _code_spans(text: str, fence: str, mid_line: bool) -> Spans:
+    ranges = fence_ranges(text, fence, mid_line=mid_line)
     here = 0
     inline: list[tuple[int, int]] = []
     for start, end in ranges:
@@ -75,11 +78,12 @@ def _code_spans(text: str, fence: str) -> Spans:
     return Spans.of(ranges + inline)
 
 
-def fence_ranges(text: str, opened: str = "") -> list[tuple[int, int]]:
+def fence_ranges(text: str, opened: str = "", *, mid_line: bool = False) -> list[tuple[int, int]]:
     """Return the ranges of *text* in fences; *opened* is the run of the one it begins in."""
     out: list[tuple[int, int]] = []
     start = 0 if opened else -1
-    for match in _FENCE.finditer(text):
+    lines = (text.find("\n") + 1 or len(text)) if mid_line else 0
+    for match in _FENCE.finditer(text, lines):
         lead, run, rest = match.groups()
         if start < 0:
             # A backtick in the info string makes the line an inline span instead.
@@ -93,7 +97,7 @@ def fence_ranges(text: str, opened: str = "") -> list[tuple[int, int]]:
     return out
 
 
-def empty_fence(text: str, *, fence: str = "") -> int:
+def empty_fence(text: str, *, fence: str = "", mid_line: bool = False) -> int:
     """Return the start of a fence that *text* opens, leaves empty and does not close; or -1.
 
     A first line that is no language is content.
@@ -101,7 +105,7 @@ def empty_fence(text: str, *, fence: str = "") -> int:
     """
     if "```" not in text and "~~~" not in text:
         return -1
-    ranges = fence_ranges(text, fence)
+    ranges = fence_ranges(text, fence, mid_line=mid_line)
     if not ranges or ranges[-1][1] < len(text):
         return -1
     opening = _FENCE.match(text, ranges[-1][0])

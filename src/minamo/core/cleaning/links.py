@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
@@ -66,30 +67,31 @@ class Links:
     more: bool = False
     """Whether more text may follow the segment."""
 
-    def after(self, text: str, fence: str) -> Links:
+    def after(self, text: str, fence: str, *, mid_line: bool = False) -> Links:
         """Return the state after *text*, which is cleaned."""
         if not text or not LINK_MARKS.search(text):
             return evolve(self, label=False) if text else self
-        code = code_spans(text, fence=fence)
+        code = code_spans(text, fence=fence, mid_line=mid_line)
         bracket = self.bracket or any(
             not code.touches(found.start(), found.end()) for found in _OPENING.finditer(text)
         )
         lone = lone_runs(text, code)
         ticks = max([self.ticks, *(end - start for start, end in lone)])
-        if self._first_doubtful(text, fence, lone) < len(text):
+        blocks = fence_ranges(text, fence, mid_line=mid_line)
+        if self._first_doubtful(text, fence, lone, blocks) < len(text):
             ticks = max(ticks, _OF_A_FENCE)
         return Links(bracket, bracket and text.endswith("]"), ticks, self.more)
 
-    def code(self, text: str, fence: str) -> Spans:
+    def code(self, text: str, fence: str, *, mid_line: bool = False) -> Spans:
         """Return the ranges of *text* that are code regardless of the text before it.
 
         After an unclosed run of backticks that is not known.
         """
-        code = code_spans(text, fence=fence)
+        code = code_spans(text, fence=fence, mid_line=mid_line)
         lone = lone_runs(text, code)
         first = 0 if self.ticks else lone[0][0] if lone else len(text)
-        first_block = self._first_doubtful(text, fence, lone)
-        blocks = dict(fence_ranges(text, fence))
+        blocks = dict(fence_ranges(text, fence, mid_line=mid_line))
+        first_block = self._first_doubtful(text, fence, lone, blocks.items())
         known = [
             (start if fence and not start else _body(text, start, end), end)
             for start, end in blocks.items()
@@ -100,7 +102,13 @@ class Links:
                 known.append((start, end))
         return Spans.of(known)
 
-    def _first_doubtful(self, text: str, fence: str, lone: list[tuple[int, int]]) -> int:
+    def _first_doubtful(
+        self,
+        text: str,
+        fence: str,
+        lone: list[tuple[int, int]],
+        blocks: Iterable[tuple[int, int]],
+    ) -> int:
         """Return where blocks of code begin to be doubtful: the end of *text* if none is.
 
         An unclosed run that is long enough for a fence may close where a block begins, and a
@@ -111,7 +119,7 @@ class Links:
             return 0
         first = next((start for start, end in lone if end - start >= _OF_A_FENCE), len(text))
         begun = 0 if self.ticks else lone[0][0] if lone else len(text)
-        for start, end in fence_ranges(text, fence):
+        for start, end in blocks:
             opened = fence if not start else ""
             is_cut = not opened and "\n" not in text[start:end]  # in its first line
             inside = _inside(text, start, end, opened)
