@@ -178,6 +178,10 @@ def test_prose_is_cut_at_the_best_place_near_the_limit() -> None:
     assert cut_prose("e\u0301" * 250, 301, 1_950).at in (300, 302)
 
 
+def test_a_sentence_may_end_at_the_end_of_the_window() -> None:
+    assert cut_prose("word " * 119 + "End. M", 400, 1_950) == Cut(600)
+
+
 def test_a_token_longer_than_a_message_is_cut_where_the_message_is_full() -> None:
     assert cut_prose("http://" + "x" * 593, 400, 500) == Cut(500)
     assert cut_prose("`" + "x" * 599, 400, 500) == Cut(400, 1)

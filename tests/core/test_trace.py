@@ -39,6 +39,7 @@ def test_every_kind_of_line_is_read() -> None:
             '{"chunk": {"type": "file", "name": "a.png", "media_type": "image/png", "data": "AP8="}}',
             '{"chunk": {"type": "file"}}',
             '{"chunk": {"type": "done"}}',
+            '{"chunk": {"type": "error", "kind": "timeout"}}',
             '{"t": 2, "stop": {"kind": "follow_up"}}',
             '{"stop": {"kind": "user", "requester": 7}}',
             '{"kill": true}',
@@ -54,10 +55,10 @@ def test_every_kind_of_line_is_read() -> None:
     events = [(m.at, m.event, m.requester) for m in trace.moments]
     assert events == [
         (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None),
-        (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (2.0, "follow_up", None), (2.0, "stop", "7"), (2.0, "kill", None),
+        (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (0.5, "chunk", None), (2.0, "follow_up", None), (2.0, "stop", "7"), (2.0, "kill", None),
         (2.0, "delivery_lost", None), (2.0, "end", None),
     ]  # fmt: skip
-    assert [m.chunk for m in trace.moments[:8]] == [
+    assert [m.chunk for m in trace.moments[:9]] == [
         TextChunk("Hi", ("x",)),
         FunctionCall((Call("roll", {"n": 1}, "c1"),)),
         FunctionCall((Call("a"), Call("b"))),
@@ -66,6 +67,7 @@ def test_every_kind_of_line_is_read() -> None:
         FileChunk(b"\0\xff", "image/png", "a.png"),
         FileChunk(b""),
         DoneChunk(),
+        ErrorChunk("timeout", "", retryable=False),
     ]
 
 

@@ -173,6 +173,7 @@ def test_scxml_carries_actions_guards_and_clocks() -> None:
     assert guard_in_javascript("a or b and not (c or d)") == "a || (b && !(c || d))"
     stream = to_scxml(load("stream"))
     assert '<state id="opening" minamo:clocks="first_token">' in stream
+    assert 'minamo:clocks="inactivity deadline sdk_call_timeout"' in stream
     assert "first_token_timeout_ms" in stream
 
 

@@ -123,7 +123,7 @@ def test_an_initial_state_can_be_named() -> None:
         ("burn: it burnt out", "burn: x, fall: y", 0, "event 'fall' is declared and never"),
         ("about: A lamp.", "about: 'A lamp", 21, "not YAML: found unexpected end of stream"),
         ("about: A lamp.", "about: A: lamp.", 2, "not YAML: mapping values are not allowed"),
-        ("about: A lamp.", "about: \x00", 1, "not YAML"),
+        ("about: A lamp.", "about: \x00", 1, "not YAML: unreadable; check quotes"),
     ],
 )  # fmt: skip
 def test_a_broken_chart_is_refused_in_one_line(old: str, new: str, line: int, message: str) -> None:

@@ -29,7 +29,8 @@ def delta(index: int, **change: object) -> bytes:
 
 
 BEGIN = event(type="message_start", message={"id": "m", "model": "c"})
-END = event(type="message_delta", delta={"stop_reason": "end_turn"}) + event(type="message_stop")
+STOP = event(type="message_stop")
+END = event(type="message_delta", delta={"stop_reason": "end_turn"}) + STOP
 
 
 def test_plain_text_with_usage() -> None:
@@ -173,6 +174,23 @@ def test_length_and_a_missing_end_mark_are_fine() -> None:
     assert replayed("anthropic-length").last == done("max_tokens", USAGE, "claude-x")
     stop = event(type="message_delta", delta={"stop_reason": "end_turn"})
     assert read("anthropic", BEGIN + stop).last == done("end_turn", None, "c")
+
+
+def test_a_message_that_stops_without_a_reason_is_complete() -> None:
+    said = read("anthropic", BEGIN + delta(0, type="text_delta", text="Hi") + STOP)
+
+    assert said.text == "Hi"
+    assert said.last == done("", None, "c")
+
+
+@pytest.mark.parametrize(
+    "between", [delta(1, type="text_delta", text="2"), delta(0, type="text_delta", text="")]
+)
+def test_texts_of_one_read_stay_in_order(between: bytes) -> None:
+    first, third = (delta(0, type="text_delta", text=text) for text in "13")
+    said = once("anthropic", BEGIN + start(0, type="text") + first + between + third + END)
+
+    assert said.text == ("123" if b'"2"' in between else "13")
 
 
 def test_unknown_events_and_deltas_are_skipped() -> None:

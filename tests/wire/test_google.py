@@ -9,6 +9,7 @@ import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, FileChunk, Usage
 from minamo.wire.google.reader import PartialArg, place, settled, steps
+from minamo.wire.limits import REPLAY_CHARS_MAX
 from support.recordings import ORIGIN, done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
@@ -50,6 +51,15 @@ def test_fact_14_or_on_a_call() -> None:
     assert [c.id for c in said.raw_calls] == ["", "f2"]
     assert isinstance(said.last, DoneChunk)
     assert said.last.raw_finish_reason == "STOP"
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_an_endless_signature_is_not_sent_back(more: int) -> None:
+    signature = "x" * (REPLAY_CHARS_MAX + more)
+    part = {**call(name="now"), "thoughtSignature": signature}
+    (made,) = once("google", frame(part) + END).raw_calls
+
+    assert made.replay.get("thought_signature") == (None if more else signature)
 
 
 def test_fact_15_no_index_no_args_no_usage() -> None:

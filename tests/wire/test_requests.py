@@ -15,6 +15,7 @@ from minamo.core.chunks import Call
 from minamo.shell.providers.adapters import Anthropic, Gemini, OpenAI, OpenAICompatible
 from minamo.wire.anthropic.request import max_tokens_of
 from minamo.wire.conversation import ChatMessage, Image, assistant, system, tool_result, user
+from minamo.wire.openai.request import ways_for
 from minamo.wire.options import Tool
 from support.recordings import KEY, adapter, replayed
 from wire import service_rules
@@ -84,6 +85,14 @@ def test_openai_request() -> None:
     assert json.loads(called["tool_calls"][0]["function"]["arguments"]) == {"sides": 6}
     assert [m["tool_call_id"] for m in told["messages"][7:9]] == ["a", "call00001"]
     assert told["messages"][10]["content"] == [{"type": "image_url", "image_url": {"url": picture}}]
+
+
+@pytest.mark.parametrize(
+    ("host", "field"),
+    [("api.openai.com", "max_completion_tokens"), ("llm.example", "max_tokens")],
+)
+def test_the_field_of_the_most_tokens(host: str, field: str) -> None:
+    assert ways_for(host, "m").max_tokens_field == field
 
 
 def test_openai_ways() -> None:

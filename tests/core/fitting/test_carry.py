@@ -158,6 +158,10 @@ def test_blank_texts_change_nothing() -> None:
     assert told("**one", " \n ", "two**") == [["**one**"], [], ["**two**"]]
 
 
+def test_a_closer_alone_leaves_the_other_formatting_open() -> None:
+    assert told("**a ||b\n\n", "||", "c**") == [["**a ||b||**"], [], ["**c**"]]
+
+
 def test_a_table_goes_on_with_its_header() -> None:
     head = "| Name | N |\n|---|---|\n"
     assert told(head + "| a | 1 |\n", "| longer | 2 |\n| c | 3 | 4 |\n\nend") == [
@@ -318,6 +322,7 @@ def test_a_portion_of_text_that_is_hardly_visible_ends_somewhere(text: str) -> N
         ("a `b " + "c " * 100, "`", 0),
         ("words " * 8 + "[" + "label " * 25, "](https://example.com)", 0),
         ("Words. " * 30, "Words.", 1),
+        ("Words. " * 20, "Words.", 1),
         ("**Words.** " * 20, "Words.", 1),
         ("|a|b|\n|-|-|\n" + "|c|d|\n" * 40, "|e|f|\n", 1),
     ],
