@@ -268,6 +268,7 @@ def test_a_life_survives() -> None:
         Moment(0.0, "chunk", TextChunk("Hi")),
         Moment(1.5, "stop", requester="7", first=True),
         Moment(1.5, "chunk", TextChunk("!")),
+        Moment(1.5, "stop", requester=""),
         Moment(1.5, "follow_up"),
         Moment(1.5, "kill"),
         Moment(2.0, "delivery_lost"),

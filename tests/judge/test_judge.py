@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from minamo.core.fitting.fit import NOTHING, Fitted, fit
@@ -166,6 +166,17 @@ def test_formatting_is_carried_from_text_to_text(
     degree=st.integers(0, 3),
     flush=st.sampled_from([80, 250, 1_000]),
     limit=st.sampled_from([100, 300, 1950]),
+)
+# Outer formatting is cut before its closers are read; they must not take a spoiler's marker later.
+@example(
+    source="alpha **alpha alpha alpha alpha alpha <:wave:12345678901234567> alpha __~~||alpha|| "
+    "||alpha|| ||alpha alpha alpha alpha alpha alpha alpha alpha alpha alpha alpha alpha alpha alpha "
+    "beta, beta, beta, beta, beta, beta, beta, alpha|| <@12345678901234567> "
+    "<:wave:12345678901234567> alpha~~__ __~~||alpha||~~__** **__~~alpha alpha~~ alpha "
+    "~~||alpha||~~ ||~~alpha~~||__ __~~||alpha||~~__** **__~~||alpha||~~__** **__alpha__**",
+    degree=1,
+    flush=80,
+    limit=100,
 )
 def test_p04_a_streamed_reply_renders_as_it_was_written(
     judge: Judge, source: str, degree: int, flush: int, limit: int

@@ -101,6 +101,9 @@ LEADING_BLANKS_MAX = 64
 # Seven kinds of formatting can nest; only long runs of markers go deeper than this.
 FORMATTING_DEPTH_MAX = 12
 
+# Spoilers that are freed of wrong emphasis in one text; each takes another reading.
+FREED_MAX = 3
+
 # A code block in a desktop window with the member list open shows about this many columns;
 # a wider table wraps, and reads better as bullets.
 TABLE_COLUMNS_MAX = 64

@@ -44,7 +44,8 @@ def _moment_record(moment: Moment) -> dict[str, Any]:
         return {"chunk": chunk_record(moment.chunk)}
     if moment.event in ("stop", "follow_up"):
         kind = "user" if moment.event == "stop" else "follow_up"
-        return {"stop": _filled({"kind": kind, "requester": moment.requester})}
+        requester = {} if moment.requester is None else {"requester": moment.requester}
+        return {"stop": {"kind": kind, **requester}}
     return {moment.event: True}
 
 

@@ -58,6 +58,7 @@ ADDITIONS: Mapping[str, str] = {
     "header": "The head of a table, repeated because it was cut in two.",
     "fence": "Discord's own three backticks, in place of another fence.",
     "table": "Part of the drawing of a table.",
+    "escape": "Keeps the end of earlier formatting from pairing with what is behind it.",
     "break": "A zero-width break, so that backticks inside code do not end it.",
     "reworded": "Put in by cleaning, by the prefill, or for a human touch.",
     "clean.line_end": "A line feed in place of a CR.",

@@ -134,8 +134,17 @@ class Machine:
             for way in node.on[event]:
                 guard = way.guard
                 if guard is None or guard(actions, payload):
-                    self._take(way, event, payload)
-                    node = self._node
+                    # As `_take` does, without its call: nearly every event takes one row.
+                    for act in way.before:
+                        act(actions, payload)
+                    source, target = node, way.target
+                    if target is not None:
+                        node = self._node = target
+                        self.state = target.id
+                        if way.after or self.path is not None:
+                            self._enter(way, target, source, payload)
+                    if self._observers:
+                        self._tell(event, payload, source, way.row)
                     if node.done:
                         self._settle(way.target)
                         return
@@ -153,27 +162,25 @@ class Machine:
             self._tell(event, payload, self._node, None)
 
     def _take(self, way: CompiledTransition, event: str, payload: object) -> None:
-        actions = self.actions
         for act in way.before:
-            act(actions, payload)
+            act(self.actions, payload)
         source, target = self._node, way.target
         if target is not None:
             self._node, self.state = target, target.id
-            if way.after:
-                self._enter(way, source, payload)
-            if self.path is not None:
-                self._remember(self.path, target.id)
+            self._enter(way, target, source, payload)
         if self._observers:
             self._tell(event, payload, source, way.row)
 
-    def _enter(self, way: CompiledTransition, source: Node, payload: object) -> None:
-        """Call the entry actions; if one raises, be in *source* as before."""
+    def _enter(self, way: CompiledTransition, target: Node, source: Node, payload: object) -> None:
+        """Call the entry actions of *target*; if one raises, be in *source* as before."""
         try:
             for act in way.after:
                 act(self.actions, payload)
         except BaseException:
             self._node, self.state = source, source.id
             raise
+        if self.path is not None:
+            self._remember(self.path, target.id)
 
     def _settle(self, entered: Node | None) -> None:
         """Take eventless rows, then done.state events, until no row can be taken."""

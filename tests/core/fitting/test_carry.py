@@ -8,9 +8,10 @@ from minamo.core.accounting.spans import DroppedSpan, TextSpan, covers
 from minamo.core.chunks import TextChunk
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.closers import Closers
+from minamo.core.fitting.compose import LOOSE
 from minamo.core.fitting.fences import Fence
 from minamo.core.fitting.fit import NO_TEXT, NOTHING, OpenFormatting, Portion, fit, fit_front
-from minamo.core.limits import AGGREGATE_MAX, FIT_MAX, FIT_SEGMENTS_MAX
+from minamo.core.limits import AGGREGATE_MAX, FIT_MAX, FIT_SEGMENTS_MAX, FREED_MAX, MARKERS_MIN
 from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.edit_in_place import PageSet
@@ -67,7 +68,7 @@ def test_what_is_not_known_to_be_closed_stays_as_written() -> None:
     assert told("**a", "b\n```\n**\n```\n c**")[0] == ["**a"]
     for marker in ("**", "__", "~~", "*", "_"):
         fitted = fit(f"say {marker}one", last=False)
-        assert fitted.carry == NOTHING
+        assert fitted.carry == LOOSE
         assert fitted.messages[0].text == f"say {marker}one"
 
 
@@ -81,7 +82,7 @@ def test_what_looks_literal_is_not_carried() -> None:
     assert fit("a List<int>", last=False).carry == OpenFormatting()
     for text in ("2 * 3", "snake_case", "a ** b", "5*3", "*a\n\nb", "`code"):
         fitted = fit(text, last=False)
-        assert fitted.carry == NOTHING
+        assert fitted.carry == LOOSE
         assert fitted.messages[0].text == text
 
 
@@ -432,3 +433,51 @@ def test_a_spoiler_is_closed_while_a_reply_grows_and_opened_when_it_was_none() -
     pages.finish()
     stands(pages, shown)
     assert shown == ["if a || b"]
+
+
+def freed(text: str, *, ahead: str = "", last: bool = True) -> list[str]:
+    """The messages of *text*, of which an opener in an earlier text was left literal."""
+    fitted = fit(text, carry=LOOSE, ahead=ahead, last=last)
+    pieces = [piece for message in fitted.messages for piece in message.pieces]
+    assert covers(text, pieces, fitted.dropped)
+    return [message.text for message in fitted.messages]
+
+
+def test_a_literal_opener_is_known_to_all_texts_after_it() -> None:
+    carry = fit("a **b", last=False).carry
+    assert carry == LOOSE
+    for text in ("plain", "", "`code`", "||hidden||", "```\nx\n```"):
+        carry = fit(text, carry=carry, last=False).carry
+        assert carry.loose
+    assert fit("the end", carry=carry) == fit("the end")
+    refused = fit("*b c* d", carry=OpenFormatting(("**",)), last=False)
+    assert refused.carry.loose
+
+
+def test_an_end_without_its_beginning_takes_no_spoiler_marker() -> None:
+    # Discord would read `~~ ||~~` as struck, and show what the spoiler hides.
+    text = "a~~ ~~||b||~~ ||~~hidden~~|| c"
+    assert freed(text) == ["a~~ ~~||b||\\~\\~ ||~~hidden~~|| c"]
+    assert [message.text for message in fit(text).messages] == [text]
+    assert freed("a* *||* hidden|| c") == ["a* \\*||* hidden|| c"]
+    assert freed("~~**||** b~~ hidden|| c") == ["\\~\\~\\*\\*||** b~~ hidden|| c"]
+    added = fit(text, carry=LOOSE).messages[0].pieces[1]
+    assert added == TextSpan("\\", None, "escape")
+
+
+def test_a_marker_that_hides_nothing_stays_in_its_emphasis() -> None:
+    for text in ("*a || b* c", "||a|| *b || c* d", "*a ||b|| c* ||d||"):
+        assert freed(text) == [text]
+    assert freed("*a || b*", ahead=" c||", last=False) == ["\\*a || b*||"]
+
+
+def test_blocks_around_a_freed_spoiler_stay_whole() -> None:
+    text = "```py\nx ~~\n```\na~~ ||~~ hidden||\n```\ny ~~ ||\n```"
+    assert freed(text) == [text.replace("~~ ||~~", "\\~\\~ ||~~")]
+
+
+def test_only_a_few_spoilers_of_a_text_are_freed() -> None:
+    text = "a~~ ||~~ b|| " * 6
+    assert freed(text)[0].count("\\~\\~") <= FREED_MAX
+    dense = "*_~~" * MARKERS_MIN + " a~~ ||~~ b||"
+    assert "\\" not in "".join(freed(dense))

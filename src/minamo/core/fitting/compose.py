@@ -26,7 +26,7 @@ from minamo.core.fitting.fences import (
 )
 from minamo.core.fitting.markdown import Scan, scan
 from minamo.core.fitting.tables import continue_table, head_of, next_table, write_table
-from minamo.core.limits import MARKER_SHARE_MAX, MARKERS_MIN
+from minamo.core.limits import FREED_MAX, MARKER_SHARE_MAX, MARKERS_MIN
 
 LINE_QUOTE = "> "
 QUOTES = (LINE_QUOTE, ">>> ")
@@ -43,9 +43,11 @@ class OpenFormatting:
     fence: Fence | None = None
     table: str = ""  # header and separator row of a table that may continue
     line_ends: int = 0  # number of line ends after the last line: two end quote and table
+    loose: bool = False  # an opener was left literal, so its closer may come without it
 
 
 NOTHING = OpenFormatting()
+LOOSE = OpenFormatting(loose=True)
 
 
 def past_blank(carry: OpenFormatting, text: str) -> OpenFormatting:
@@ -186,7 +188,7 @@ def compose(
         fewer = tuple(marker for marker in carry.formatting if marker in _HIDING)
         plain = evolve(follows, ahead="")
         draft, found, rest, _ = _draft(
-            text, tables, evolve(carry, formatting=fewer), plain, mid_line=mid_line
+            text, tables, evolve(carry, formatting=fewer, loose=True), plain, mid_line=mid_line
         )
     return draft, found, rest
 
@@ -208,18 +210,21 @@ def _draft(
         end = _write_blocks(draft, at, lines, tables, head, last=follows.last)
     line_ends = 0 if end.mark or end.fence else line_ends_in(text[len(text.rstrip()) :])
     if not draft.length:
-        rest = (*formatting, end.mark) if end.mark else formatting
-        return draft, scan(""), OpenFormatting(rest, end.fence, end.table, line_ends), False
+        formatting = (*formatting, end.mark) if end.mark else formatting
+        rest = OpenFormatting(formatting, end.fence, end.table, line_ends, carry.loose)
+        return draft, scan(""), rest, False
     known = follows.ahead and not (end.fence or end.table)
     ahead = text[end.stop :] + follows.ahead if known else ""
-    edge = _Edge(front, follows, ahead, mid_line=line_ends < 2)
+    edge = _Edge(front, follows, ahead, mid_line=line_ends < 2, loose=carry.loose)
     found, formatting = edge.close(draft)
     failed = _unread(found, _spans(carry.formatting, draft.text[:front]))
     if end.mark and not set(QUOTES) & set(formatting):
         formatting = (*formatting, end.mark)
     if not end.table and LINE_QUOTE not in formatting:
         line_ends = 0
-    return draft, found, OpenFormatting(formatting, end.fence, end.table, line_ends), bool(failed)
+    loose = carry.loose or found.unpaired
+    rest = OpenFormatting(formatting, end.fence, end.table, line_ends, loose)
+    return draft, found, rest, bool(failed)
 
 
 def _next_line(text: str) -> int:
@@ -289,10 +294,13 @@ class _Edge:
     follows: Follows
     ahead: str  # known text that follows in the same prose
     mid_line: bool  # the line continues in the next text
+    loose: bool  # an opener was left literal
 
     def close(self, draft: MessageDraft) -> tuple[Scan, tuple[str, ...]]:
         """Add closers at the end; return the scan and the markers open there, outermost first."""
         found = self._read(draft)
+        if self.loose:
+            found = self._freed(draft, found)
         wanted = self._open(draft, found)
         # Openers with no text after them: there is nothing to close here.
         trailing: list[str] = []
@@ -311,6 +319,21 @@ class _Edge:
         if closed is None:
             wanted = [opener for opener in wanted if opener[1] in QUOTES]
         return closed or found, tuple(marker for _, marker in wanted)
+
+    def _freed(self, draft: MessageDraft, found: Scan) -> Scan:
+        """Escape emphasis around one of two spoiler markers: what they hide would be seen.
+
+        The opener of such emphasis is the closer of one that was left literal.
+        """
+        for _ in range(FREED_MAX):
+            last = len(found.text) if SPOILER in self.ahead else found.text.rfind(SPOILER)
+            around = [low for low, spoiler in found.swallowed if spoiler < last]
+            low = min((low for low in around if found.openers[low] >= self.front), default=0)
+            if not low or _is_dense(found.text):
+                break
+            draft.escape(range(found.openers[low], low))
+            found = self._read(draft)
+        return found
 
     def _add_closers(self, draft: MessageDraft, wanted: list[tuple[int, str]]) -> Scan | None:
         """Close what is *wanted*; return the new scan, or None and add nothing if that fails."""
@@ -349,9 +372,14 @@ def _across(draft: MessageDraft, ahead: str) -> list[tuple[int, str]]:
     if _MARKER.search(ahead) is None:
         return []
     text = mask(_with_line_feeds(draft.text), draft.blocks)
-    if len(_DENSE.findall(text)) > max(MARKERS_MIN, len(text) // MARKER_SHARE_MAX):
-        return []  # so many markers are no formatting, and they take long
+    if _is_dense(text):
+        return []
     return scan(text + _with_line_feeds(ahead), split=len(text)).across
+
+
+def _is_dense(text: str) -> bool:
+    """Return whether there are so many markers that they are no formatting and take long."""
+    return len(_DENSE.findall(text)) > max(MARKERS_MIN, len(text) // MARKER_SHARE_MAX)
 
 
 def _with_line_feeds(text: str) -> str:

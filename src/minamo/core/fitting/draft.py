@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from attrs import Factory, define, evolve, frozen
 
-from minamo.core.accounting.spans import DroppedSpan, TextSpan
+from minamo.core.accounting.spans import DroppedSpan, TextSpan, part_of
 from minamo.core.limits import BREAKS_MAX, ENCLOSURES_SHARE
 
 SPOILER = "||"
@@ -100,6 +101,11 @@ class Block:
     end: int
     enclosure: Enclosure
 
+    def moved(self, by: int) -> Block:
+        """Return the block *by* characters later."""
+        ends = (self.start + by, self.body + by, self.tail + by, self.end + by)
+        return Block(*ends, self.enclosure) if by else self
+
 
 @define(slots=True)
 class MessageDraft:
@@ -142,6 +148,21 @@ class MessageDraft:
         """Remove the last *count* pieces, which were added."""
         for _ in range(count):
             self.length -= len(self.pieces.pop().text)
+
+    def escape(self, positions: range) -> None:
+        """Put a backslash in front of the characters at *positions*, which are in order."""
+        pieces, self.pieces, offset, index = self.pieces, list[TextSpan](), 0, 0
+        for piece in pieces:
+            start, end = 0, len(piece.text)
+            while index < len(positions) and positions[index] < offset + end:
+                at = positions[index] - offset
+                self.pieces += [part_of(piece, start, at), TextSpan("\\", None, "escape")]
+                start, index = at, index + 1
+            self.pieces.append(part_of(piece, start, end))
+            offset += end
+        self.length += len(positions)
+        self.pieces = [piece for piece in self.pieces if piece.text]
+        self.blocks = [block.moved(bisect_left(positions, block.start)) for block in self.blocks]
 
     def copy_code(self, start: int, end: int) -> None:
         """Copy source inside a code block; long runs of backticks are broken up."""

@@ -15,7 +15,7 @@ from attrs import evolve, field, frozen
 from msgspec.structs import replace
 
 from minamo.core.accounting.spans import DroppedSpan, TextSpan
-from minamo.core.fitting.compose import NOTHING, Follows, OpenFormatting, compose, past_blank
+from minamo.core.fitting.compose import LOOSE, NOTHING, Follows, OpenFormatting, compose, past_blank
 from minamo.core.fitting.cut_points import lay_out
 from minamo.core.fitting.markdown import unfinished_tokens
 from minamo.core.fitting.split import FittedMessage, assemble
@@ -163,7 +163,7 @@ def fit(
         return Fitted((), blank, NOTHING if last else past_blank(carry, text))
     free = not (carry.formatting or carry.fence or carry.table)
     if free and len(text) <= limit and _PLAIN.match(text):
-        return _as_it_is(text)
+        return _as_it_is(text, LOOSE if carry.loose and not last else NOTHING)
     follows = Follows(last, cut_off, ahead)
     draft, found, rest = compose(text, tables, carry, follows, mid_line=mid_line)
     messages, dropped = assemble(draft, lay_out(draft.text, found, draft.blocks, limit))
@@ -177,7 +177,7 @@ def carry_after(
     return compose(text, tables, carry, Follows(last=False, ahead=ahead), mid_line=mid_line)[2]
 
 
-def _as_it_is(text: str) -> Fitted:
+def _as_it_is(text: str, carry: OpenFormatting) -> Fitted:
     """Return one message, for text that fits and has no markup."""
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
@@ -186,7 +186,8 @@ def _as_it_is(text: str) -> Fitted:
         dropped = (DroppedSpan(0, start, "seam"),)
     if end < len(text):
         dropped = (*dropped, DroppedSpan(end, len(text), "seam"))
-    return Fitted((FittedMessage(text[start:end], (TextSpan(text[start:end], start),)),), dropped)
+    message = FittedMessage(text[start:end], (TextSpan(text[start:end], start),))
+    return Fitted((message,), dropped, carry)
 
 
 def _portion_end(text: str, least: int) -> int:

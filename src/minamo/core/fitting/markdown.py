@@ -75,6 +75,7 @@ _PAIRS = {"**": Enclosure("**", "**"), "__": Enclosure("__", "__")}
 _SINGLES = {"*": Enclosure("*", "*"), "_": Enclosure("_", "_")}
 _SPOILER = Enclosure(SPOILER, SPOILER)
 _STRIKE = Enclosure("~~", "~~")
+_EMPHASIS = (*_PAIRS.values(), *_SINGLES.values(), _STRIKE)
 _LINE_QUOTE = Enclosure("> ", lines=True)
 _BLOCK_QUOTE = Enclosure(">>> ")
 
@@ -113,6 +114,8 @@ class Scan:
     open: list[tuple[int, str]] = Factory(list)  # openers that a closer could still be added for
     open_end: int = 0
     unpaired: bool = False  # a marker has no partner, which the text after its end may have
+    # Emphasis around a lone spoiler marker: where its text begins, and the marker.
+    swallowed: list[tuple[int, int]] = Factory(list)
     split: int = -1  # where one text ends and the next begins
     across: list[tuple[int, str]] = Factory(list)  # openers before `split` that close after it
 
@@ -296,6 +299,8 @@ def _line_start(found: Scan, scope: Scope, at: int) -> bool:
 def _note_open(found: Scan, scope: Scope, start: int, marker: str) -> None:
     """Record an unclosed opener that is intended: a spoiler, or one that was carried over."""
     end = start + len(marker)
+    if marker == SPOILER and scope.stack and found.stacks[scope.stack][-1] in _EMPHASIS:
+        found.swallowed.append((scope.low, start))
     if not scope.tail or start < found.open_end or end > scope.high:
         return
     if marker == SPOILER or start < found.front:
