@@ -162,6 +162,15 @@ def test_resting_in_a_final_child_is_done_state(machine: Machine, lift: Lift) ->
     assert lift.log == ["shut(2)", "still(2)", "still", "part"]
 
 
+def test_done_state_may_act_without_leaving(lift: Lift) -> None:
+    stays = CHART.replace("done.state.moving, target: away,", "done.state.moving,")
+    machine = Machine(compile(read(stays, "lift.yaml"), Lift), lift)
+    machine.send("up")
+    lift.log.clear()
+    machine.send("up")
+    assert (machine.state, lift.log) == ("gone", ["shut", "still", "part"])
+
+
 def test_an_event_sent_by_an_action_waits_for_the_step_to_end(machine: Machine, lift: Lift) -> None:
     lift.then["shut"] = [("jam", "late"), ("ring", "lost")]
     machine.send("up", 1)
