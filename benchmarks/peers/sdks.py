@@ -99,10 +99,13 @@ def _agent(url: str, dialect: str) -> Any:
     from pydantic_ai import Agent
 
     if dialect == "anthropic":
+        from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        return Agent(AnthropicModel("m", provider=AnthropicProvider(api_key="k", base_url=url)))
+        # The client that it would make by itself is one that newer versions of `anthropic` refuse.
+        client = AsyncAnthropic(api_key="k", base_url=url)
+        return Agent(AnthropicModel("m", provider=AnthropicProvider(anthropic_client=client)))
     if dialect == "google":
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider

@@ -16,7 +16,7 @@ from benchmarks.figures import short, slope
 from benchmarks.suites import FULL, Scale
 
 PEERS = ("hermes-agent", "nanobot", "chat", "remend")
-CHUNKS = (500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
+CHUNKS = (500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 WAYS = {"minamo": "pipeline", "minamo, busy channel": "behind", "minamo, editing": "edited"}
 LONGEST_S = 2.5
 # The slopes of the peers are far from 1, and three rounds show it.
