@@ -137,7 +137,7 @@ mutation: install  ## Change the pure code in N=400 places, one at a time, and s
 
 # Peers are installed from the package indexes into build/bench.  On a machine that does nothing else:
 # the figures of the run replace those in docs/performance.md.
-bench: install   ## Measure beside the peers, in a quarter of an hour, and write docs/performance.md; QUICK=1: shorter, writes nothing; K=ingest for one
+bench: install   ## Measure beside the peers, in about twenty minutes, and write docs/performance.md; QUICK=1: shorter, writes nothing; K=ingest for one
 	$(RUN)python -m benchmarks $(K) $(if $(QUICK),--quick,$(if $(K),,--publish))
 
 bench-check: install  ## A quick subset, without peers, against the stored ratios; fails at a loss of 25 %
