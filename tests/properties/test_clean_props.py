@@ -311,19 +311,27 @@ def test_the_judge_knows_a_link() -> None:
 @example(
     "]. ```\n```" + "x" * 2_500 + "\n\n~~~" + "[a](https://x.test) " * 60, 3, 1, 100, [None], 1
 )
+@example("\u200b```[\n```\n[](<https://x.test>)", 1, 1, 100, [None], 1)
+@example(
+    "<|im_end|>```a\n```\n[a](https://x.test)\n```\nb [c](https://x.test)", 1, 1, 100, [None], 1
+)
+@example("\u200b~~~\na\n~~~\n[a](https://x.test)", 2, 1, 100, [None], 1)
 def test_p25_no_message_has_a_masked_link(
     text: str, degree: int, flush: int, limit: int, takes: list[int | None], size: int
 ) -> None:
     config = StreamConfig(
         degree=degree, flush_buffer_size=flush, max_message_length=limit, humanize=False
     )
-    stream = Stream(config)
-    outbox = stream.actions.outbox
+    stream, edited = Stream(config), Stream(config)
+    outbox, looked = stream.actions.outbox, edited.actions
     messages: list[str] = []
     growing: list[str] = []
     for number, at in enumerate(range(0, len(text), size)):
-        stream.chunk(TextChunk(text[at : at + size]))
-        growing += [outbox.snapshot(stream.actions.buffer.pending).text] if number < 40 else []
+        chunk = TextChunk(text[at : at + size])
+        stream.chunk(chunk)
+        if number < 40:
+            edited.chunk(chunk)
+            growing.append(looked.outbox.snapshot(looked.buffer.pending).text)
         if number % 3 == 0 and (most := takes[number % len(takes)]):
             messages += [message.text for message in outbox.take(most)]
     stream.end()

@@ -466,6 +466,9 @@ def test_p25_a_link_is_code_only_if_it_is_code_for_discord(text: str, shown: str
         ("```a", "```", f"\n{LINK}\n```\n", False),
         ("```\na\n", "```", "\n```\n", True),
         ("a ```", "", f"```\n{LINK}\n```", False),
+        ("```a\n", "", f"```\n{LINK}\n```", False),
+        ("~~~\na", "", f"~~~\n{LINK}\n~~~", False),
+        ("```\na\n```", "", f"```\n{LINK}\n```", True),
     ],
 )
 def test_p25_what_came_before_counts(before: str, fence: str, text: str, is_code: bool) -> None:

@@ -97,6 +97,14 @@ def fence_ranges(text: str, opened: str = "", *, mid_line: bool = False) -> list
     return out
 
 
+def ends_in_fence(text: str, opened: str = "", *, mid_line: bool = False) -> bool:
+    """Return whether a line after *text* is in a fence; *opened* as in `fence_ranges`."""
+    if not opened and "```" not in text and "~~~" not in text:
+        return False
+    ranges = fence_ranges(f"{text}\n.", opened, mid_line=mid_line)
+    return bool(ranges) and ranges[-1][1] > len(text)
+
+
 def empty_fence(text: str, *, fence: str = "", mid_line: bool = False) -> int:
     """Return the start of a fence that *text* opens, leaves empty and does not close; or -1.
 

@@ -18,7 +18,13 @@ from collections.abc import Iterable
 from attrs import evolve, frozen
 
 from minamo.core.accounting.spans import Edit
-from minamo.core.cleaning.code_spans import Spans, code_spans, fence_ranges, lone_runs
+from minamo.core.cleaning.code_spans import (
+    Spans,
+    code_spans,
+    ends_in_fence,
+    fence_ranges,
+    lone_runs,
+)
 from minamo.core.limits import LINK_TITLE_MAX
 
 # A backslash protects no "]": Discord looks for the end of a label without regard to it.
@@ -27,8 +33,8 @@ _HEAD = re.compile(r"\(\s*(<?)(?=https?://[^\s<>)])", re.IGNORECASE)
 # The same head, unfinished, at the end of a text.
 _HEAD_BEGUN = re.compile(r"\(\s*<?(?:h(?:t(?:t(?:p(?:s?|s?:/{0,2}))?)?)?)?\Z", re.IGNORECASE)
 _OPENING = re.compile(r"\[")
-#: Every character that begins or ends part of a link, or code.
-LINK_MARKS = re.compile(r"[\[\]`]")
+#: Everything that begins or ends part of a link, or code.
+LINK_MARKS = re.compile(r"[\[\]`]|~~~")
 _TITLE = re.compile(r"\s++(?:[\"'][\s\S]{0," + str(LINK_TITLE_MAX) + r"}?[\"']\s*+)?\)")
 # An address followed by a blank and by no title.
 _NO_TARGET = re.compile(r"[^\s()\\]*\s+[^\s\"')]")
@@ -66,6 +72,8 @@ class Links:
     """
     more: bool = False
     """Whether more text may follow the segment."""
+    in_block: bool = False
+    """Whether the text, as it is after cleaning, ends in a block of code."""
 
     def after(self, text: str, fence: str, *, mid_line: bool = False) -> Links:
         """Return the state after *text*, which is cleaned."""
@@ -80,7 +88,8 @@ class Links:
         blocks = fence_ranges(text, fence, mid_line=mid_line)
         if self._first_doubtful(text, fence, lone, blocks) < len(text):
             ticks = max(ticks, _OF_A_FENCE)
-        return Links(bracket, bracket and text.endswith("]"), ticks, self.more)
+        in_block = ends_in_fence(text, fence, mid_line=mid_line)
+        return Links(bracket, bracket and text.endswith("]"), ticks, self.more, in_block)
 
     def code(self, text: str, fence: str, *, mid_line: bool = False) -> Spans:
         """Return the ranges of *text* that are code regardless of the text before it.
@@ -113,9 +122,10 @@ class Links:
 
         An unclosed run that is long enough for a fence may close where a block begins, and a
         shorter one at backticks inside of a block: Discord takes what is between them for code.
-        A block without content is none for Discord, which then looks for the next fence.
+        A block without content is none for Discord, which then looks for the next fence.  What was
+        removed in front of a fence, such as an invisible character, may have made it one.
         """
-        if self.ticks >= _OF_A_FENCE:
+        if self.ticks >= _OF_A_FENCE or (self.in_block and not fence):
             return 0
         first = next((start for start, end in lone if end - start >= _OF_A_FENCE), len(text))
         begun = 0 if self.ticks else lone[0][0] if lone else len(text)
