@@ -254,9 +254,26 @@ CODE = re.compile(r"(`+)([\s\S]*?[^`])\1(?!`)")
 ESCAPE = re.compile(r"\\[^0-9A-Za-z\s]")
 
 
+def in_code(message: str) -> list[bool]:
+    """Whether each character of *message* is in code for Discord."""
+    return [plain == "" for plain in _without_code(message)[0]]
+
+
 def links(message: str) -> list[str]:
     """The masked links that Discord shows for *message*."""
+    plain, escaped = _without_code(message)
+    text = "".join(char or "x" for char in plain)
     found: list[str] = []
+    for start in (opening.start() for opening in re.finditer(r"\[", text)):
+        match = LINK.match(text, start)
+        shown = match is not None and start not in escaped
+        if shown and re.match("https?://.", match[2], re.IGNORECASE):  # without a host it is none
+            found.append(message[start : match.end()])
+    return found
+
+
+def _without_code(message: str) -> tuple[list[str], set[int]]:
+    """The characters of *message*, empty where they are code, and which of them are escaped."""
     plain, escaped = list(message), set[int]()
     at = 0
     while at < len(message):
@@ -266,15 +283,9 @@ def links(message: str) -> list[str]:
         if here[0]:
             escaped.add(at + 1)
         elif match:
-            plain[at:end] = "x" * (end - at)
+            plain[at:end] = [""] * (end - at)
         at = end
-    text = "".join(plain)
-    for start in (opening.start() for opening in re.finditer(r"\[", text)):
-        match = LINK.match(text, start)
-        shown = match is not None and start not in escaped
-        if shown and re.match("https?://.", match[2], re.IGNORECASE):  # without a host it is none
-            found.append(message[start : match.end()])
-    return found
+    return plain, escaped
 
 
 LINK_ATOMS = [
@@ -294,6 +305,18 @@ def test_the_judge_knows_a_link() -> None:
     ]
     assert links("[a] (https://x.test) a (<https://x.test>) \\[a](https://x.test)") == []
     assert links('[a](https:// "title")') == []
+
+
+@given(TEXTS, st.sampled_from([100, 1_950]))
+def test_p25_a_message_that_was_not_cleaned_has_no_masked_link(text: str, limit: int) -> None:
+    kept = fit(text, limit=limit, masked_links=True).messages
+    for before, message in zip(kept, fit(text, limit=limit).messages, strict=True):
+        assert links(message.text) == []
+        assert len(message.text) == len(before.text)
+        # Only brackets are taken out, and none of code.
+        changed = [at for at, char in enumerate(before.text) if message.text[at] != char]
+        assert {(before.text[at], message.text[at]) for at in changed} <= {("]", " ")}
+        assert not any(in_code(before.text)[at] for at in changed)
 
 
 @given(TEXTS, st.integers(0, 3), st.sampled_from([1, 100, 1_000]), st.sampled_from([100, 1_950]),

@@ -28,8 +28,8 @@ from support.seeds import dice, examples, seeds
 
 LIMITS = st.sampled_from([100, 101, 137, 500, 1950, 2000])
 STYLES = st.sampled_from(["code", "bullets", "raw"])
-REASONS = {"closer", "reopened", "header", "break", "escape", "table", "fence"}
-DROPS = {"seam", "blank", "clean.fence", "clean.table"}
+REASONS = {"closer", "reopened", "header", "break", "escape", "table", "fence", "clean.masked_link"}
+DROPS = {"seam", "blank", "clean.fence", "clean.table", "clean.masked_link"}
 UNSEEN = {"\u200b", "\u202e", "\x00"}
 # Whitespace, what cannot be seen, and the markers of formatting.
 WORDLESS = regex.compile(r"[\s\p{Default_Ignorable_Code_Point}\p{Cc}*_~|`>]+")

@@ -137,6 +137,7 @@ class StreamOrchestrator:
         pages = PageSet(
             limit=config.max_message_length,
             tables=config.tables,
+            masked_links="masked_link" in config.clean_off,
             fresh=context.fresh,
             most=config.send_message_limit,
             watch=None if inspector is None else inspector.observer("edit", context.channel_id),

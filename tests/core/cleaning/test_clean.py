@@ -12,7 +12,6 @@ from minamo.core.accounting.spans import (
     unchanged,
 )
 from minamo.core.cleaning.clean import RULES, clean
-from minamo.core.cleaning.links import Links
 
 
 def cleaned(text: str, **options) -> str:
@@ -294,7 +293,6 @@ def test_zero_width_space_can_be_kept():
         ("[a](https://x](https://y)", "a (<https://x](https://y>)"),
         ("[`code`](https://x)", "`code` (<https://x>)"),
         ("`[a](https://x)` [b](https://y)", "`[a](https://x)` b (<https://y>)"),
-        ("[a](https://x`)`)", "[a] (https://x`)`)"),
         ("\\`[a](https://x)`", "\\`a (<https://x>)`"),
         ("\\``[a](https://x)`", "\\``[a](https://x)`"),
         ("\\\\`[a](https://x)`", "\\\\`[a](https://x)`"),
@@ -401,81 +399,9 @@ def test_long_runs_take_linear_time(atom):
         assert covers(body, shaped.pieces, shaped.dropped)
 
 
-@pytest.mark.parametrize(
-    ("segments", "want"),
-    [
-        (["[your ", "bank](https://x) b"], "[your bank] (https://x) b"),
-        (["[a]", "(https://x)"], "[a] (https://x)"),
-        (["[a]", "(see below)"], "[a](see below)"),
-        (["[a]", "", "(h", "ttps://x)"], "[a] (https://x)"),
-        (["[a](https://x", ") b"], "[a] (https://x) b"),
-        (['[a](https://x "t', '")'], '[a] (https://x "t")'),
-        (["[a](ht", "tps://x)"], "[a] (https://x)"),
-        (["[a](https://x y)", ""], "[a](https://x y)"),
-        (["a](https://x)", " b"], "a](https://x) b"),
-        (["`[` b ", "c](https://x)"], "`[` b c](https://x)"),
-        (["a `b ", "` [c](https://x) `"], "a `b ` c (<https://x>) `"),
-        (["`a` ", "`[c](https://x)`"], "`a` `[c](https://x)`"),
-        (["a ``` b\n", "```\n[c](https://x)\n```"], "a ``` b\n```\nc (<https://x>)\n```"),
-    ],
-)
-def test_p25_no_masked_link_is_made_of_two_segments(segments, want):
-    links, shown = Links(more=True), ""
-    for segment in segments:
-        text = clean(segment, links=links).text
-        links = links.after(text, "")
-        shown += text
-    assert shown == want
-
-
 def test_code_that_touches_an_address_is_one_stretch():
     names = {"Bob": "1"}
     assert cleaned("`https://x` `a https://x/`@Bob` @Bob", mentions=names).endswith(" <@1>")
-
-
-LINK = "[x](https://x.test)"
-LAID_OPEN = "x (<https://x.test>)"
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        # Discord takes what is between the two lone backticks for code, and shows the link.
-        (f"`\n```\n`{LINK}\n```", f"`\n```\n`{LAID_OPEN}\n```"),
-        (f"`\n~~~\n`{LINK}", f"`\n~~~\n`{LAID_OPEN}"),
-        # A block without content is none.
-        (f"```\n```\n\n```\n{LINK}", f"```\n```\n\n```\n{LAID_OPEN}"),
-        # The first line of a block may be shown as text.
-        (f"```{LINK}\na\n```", f"```{LAID_OPEN}\na\n```"),
-        (r"[x\](https://x.test)", "x\\ (<https://x.test>)"),
-        # These are code for Discord, too.
-        (f"```\n{LINK}\n```", f"```\n{LINK}\n```"),
-        (f"`\n```\n{LINK}\n```", f"`\n```\n{LINK}\n```"),
-        (f"`{LINK}`", f"`{LINK}`"),
-    ],
-)
-def test_p25_a_link_is_code_only_if_it_is_code_for_discord(text: str, shown: str) -> None:
-    assert clean(text).text == shown
-
-
-@pytest.mark.parametrize(
-    ("before", "fence", "text", "is_code"),
-    [
-        ("`\n```\na`b\n", "```", f"{LINK}\n```\n", False),
-        ("`\n```\nab\n", "```", f"{LINK}\n```\n", True),
-        ("```a", "```", f"\n{LINK}\n```\n", False),
-        ("```\na\n", "```", "\n```\n", True),
-        ("a ```", "", f"```\n{LINK}\n```", False),
-        ("```a\n", "", f"```\n{LINK}\n```", False),
-        ("~~~\na", "", f"~~~\n{LINK}\n~~~", False),
-        ("```\na\n```", "", f"```\n{LINK}\n```", True),
-    ],
-)
-def test_p25_what_came_before_counts(before: str, fence: str, text: str, is_code: bool) -> None:
-    links = Links().after(before, "")
-    code = links.code(text, fence)
-    at = max(0, text.find("[x]"))
-    assert code.touches(at, at + 1) is is_code
 
 
 def test_p25_a_grapheme_joiner_belongs_to_a_letter() -> None:

@@ -163,7 +163,7 @@ def test_emoji_count_twice() -> None:
 )
 def test_tokens_are_never_cut(token: str) -> None:
     for offset in range(80, 101):
-        messages = said("x" * offset + token + "y" * 60, 100)
+        messages = said("x" * offset + token + "y" * 60, 100, masked_links=True)
         assert sum(message.count(token) for message in messages) == 1
 
 
@@ -177,7 +177,7 @@ def test_tokens_that_touch_are_cut_between_them() -> None:
 def test_a_token_longer_than_a_message_is_cut() -> None:
     url = "https://example.com/" + "a" * 2500
     assert said(f"see {url} ok") == [("see " + url)[:1950], ("see " + url)[1950:] + " ok"]
-    assert "".join(said(f"[x]({url})")) == f"[x]({url})"
+    assert "".join(said(f"[x]({url})", masked_links=True)) == f"[x]({url})"
     assert [len(text) for text in said("e" + "\u0301" * 5000)] == [1950, 1950, 1101]
 
 

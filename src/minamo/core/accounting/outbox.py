@@ -37,7 +37,6 @@ from minamo.core.accounting.spans import (
 from minamo.core.chunks import FileChunk
 from minamo.core.cleaning.clean import clean
 from minamo.core.cleaning.humanize import humanize
-from minamo.core.cleaning.links import LINK_MARKS, NO_LINKS, Links
 from minamo.core.config import HumanizerDegree, StreamConfig
 from minamo.core.fitting.fit import NOTHING, Fitted, FittedMessage, OpenFormatting, fit_front
 from minamo.core.lexing.segmenter import Run, Segment
@@ -77,9 +76,7 @@ class Said:
         self._lost.append((since, until))
 
 
-def clean_segment(
-    segment: Segment, config: StreamConfig, *, first: bool, links: Links = NO_LINKS
-) -> PendingSegment:
+def clean_segment(segment: Segment, config: StreamConfig, *, first: bool) -> PendingSegment:
     """Return the segment cleaned for fitting; *first*: no text precedes it."""
     made = clean(
         segment.text,
@@ -90,7 +87,6 @@ def clean_segment(
         fence=segment.fence,
         torn=segment.torn,
         mid_line=segment.mid_line,
-        links=links,
         uncensor_unicode_space=config.uncensor_unicode_space,
     )
     source = segment.trail
@@ -144,7 +140,6 @@ class Outbox(MessageSource):
     _files_out: dict[int, FileChunk] = field(factory=dict)
     """The files among the messages handed out."""
     _carry: OpenFormatting = NOTHING
-    _links: Links = field(default=Links(more=True))
     _rest: Segment | None = None
     """The segment that `take_rest` returned last."""
     _joined: int = 0
@@ -161,10 +156,7 @@ class Outbox(MessageSource):
 
     def put(self, segment: Segment) -> None:
         """Queue a segment; it is cleaned at once and fitted when its turn comes."""
-        pending = clean_segment(segment, self.config, first=not self.spoke, links=self._links)
-        # However segments are combined in a message, no link is formed of two of them.
-        if self._links.label or LINK_MARKS.search(pending.text):
-            self._links = self._links.after(pending.text, segment.fence, mid_line=segment.mid_line)
+        pending = clean_segment(segment, self.config, first=not self.spoke)
         self._waiting.append(pending)
         self.waiting += len(segment.text)
         self.spoke = self.spoke or bool(pending.text.strip())
@@ -184,7 +176,7 @@ class Outbox(MessageSource):
 
     def snapshot(self, pending: Segment) -> Snapshot:
         """Return a snapshot of the pending text and *pending*; for an edit-in-place reply."""
-        last = clean_segment(pending, self.config, first=not self.spoke, links=self._links)
+        last = clean_segment(pending, self.config, first=not self.spoke)
         # All segments stay pending until `settle`, so those joined before are not joined again.
         self._joined_text += "".join([new.text for new in self._waiting[self._joined :]])
         self._joined = len(self._waiting)
@@ -217,6 +209,7 @@ class Outbox(MessageSource):
             cut_off=last.cut_off,
             ahead=last.ahead,
             mid_line=first.mid_line,
+            masked_links="masked_link" in self.config.clean_off,
         )
         if start < len(text):
             mid_line = text[start - 1] != "\n"

@@ -15,7 +15,7 @@ from attrs import frozen
 from minamo.core.accounting.spans import Edit, Rewritten, edit, unchanged
 from minamo.core.cleaning.characters import all_visible, remove_invisible
 from minamo.core.cleaning.code_spans import Spans, code_spans, empty_fence
-from minamo.core.cleaning.links import NO_LINKS, Links, masked_links
+from minamo.core.cleaning.links import masked_links
 from minamo.core.lexing.intake import RULE as LINE_END
 from minamo.core.limits import CLEAN_PASSES_MAX, SYSTEM_LEAK_MAX
 
@@ -56,7 +56,6 @@ class Setting:
     keep_zero_width_space: bool
     torn: bool = False
     mid_line: bool = False
-    links: Links = NO_LINKS
 
     def code(self, text: str) -> Spans:
         """Return the code ranges of *text*."""
@@ -153,10 +152,7 @@ def blank_lines(text: str, setting: Setting) -> list[Edit]:
 
 def masked_link(text: str, setting: Setting) -> list[Edit]:
     """Return edits that show the target of every masked link."""
-    if "](" not in text and not (setting.links.label and text.startswith("(")):
-        return []
-    code = setting.links.code(text, setting.fence, mid_line=setting.mid_line)
-    return masked_links(text, code, setting.links)
+    return masked_links(text, setting.code(text)) if "](" in text else []
 
 
 def fence(text: str, setting: Setting) -> list[Edit]:
@@ -234,7 +230,6 @@ def clean(
     fence: str = "",
     torn: bool = False,
     mid_line: bool = False,
-    links: Links = NO_LINKS,
     uncensor_unicode_space: bool = False,
 ) -> Rewritten:
     """Apply the rules to one segment.
@@ -248,7 +243,6 @@ def clean(
         fence: The run that opened the fence in which the segment begins, if it does.
         torn: Whether the next segment continues a construct that this one ends in.
         mid_line: Whether the segment continues a line, so that its beginning opens no fence.
-        links: Link constructs that earlier segments may have begun.
         uncensor_unicode_space: Keep U+200B, which the model put into words on purpose.
 
     Raises:
@@ -256,7 +250,7 @@ def clean(
     """
     if off and (unknown := sorted(off.difference(RULES))):
         raise ValueError(f"no such rule: {', '.join(unknown)}; there are {', '.join(RULES)}")
-    nothing_named = not (first and bot_name) and not links.label
+    nothing_named = not (first and bot_name)
     # Most segments: no rule can find anything in them.
     if nothing_named and _SUSPECT.search(text) is None and (text.isascii() or all_visible(text)):
         return unchanged(text)
@@ -267,7 +261,6 @@ def clean(
         fence=fence,
         torn=torn,
         mid_line=mid_line,
-        links=links,
         keep_zero_width_space=uncensor_unicode_space,
     )
     shaped = unchanged(text)

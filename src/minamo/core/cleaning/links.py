@@ -5,40 +5,25 @@ differ (an unbalanced parenthesis in the target, one missing angle bracket): a f
 only Discord accepts would otherwise hide its target.
 
 A text is cleaned segment by segment, and segments are combined into messages later, in ways not
-known here.  So constructs that an earlier segment left open count (`Links`), and a target that may
-become complete is separated from its label, as in `[label] (https://x`.
+known here.  A link that comes about then, or stands in code that is none for Discord, is broken up
+when its message is final, by `minamo.core.fitting.masked`.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from minamo.core.accounting.spans import Edit
-from minamo.core.cleaning.code_spans import (
-    Spans,
-    code_spans,
-    ends_in_fence,
-    fence_ranges,
-    lone_runs,
-)
+from minamo.core.cleaning.code_spans import Spans
 from minamo.core.limits import LINK_TITLE_MAX
 
 # A backslash protects no "]": Discord looks for the end of a label without regard to it.
 _BRACKET = re.compile(r"\\[^\w\s\]]|[\[\]]")
 _HEAD = re.compile(r"\(\s*(<?)(?=https?://[^\s<>)])", re.IGNORECASE)
-# The same head, unfinished, at the end of a text.
-_HEAD_BEGUN = re.compile(r"\(\s*<?(?:h(?:t(?:t(?:p(?:s?|s?:/{0,2}))?)?)?)?\Z", re.IGNORECASE)
-_OPENING = re.compile(r"\[")
-#: Everything that begins or ends part of a link, or code.
-LINK_MARKS = re.compile(r"[\[\]`]|~~~")
 _TITLE = re.compile(r"\s++(?:[\"'][\s\S]{0," + str(LINK_TITLE_MAX) + r"}?[\"']\s*+)?\)")
-# An address followed by a blank and by no title.
-_NO_TARGET = re.compile(r"[^\s()\\]*\s+[^\s\"')]")
-_TITLE_END = re.compile(r"[\"']\s*\)")
 _STOPS = re.compile(r"[()]|\s+")
 _BLOCKED = -1  # marks a parenthesis that can hold no URL
 # An exclamation mark after one of these (or first) opens an image; after a word it is prose.
@@ -55,113 +40,6 @@ class _Target:
     closed: bool
     after: int
     titled: bool
-
-
-@frozen(slots=True)
-class Links:
-    """Link constructs that the text before a segment may have begun."""
-
-    bracket: bool = False
-    """Whether there is a "[" outside of code."""
-    label: bool = False
-    """Whether the text ends with a "]" after that."""
-    ticks: int = 0
-    """Longest run of backticks that is not closed: Discord pairs it with any later one.
-
-    At least `_OF_A_FENCE` if Discord may take the end of a block for the beginning of one.
-    """
-    more: bool = False
-    """Whether more text may follow the segment."""
-    in_block: bool = False
-    """Whether the text, as it is after cleaning, ends in a block of code."""
-
-    def after(self, text: str, fence: str, *, mid_line: bool = False) -> Links:
-        """Return the state after *text*, which is cleaned."""
-        if not text or not LINK_MARKS.search(text):
-            return evolve(self, label=False) if text else self
-        code = code_spans(text, fence=fence, mid_line=mid_line)
-        bracket = self.bracket or any(
-            not code.touches(found.start(), found.end()) for found in _OPENING.finditer(text)
-        )
-        lone = lone_runs(text, code)
-        ticks = max([self.ticks, *(end - start for start, end in lone)])
-        blocks = fence_ranges(text, fence, mid_line=mid_line)
-        if self._first_doubtful(text, fence, lone, blocks) < len(text):
-            ticks = max(ticks, _OF_A_FENCE)
-        in_block = ends_in_fence(text, fence, mid_line=mid_line)
-        return Links(bracket, bracket and text.endswith("]"), ticks, self.more, in_block)
-
-    def code(self, text: str, fence: str, *, mid_line: bool = False) -> Spans:
-        """Return the ranges of *text* that are code regardless of the text before it.
-
-        After an unclosed run of backticks that is not known.
-        """
-        code = code_spans(text, fence=fence, mid_line=mid_line)
-        lone = lone_runs(text, code)
-        first = 0 if self.ticks else lone[0][0] if lone else len(text)
-        blocks = dict(fence_ranges(text, fence, mid_line=mid_line))
-        first_block = self._first_doubtful(text, fence, lone, blocks.items())
-        known = [
-            (start if fence and not start else _body(text, start, end), end)
-            for start, end in blocks.items()
-            if start < first_block
-        ]
-        for start, end in zip(code.starts, code.ends, strict=True):
-            if start < first and start not in blocks:
-                known.append((start, end))
-        return Spans.of(known)
-
-    def _first_doubtful(
-        self,
-        text: str,
-        fence: str,
-        lone: list[tuple[int, int]],
-        blocks: Iterable[tuple[int, int]],
-    ) -> int:
-        """Return where blocks of code begin to be doubtful: the end of *text* if none is.
-
-        An unclosed run that is long enough for a fence may close where a block begins, and a
-        shorter one at backticks inside of a block: Discord takes what is between them for code.
-        A block without content is none for Discord, which then looks for the next fence.  What was
-        removed in front of a fence, such as an invisible character, may have made it one.
-        """
-        if self.ticks >= _OF_A_FENCE or (self.in_block and not fence):
-            return 0
-        first = next((start for start, end in lone if end - start >= _OF_A_FENCE), len(text))
-        begun = 0 if self.ticks else lone[0][0] if lone else len(text)
-        for start, end in blocks:
-            opened = fence if not start else ""
-            is_cut = not opened and "\n" not in text[start:end]  # in its first line
-            inside = _inside(text, start, end, opened)
-            if is_cut or not inside or (begun <= start and "`" in inside):
-                return min(first, start)
-        return first
-
-
-_OF_A_FENCE = 3  # backticks
-_FENCE_RUN = re.compile("`{3,}|~{3,}")
-NO_LINKS = Links()
-
-
-def _body(text: str, start: int, end: int) -> int:
-    """Return where the content of a block begins: its first line may be shown as text."""
-    return text.find("\n", start, end) + 1 or end
-
-
-def _inside(text: str, start: int, end: int, fence: str) -> str:
-    """Return what is between the runs that open and close a block; "" if it has no content.
-
-    *fence* is the run that opened it, if *text* does not.  A block that is open, or began in an
-    earlier text, counts as one with content.
-    """
-    run = None if fence else _FENCE_RUN.search(text, start, end)
-    body, opening = (run.end(), run[0]) if run else (start, fence)
-    last = text.rfind("\n", body, end)
-    closing = text[last + 1 : end].strip() if last >= 0 else ""
-    if closing.startswith(opening) and not closing.strip(opening[0]):
-        is_empty = not fence and not text[_body(text, body, end) : last].strip()
-        return "" if is_empty else text[body:last] + "\n"
-    return text[body:end] + "\n"
 
 
 class _Parentheses:
@@ -225,23 +103,10 @@ class _Parentheses:
         return places[index] if index < len(places) else len(self._text)
 
 
-def masked_links(text: str, code: Spans, links: Links = NO_LINKS) -> list[Edit]:
+def masked_links(text: str, code: Spans) -> list[Edit]:
     """Return the edits that reveal every masked link of *text* outside of *code*."""
     parentheses = _Parentheses(text)
     out: list[Edit] = []
-    last_title = max((found.start() for found in _TITLE_END.finditer(text)), default=-1)
-
-    def may_lead(at: int) -> bool:
-        """Return whether a "(" at *at* may begin a target, given the text around *text*."""
-        head = _HEAD.match(text, at)
-        if head is None:
-            return links.more and _HEAD_BEGUN.match(text, at) is not None
-        if _NO_TARGET.match(text, head.end()):
-            return False
-        return links.more or links.bracket or last_title >= head.end()
-
-    if links.label and may_lead(0) and not code.touches(0, 1):
-        out.append(Edit(0, 0, " "))
     opened: list[int] = []
     # Each "[" that closed without being a link: Discord reads "[a]](https://x)" too.
     spare: list[int] = []
@@ -259,9 +124,6 @@ def masked_links(text: str, code: Spans, links: Links = NO_LINKS) -> list[Edit]:
             if target is not None and not code.touches(at, target.after):
                 out += _laid_open(text, spare.pop(), at, target)
                 here = target.after
-            elif (spare or links.bracket) and not code.touches(at, at + 2):
-                # Not a link by itself, but it may become one with the text around it.
-                out += [Edit(at + 1, at + 1, " ")] if target or may_lead(at + 1) else []
     return out
 
 

@@ -145,6 +145,7 @@ def fit(
     cut_off: bool = False,
     ahead: str = "",
     mid_line: bool = False,
+    masked_links: bool = False,
 ) -> Fitted:
     """Return *text* as messages of at most *limit* characters each.
 
@@ -152,7 +153,7 @@ def fit(
     of it that is known: formatting that it closes is closed here and reopened there, as is a
     spoiler.  *cut_off*: the reply ends here and is not complete, so a spoiler is closed.
     *mid_line*: the text continues a line that an earlier one began, so its beginning opens no fence
-    or table.
+    or table.  *masked_links*: those that are left are not laid open.
     """
     if not MESSAGE_LENGTH_MIN <= limit <= UTF16_MAX:
         raise ValueError(f"limit must be {MESSAGE_LENGTH_MIN} to {UTF16_MAX}")
@@ -166,7 +167,8 @@ def fit(
         return _as_it_is(text, LOOSE if carry.loose and not last else NOTHING)
     follows = Follows(last, cut_off, ahead)
     draft, found, rest = compose(text, tables, carry, follows, mid_line=mid_line)
-    messages, dropped = assemble(draft, lay_out(draft.text, found, draft.blocks, limit))
+    layout = lay_out(draft.text, found, draft.blocks, limit)
+    messages, dropped = assemble(draft, layout, masked_links=masked_links)
     return Fitted(messages, dropped, NOTHING if last else rest)
 
 
@@ -226,6 +228,7 @@ def fit_front(
     cut_off: bool = False,
     ahead: str = "",
     mid_line: bool = False,
+    masked_links: bool = False,
     grows: bool = False,
 ) -> tuple[Fitted, int]:
     """Fit *text*, or the beginning of a long one; return also where the rest begins.
@@ -252,6 +255,7 @@ def fit_front(
             cut_off=whole and cut_off,
             ahead=ahead if whole else text[size : size + AHEAD_MAX],
             mid_line=mid_line,
+            masked_links=masked_links,
         )
         count = len(fitted.messages)
         if whole and (room is None or count <= room):

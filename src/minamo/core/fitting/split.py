@@ -12,6 +12,7 @@ import msgspec
 from minamo.core.accounting.spans import DroppedSpan, TextSpan, join_text, part_of
 from minamo.core.fitting.cut_points import PARAGRAPH, TOUCHY, DraftLayout
 from minamo.core.fitting.draft import BREAK, Enclosure, MessageDraft
+from minamo.core.fitting.masked import lay_open
 from minamo.core.limits import UTF16_MAX
 from minamo.core.messages import Kind, OutgoingFile
 
@@ -143,20 +144,26 @@ def as_line(message: FittedMessage) -> str:
 
 
 def assemble(
-    draft: MessageDraft, layout: DraftLayout
+    draft: MessageDraft, layout: DraftLayout, *, masked_links: bool = False
 ) -> tuple[tuple[FittedMessage, ...], tuple[DroppedSpan, ...]]:
-    """Cut *draft* into messages; return them, and the spans in none of them."""
-    return _Assembler(draft, layout).run()
+    """Cut *draft* into messages; return them, and the spans in none of them.
+
+    Masked links are laid open, unless *masked_links* lets them stay.
+    """
+    return _Assembler(draft, layout, masked_links).run()
 
 
 class _Assembler:
     """Cutter of one draft into messages; records the spans left out."""
 
-    __slots__ = ("_draft", "_dropped", "_layout", "_messages", "_offsets", "_shown")
+    __slots__ = (
+        "_draft", "_dropped", "_layout", "_masked_links", "_messages", "_offsets", "_shown",
+    )  # fmt: skip
 
-    def __init__(self, draft: MessageDraft, layout: DraftLayout) -> None:
+    def __init__(self, draft: MessageDraft, layout: DraftLayout, masked_links: bool) -> None:
         self._draft = draft
         self._layout = layout
+        self._masked_links = masked_links
         sizes = (len(piece.text) for piece in draft.pieces)
         self._offsets = list(accumulate(sizes, initial=0))
         self._shown = _without_markers(layout)
@@ -187,8 +194,11 @@ class _Assembler:
         pieces = [*self._reopened(low, high, outer), *self._closed(high, inner)]
         # Of closers alone no message is made: there is nothing left that they close.
         if any(piece.start is not None for piece in pieces):
-            merged = tuple(_merged(pieces))
-            self._messages.append(FittedMessage(join_text(merged), merged))
+            merged = _merged(pieces)
+            if not self._masked_links:
+                merged, dropped = lay_open(merged)
+                self._dropped += dropped
+            self._messages.append(FittedMessage(join_text(merged), tuple(merged)))
 
     def _without_enders(self, start: int, end: int) -> tuple[int, list[Enclosure]]:
         """Skip closers of enclosures left empty; return the new start and what to reopen."""

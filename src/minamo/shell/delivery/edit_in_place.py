@@ -50,6 +50,8 @@ class PageSet(MessageSource):
 
     limit: int = MESSAGE_LENGTH
     tables: str = "code"
+    masked_links: bool = False
+    """Whether masked links that cleaning left are not laid open."""
     fresh: bool = False
     """At the end, if any page was edited, send the text as new messages and delete the old ones."""
     most: int = 0
@@ -320,6 +322,7 @@ class PageSet(MessageSource):
             carry=before.fitted.carry,
             cut_off=self._cut_off,
             mid_line=bool(front) and front[-1] != "\n",
+            masked_links=self.masked_links,
             grows=not self.final,
         )
         end += len(front)

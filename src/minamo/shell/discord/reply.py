@@ -28,7 +28,7 @@ from minamo.shell.discord.targets import Interaction, Target
 from minamo.shell.discord.webhook import PersonaFactory
 from minamo.shell.driver import ChunkSource
 from minamo.shell.notices.localization import Wording
-from minamo.shell.notices.notices import clean_beside, notice_for, send_beside, send_notice
+from minamo.shell.notices.notices import notice_for, progress_line, send_beside, send_notice
 from minamo.shell.notices.thoughts import ThoughtDisplay, tell_thoughts
 from minamo.shell.options import ResolvedOptions, StreamContext, new_stream_id
 from minamo.shell.orchestrator import StreamOrchestrator
@@ -197,7 +197,7 @@ class ReplyContext:
     def show_progress(self, progress: Progress) -> None:
         """Queue a progress line of a running tool, without waiting for it to be sent."""
         # Subtext ends at the end of its line.
-        line = f"-# {' '.join(clean_beside(progress.text, self.config).split())}"
+        line = progress_line(progress.text, self.config)
         self._progress.show(progress, line)
 
     def withdraw_progress(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from attrs import field, frozen
 
 from minamo.core.cleaning.clean import clean
+from minamo.core.fitting.masked import laid_open
 from minamo.core.redact import shorten
 from minamo.errors import BadSetting
 from minamo.shell.notices.phrases import PHRASES, SLOTS
@@ -49,7 +50,7 @@ def _blank(key: str) -> dict[str, str]:
 def _shown(name: str, value: str | int) -> str:
     if name in _AS_IT_IS or isinstance(value, int):
         return str(value)
-    plain = " ".join(clean(value, first=False).text.split())
+    plain = laid_open(" ".join(clean(value, first=False).text.split()))
     return _FORMATTING.sub(r"\\\1", shorten(plain, _VALUE_MAX, printable=False))
 
 

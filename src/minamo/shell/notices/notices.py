@@ -19,6 +19,7 @@ from attrs import frozen
 from minamo.core.chunks import CUT_SHORT, ErrorChunk, ErrorKind
 from minamo.core.cleaning.clean import clean
 from minamo.core.config import StreamConfig
+from minamo.core.fitting.masked import laid_open
 from minamo.core.messages import Embed, MessageSource, Receipt
 from minamo.core.redact import shorten
 from minamo.core.result import StreamResult
@@ -113,6 +114,12 @@ def clean_beside(text: str, config: StreamConfig) -> str:
         first=False,
         uncensor_unicode_space=config.uncensor_unicode_space,
     ).text
+
+
+def progress_line(text: str, config: StreamConfig) -> str:
+    """Return the message that shows the progress of a tool."""
+    line = " ".join(clean_beside(text, config).split())
+    return f"-# {line if 'masked_link' in config.clean_off else laid_open(line)}"
 
 
 def _still_out(queue: StreamQueue) -> tuple[Receipt, ...]:
@@ -280,7 +287,7 @@ def _embed(wording: Wording, title: str, lines: list[str], result: StreamResult)
 
 def quotable(words: str) -> str:
     """Return provider text as one escaped line; empty if it may hold a secret."""
-    line = " ".join(clean(words, first=False).text.split())
+    line = laid_open(" ".join(clean(words, first=False).text.split()))
     if not line or _SECRET.search(line):
         return ""
     return _FORMATTING.sub(r"\\\1", shorten(line, _QUOTE_MAX))

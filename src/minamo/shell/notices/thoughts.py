@@ -20,6 +20,7 @@ from attrs import Attribute, field, frozen
 from minamo.core.cleaning.characters import inner_positions
 from minamo.core.config import StreamConfig
 from minamo.core.fitting.fit import NOTHING, fit_front
+from minamo.core.fitting.masked import laid_open
 from minamo.core.lexing.intake import as_read
 from minamo.core.limits import MESSAGE_LENGTH, UTF16_MAX
 from minamo.core.messages import Embed, Receipt
@@ -54,33 +55,36 @@ _CLOSE = "\n```"
 _GRAPHEME_MAX = 32
 
 
-def log_embeds(text: str, wording: Wording) -> Iterator[Embed]:
-    """Yield the embeds that contain *text*, in order, one per message."""
+def log_embeds(text: str, wording: Wording, *, masked_links: bool = False) -> Iterator[Embed]:
+    """Yield the embeds that contain *text*, in order, one per message.
+
+    Masked links that cleaning left are laid open, unless *masked_links*; so too below.
+    """
     title = wording.say("thoughts_title")
     for part in _noted(_cut(text, DESCRIPTION_MAX - _NOTE_MAX), len(text), wording):
         if part:
-            yield Embed(title=title, description=part, colour=GREY)
+            shown = part if masked_links else laid_open(part)
+            yield Embed(title=title, description=shown, colour=GREY)
             title = ""
 
 
-def spoilers(text: str, wording: Wording) -> Iterator[str]:
+def spoilers(text: str, wording: Wording, *, masked_links: bool = False) -> Iterator[str]:
     """Yield the messages that contain *text* as spoilers."""
     room = MESSAGE_LENGTH - _AROUND - _NOTE_MAX
     kept = text[: MESSAGES_MAX * room]
     # Inserted breaks between bars do not count as text.
     breaks = [bar.end() + number for number, bar in enumerate(_BARS.finditer(kept))]
-    made = (
-        (parts, end - bisect_left(breaks, end))
-        for parts, end in _fitted(_BARS.sub(f"|{_BREAK}", kept), room, narrow=_WIDE)
-    )
+    fitted = _fitted(_BARS.sub(f"|{_BREAK}", kept), room, narrow=_WIDE, masked_links=masked_links)
+    made = ((parts, end - bisect_left(breaks, end)) for parts, end in fitted)
     for part in _noted(made, len(text), wording):
         yield _hidden(part) if part else ""
 
 
-def plainly(text: str, wording: Wording) -> Iterator[str]:
+def plainly(text: str, wording: Wording, *, masked_links: bool = False) -> Iterator[str]:
     """Return the messages that contain *text* without spoilers."""
     room = MESSAGE_LENGTH - _NOTE_MAX
-    return _noted(_fitted(text[: MESSAGES_MAX * room], room), len(text), wording)
+    fitted = _fitted(text[: MESSAGES_MAX * room], room, masked_links=masked_links)
+    return _noted(fitted, len(text), wording)
 
 
 def _hidden(part: str) -> str:
@@ -109,7 +113,9 @@ def _noted(made: Iterable[tuple[list[str], int]], size: int, wording: Wording) -
         yield last
 
 
-def _fitted(text: str, room: int, narrow: int = 0) -> Iterator[tuple[list[str], int]]:
+def _fitted(
+    text: str, room: int, *, narrow: int = 0, masked_links: bool
+) -> Iterator[tuple[list[str], int]]:
     """Yield the messages of one portion of *text* at a time, with the end offset of the portion.
 
     At most `MESSAGES_MAX` in all.  A portion with too many UTF-16 units is fitted again with
@@ -125,6 +131,7 @@ def _fitted(text: str, room: int, narrow: int = 0) -> Iterator[tuple[list[str], 
             limit=limit,
             carry=carry,
             mid_line=at > 0 and text[at - 1] != "\n",
+            masked_links=masked_links,
         )
         parts = [message.text for message in fitted.messages]
         if limit == room and narrow and any(_units(part) > _UNITS_MAX for part in parts):
@@ -244,23 +251,29 @@ async def tell_thoughts(
     thoughts = _whole(
         "\n\n".join(thought.strip() for thought in result.thought_log if thought.strip())
     )
-    text = clean_beside(thoughts, config or StreamConfig()).strip()
+    config = config or StreamConfig()
+    text = clean_beside(thoughts, config).strip()
     if not text:
         return ()
+    links = "masked_link" in config.clean_off
     tell = _Telling(lanes, sender_for, f"{stream_id}/thoughts", anyio.current_time() + deadline_s)
     try:
         match place.place:
             case "log":
                 assert place.channel_id is not None
-                embeds = await _in_turns(log_embeds(text, wording))
+                embeds = await _in_turns(log_embeds(text, wording, masked_links=links))
                 return await tell.embeds(place.channel_id, embeds)
             case "spoiler":
-                return await tell.texts(channel_id, await _in_turns(spoilers(text, wording)))
+                return await tell.texts(
+                    channel_id, await _in_turns(spoilers(text, wording, masked_links=links))
+                )
             case "thread":
                 with anyio.move_on_after(deadline_s):
                     made = await _below(result, wording, threads)
                     if isinstance(made, int):
-                        return await tell.texts(made, await _in_turns(plainly(text, wording)))
+                        return await tell.texts(
+                            made, await _in_turns(plainly(text, wording, masked_links=links))
+                        )
                     return (not_sent(channel_id, made, len(text)),)
                 return (not_sent(channel_id, "deadline", len(text)),)
     except Exception as error:  # noqa: BLE001 - thoughts must never fail a reply
