@@ -156,6 +156,9 @@ def test_prose_is_cut_at_the_best_place_near_the_limit() -> None:
         ("x" * 380 + "\n" + words, 381),
         ("x" * 380 + " " + "y" * 300, 381),
         ("x" * 700, 400),
+        ("x" * 599 + ".", 599),
+        ("x" * 99 + "." + "x" * 500, 100),
+        ("x" * 98 + "." + "x" * 500, 400),
         ("y " * 20 + "http://" + "x" * 700, 40),
         ("http://" + "x" * 700, 0),
         # A place far away is better than a torn word, but a blank message is none.

@@ -71,14 +71,20 @@ def test_every_kind_of_line_is_read() -> None:
     ]
 
 
-def test_a_stop_with_the_time_of_a_chunk_comes_first() -> None:
-    lines = [
-        '{"t": 1, "chunk": {"type": "text", "content": "a"}}',
-        '{"t": 1, "stop": {"kind": "user"}}',
-    ]
-    assert [m.event for m in read_trace(lines).moments] == ["stop", "chunk"]
-    lines[1] = '{"stop": {"kind": "user"}}'
-    assert [m.event for m in read_trace(lines).moments] == ["chunk", "stop"]
+@pytest.mark.parametrize(
+    ("told", "events"),
+    [
+        ('"t": 1, "stop": {"kind": "user"}', ["stop", "chunk"]),
+        ('"stop": {"kind": "user"}', ["chunk", "stop"]),
+        ('"t": 1, "kill": true', ["kill", "chunk"]),
+        ('"kill": true', ["chunk", "kill"]),
+        ('"t": 1, "delivery_lost": true', ["chunk", "delivery_lost"]),
+        ('"t": 1, "end": true', ["chunk", "end"]),
+    ],
+)
+def test_a_stop_with_the_time_of_a_chunk_comes_first(told: str, events: list[str]) -> None:
+    chunk = '{"t": 1, "chunk": {"type": "text", "content": "a"}}'
+    assert [m.event for m in read_trace([chunk, f"{{{told}}}"]).moments] == events
 
 
 @pytest.mark.parametrize(
@@ -153,6 +159,8 @@ def test_a_bad_line_is_named(line: str, message: str) -> None:
         ('{"speaker_names": [1]}', "speaker_names must be a list of texts; it is [1]"),
         ('{"mentions": []}', "mentions must map names to ids; it is []"),
         ('{"mentions": {"a": "b"}}', "mentions must map names without @ to ids"),
+        ('{"mentions": {"@a": 1}}', "names without @ to ids; it has '@a': '1'"),
+        ('{"mentions": {"": 1}}', "names without @ to ids; it has '': '1'"),
         ('{"colour": 1}', "unknown key 'colour' in settings; known are degree, max_message_length"),
         ("3", "settings must be a JSON object; it is 3"),
     ],

@@ -30,6 +30,7 @@ from minamo.machine.svg.picture import (
     line_width,
     width,
 )
+from minamo.machine.svg.placement import bandings
 from minamo.machine.svg.render import names_only, to_svg
 from minamo.machine.svg.routing import draw
 
@@ -465,3 +466,23 @@ def test_a_heading_that_is_too_long_is_left_out():
 
     assert 'class="about"' not in to_svg(evolve(chart, about="far too long " * 20))
     assert "short</text>" in to_svg(evolve(STREAM, about="short. And more."))
+
+
+@pytest.mark.parametrize(
+    ("keys", "pairs", "expected"),
+    [
+        ("a", [], [[[["a"]]]]),
+        # A chain: one band of two columns, or two bands.
+        ("ab", [("a", "b")], [[[["a"], ["b"]]], [[["a"]], [["b"]]]]),
+        ("ab", [("b", "a")], [[[["a"], ["b"]]], [[["a"]], [["b"]]]]),
+        # What nothing joins: one band, of one to three columns.
+        ("abc", [], [[[["a", "b", "c"]]], [[["a", "b"], ["c"]]], [[["a"], ["b"], ["c"]]]]),
+        (
+            "abc",
+            [("a", "b"), ("a", "c")],
+            [[[["a"], ["b", "c"]]], [[["a"]], [["b", "c"]]], [[["a"]], [["b"], ["c"]]]],
+        ),
+    ],
+)
+def test_siblings_are_laid_out_in_every_way_worth_comparing(keys, pairs, expected):
+    assert list(bandings(keys, pairs)) == expected

@@ -406,6 +406,18 @@ def test_a_reply_that_pauses_twice_repeats_all_of_it() -> None:
     assert bodies[2]["messages"][1]["content"][-1]["text"] == "More."
 
 
+def test_the_blocks_after_a_pause_are_other_blocks() -> None:
+    before = part(start(0, type="text", text="I look. "), start(1, **SEARCH))
+    after = part(
+        delta(0, type="thinking_delta", thinking="Tides?"),  # a block that was not opened
+        start(1, type="text", text="Twice a day."),
+        reason="end_turn",
+    )
+    request = adapter("anthropic").ask("Tides?", web_search=True).request
+    said, _ = paused([before, after], 10**6, request)
+    assert (said.text, said.thoughts) == ("I look. Twice a day.", "Tides?")
+
+
 def test_pauses_come_to_an_end() -> None:
     request = adapter("anthropic").ask("Tides?", web_search=True).request
     looking = part(start(0, type="text", text="Hm. "), start(1, **SEARCH))

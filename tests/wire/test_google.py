@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from minamo.core.chunks import DoneChunk, ErrorChunk, FileChunk, Usage
-from minamo.wire.google.reader import PartialArg, place, settled, steps
-from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.assembler import ReplyAssembler
+from minamo.wire.google.reader import GoogleReader, PartialArg, place, settled, steps
+from minamo.wire.limits import REPLAY_CHARS_MAX, WireLimits
+from minamo.wire.sse import SseEvent
 from support.recordings import ORIGIN, done, once, read, replayed
 
 ROLL = ("roll", {"sides": 6})
@@ -290,3 +292,15 @@ def test_text_frames_that_name_another_model_or_say_nothing() -> None:
 
     assert said.text == "abcd"
     assert said.last == done("STOP", Usage(9, 2), "gemini-y")
+
+
+def test_text_frames_are_taken_together_behind_a_first_one() -> None:
+    text, other = (
+        SseEvent(frame(part).removeprefix(b"data: ").strip())
+        for part in ({"text": "a"}, call(name="now"))
+    )
+    reader = GoogleReader(ReplyAssembler(WireLimits()))
+    assert reader.pieces([text]) == []
+    reader.feed(text)
+    assert reader.pieces([text, text, other, text]) == ["a", "a"]
+    assert reader.pieces([text]) == []  # what came last was no text

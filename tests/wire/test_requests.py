@@ -81,7 +81,9 @@ def test_openai_request() -> None:
     called = told["messages"][6]
     assert called["content"] == "I roll. "
     assert called["reasoning_content"] == "Dice."
-    assert [call["id"] for call in called["tool_calls"]] == ["a", "call00001"]
+    assert [(call["id"], call["type"]) for call in called["tool_calls"]] == [
+        ("a", "function"), ("call00001", "function"),
+    ]  # fmt: skip
     assert json.loads(called["tool_calls"][0]["function"]["arguments"]) == {"sides": 6}
     assert [m["tool_call_id"] for m in told["messages"][7:9]] == ["a", "call00001"]
     assert told["messages"][10]["content"] == [{"type": "image_url", "image_url": {"url": picture}}]

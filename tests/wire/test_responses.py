@@ -10,6 +10,7 @@ import pytest
 from minamo.core.chunks import Call, Citation, DoneChunk, ErrorChunk, Usage
 from minamo.shell.providers.adapters import OpenAI
 from minamo.wire.conversation import ChatMessage, assistant, system, tool_result, user
+from minamo.wire.json import size_of
 from minamo.wire.limits import REPLAY_CHARS_MAX
 from minamo.wire.options import Tool
 from support.recordings import KEY, done, once, read, replayed
@@ -190,6 +191,29 @@ def test_sources_without_a_place() -> None:
     assert last.citations == (Citation("https://a.invalid"), Citation("https://b.invalid"))
 
 
+def test_the_place_of_a_source_counts_from_the_part_that_it_is_in() -> None:
+    def note(url: str, start: int, end: int) -> dict[str, Any]:
+        return {"url": f"https://{url}.invalid", "start_index": start, "end_index": end}
+
+    parts = [
+        {"type": "output_text", "text": "Tides. ", "annotations": [note("a", 0, 5)]},
+        {"type": "output_text", "text": "Moon.", "annotations": [note("b", 0, 4)]},
+    ]
+    last = read("responses", item("message", content=parts) + END).last
+    assert isinstance(last, DoneChunk)
+    assert [one.places for one in last.citations] == [((0, 5),), ((7, 11),)]
+    # While text arrives: in a part that has begun, and in one that has not.
+    told = [(0, note("a", 0, 5)), (1, note("b", 0, 4))]
+    notes = b"".join(
+        event("response.output_text.annotation.added", output_index=index, content_index=0,
+              annotation=one)
+        for index, one in told
+    )  # fmt: skip
+    last = read("responses", delta("Tides. ", 0) + notes + END).last
+    assert isinstance(last, DoneChunk)
+    assert [one.places for one in last.citations] == [((0, 5),), ((0, 4),)]
+
+
 # Requests.
 
 
@@ -310,11 +334,23 @@ def test_the_items_of_other_tools_are_not_kept() -> None:
         assert ("output" in last.replay) is kept
 
 
-def test_endless_reasoning_is_not_kept() -> None:
-    data = item("reasoning", id="rs_1", encrypted_content="x" * (REPLAY_CHARS_MAX + 1))
+@pytest.mark.parametrize("more", [0, 1])
+def test_endless_reasoning_is_not_kept(more: int) -> None:
+    frame = size_of({"summary": [], "encrypted_content": ""})
+    secret = "x" * (REPLAY_CHARS_MAX - frame + more)
+    data = item("reasoning", id="rs_1", encrypted_content=secret)
     last = once("responses", data + END).last
     assert isinstance(last, DoneChunk)
-    assert last.replay == {}
+    assert ("output" in last.replay) is not bool(more)
+
+
+def test_the_text_between_reasoning_counts_too() -> None:
+    thought = item("reasoning", 0, id="rs_1", encrypted_content="x" * (REPLAY_CHARS_MAX // 2))
+    said = [{"type": "output_text", "text": "y" * (REPLAY_CHARS_MAX // 2)}]
+    for data, kept in ((thought, True), (thought + item("message", 1, content=said), False)):
+        last = once("responses", data + END).last
+        assert isinstance(last, DoneChunk)
+        assert ("output" in last.replay) is kept
 
 
 def test_an_empty_custom_call() -> None:

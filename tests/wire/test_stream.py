@@ -280,6 +280,12 @@ def test_the_short_way_of_text_frames_gives_what_the_long_one_gives(dialect: str
     assert taken > 1_000
 
 
+@pytest.mark.parametrize("dialect", READERS)
+@pytest.mark.parametrize("found", [None, [], {}, "text", [{"text": "Hi"}], {"error": {}}])
+def test_what_is_no_whole_reply_has_no_events(dialect: str, found: Any) -> None:
+    assert READERS[dialect](ReplyAssembler(WireLimits())).whole(found) == []
+
+
 @given(st.lists(st.text("a\u3042\ud83d\ude00", max_size=3)), st.booleans())
 def test_texts_together_give_what_each_by_itself_gives(texts: list[str], overlap: bool) -> None:
     texts += ["b" * 501] * (len(texts) % 2)

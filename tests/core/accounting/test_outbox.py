@@ -214,6 +214,15 @@ def test_a_line_that_is_shown_in_part_is_left_where_it_was_cut() -> None:
     assert box.text == words
 
 
+def test_a_fence_begins_the_rest_only_at_the_start_of_a_line() -> None:
+    tildes = "~~~py\nx = 1\n~~~"
+    box = waiting("a" * 90 + "\n" + tildes, **SMALL)
+    assert texts(box, None, 1) == ["a" * 90]
+    assert texts(box, None, 1) == ["```py\nx = 1\n```"]
+    box = waiting("word " * 19 + tildes.replace("\n~~~", ""), **SMALL)
+    assert texts(box, None, 1) == [("word " * 19 + "~~~py").strip()]
+
+
 def test_blanks_where_the_rest_begins_are_booked_once() -> None:
     box = waiting("a" * 90 + "\n" * 3 + "    " + "b" * 90, **SMALL)
     assert texts(box, None, 1) == ["a" * 90]

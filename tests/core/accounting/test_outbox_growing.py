@@ -127,6 +127,21 @@ def test_every_character_is_said_or_suppressed_wherever_the_cut_is(
     assert books(stream) == (text, suppressed, additions)
 
 
+@pytest.mark.parametrize(
+    ("shown", "suppressed"),
+    [(4, {"clean.template": 10}), (3, {"killed": 11}), (0, {"killed": 14})],
+)
+def test_what_cleaning_drops_behind_the_last_character_goes_with_it(
+    shown: int, suppressed: dict[str, int]
+) -> None:
+    stream, growing = grown("One.<|im_end|>")
+    seen = look(stream)
+    assert seen.text == "One."
+    cut_off(stream, growing, "kill")
+    stream.actions.outbox.settle(RenderedPrefix(seen, Portion(fit(seen.text[:shown])), shown))
+    assert books(stream) == ("One."[:shown], suppressed, {})
+
+
 def test_a_page_that_stands_alone_is_all_that_was_said() -> None:
     words = "word " * 40
     stream, growing = grown(words, max_message_length=100)

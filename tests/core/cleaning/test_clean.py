@@ -87,6 +87,8 @@ def test_prose_survives(text):
         ("<s>Hi", "Hi"),
         (" <s> Hi", "  Hi"),
         ("Hi</s>", "Hi"),
+        ("</s>", ""),
+        ("<s></s>", "<s></s>"),
         ("Hi</s> \n", "Hi \n"),
         ("Hi</s><|im_end|>", "Hi"),
         ("<|begin_of_text|><s>Hi", "Hi"),
@@ -119,6 +121,8 @@ def test_template_opening_mark_only_begins_a_reply():
         ("[system: " + "x" * 2000 + "[system: y]]", "[system: " + "x" * 2000 + "]"),
         ("`[system: a]`", "`[system: a]`"),
         ("[system: a]()", "[system: a]()"),
+        ("[system: a]`b`", "`b`"),
+        ("`b`[system: a]", "`b`"),
     ],
 )
 def test_system_leak(text, want):

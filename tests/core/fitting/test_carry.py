@@ -62,6 +62,13 @@ def test_what_was_reopened_is_closed_at_the_very_end() -> None:
         assert [message.text for message in fit("b", carry=carry, last=last).messages] == ["**b**"]
 
 
+@pytest.mark.parametrize("marker", ["||", "**", "__", "~~", "*", "_"])
+def test_what_no_text_closes_goes_on_as_it_was_opened(marker: str) -> None:
+    fitted = fit("b", carry=OpenFormatting((marker,)), last=False)
+    assert [message.text for message in fitted.messages] == [f"{marker}b{marker}"]
+    assert fitted.carry.formatting == (marker,)
+
+
 def test_what_is_not_known_to_be_closed_stays_as_written() -> None:
     assert told("**a", "b") == [["**a"], ["b"]]
     assert told("**a *b", "c* d") == [["**a *b*"], ["*c* d"]]
@@ -196,6 +203,8 @@ def test_pairs_close_with_the_last_two_of_a_run() -> None:
     assert Closers("**a*b**").pair("*", 0, 7) == 5
     assert Closers("****").pair("*", 0, 4) is None
     assert Closers("**a***").pair("*", 0, 5) == 3  # what is beyond `high` does not exist
+    assert Closers("******").pair("*", 0, 5) == 3  # in the run of the opener, too
+    assert Closers("******").pair("*", 0, 4) is None
     assert Closers("__a__").pair("_", 0, 5) == 3
 
 

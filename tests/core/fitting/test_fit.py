@@ -181,6 +181,16 @@ def test_a_token_longer_than_a_message_is_cut() -> None:
     assert [len(text) for text in said("e" + "\u0301" * 5000)] == [1950, 1950, 1101]
 
 
+@pytest.mark.parametrize("marker", ["||", "**", "__", "~~"])
+@pytest.mark.parametrize("blanks", [" ", "  "])
+def test_a_closer_stays_with_the_word_before_it(marker: str, blanks: str) -> None:
+    words = "word " * 19
+    assert said(f"{marker}{words}word{blanks}{marker} and more", 103) == [
+        f"{marker}{words.strip()}{marker}",
+        f"{marker}word{blanks}{marker} and more",
+    ]
+
+
 def test_markers_are_not_torn() -> None:
     for offset in range(80, 100):
         for marker in ("||", "**", "__", "~~", "``"):
@@ -304,6 +314,10 @@ def test_code_in_a_quote_is_closed_in_the_quote() -> None:
     assert messages[0].startswith("> ```py\n> some")
     assert messages[0].endswith("> some code here```")
     assert messages[1].startswith("> ```py\n> some")
+    # It is not cut right behind the mark of its first line; one character is kept for a break.
+    assert said(f"> {'w' * 89}``` \n> {'b' * 101}```", 100) == [
+        f"> {'w' * 89}", f"> ``` \n> {'b' * 87}```", f"> ```\n> {'b' * 14}```",
+    ]  # fmt: skip
     long = said("> ```py\n> " + "x" * 200 + "\n> ```", 100)
     assert long[1].startswith("> ```py\n> xxx")
 
@@ -339,6 +353,9 @@ def test_a_code_line_is_cut_only_when_it_alone_does_not_fit() -> None:
     messages = said(f"```js\n{code}\n```")
     assert [len(message) for message in messages] == [1950, 1950, 1130]
     assert all(m.startswith("```js\na") and m.endswith("a\n```") for m in messages)
+    assert said(f"```\n{'a' * 10}\n{'b' * 180}\n```", 100) == [
+        f"```\n{'a' * 10}\n```", f"```\n{'b' * 92}\n```", f"```\n{'b' * 88}\n```",
+    ]  # fmt: skip
     exact = "y" * (100 - 4 - 4)
     assert said(f"```\n{exact}\n{exact}\n```", 100) == [f"```\n{exact}\n```"] * 2
 
