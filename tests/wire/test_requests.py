@@ -66,6 +66,9 @@ def test_openai_request() -> None:
     adapters.TypeAdapter(params.CompletionCreateParamsStreaming).validate_python(told)
     assert told["stream"] is True
     assert told["stream_options"] == {"include_usage": True}
+    now = {"name": "now", "description": "The time", "parameters": TOOLS[1].parameters}
+    roll = {"name": "roll", "description": "Roll a die", "parameters": SCHEMA}
+    assert told["tools"] == [{"type": "function", "function": tool} for tool in (roll, now)]
     assert told["tool_choice"] == {"type": "function", "function": {"name": "roll"}}
     assert (told["max_tokens"], told["seed"], told["stop"]) == (99, 7, ["\nBo b:"])
     roles = [message["role"] for message in told["messages"]]

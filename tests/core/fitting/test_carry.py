@@ -262,6 +262,28 @@ def test_code_closes_with_a_run_as_long_as_some_of_its_own() -> None:
     assert Closers("``a```").code(0, 4) == (1, 3)
     assert Closers("``a``` b`").code(0, 9) == (1, 8)
     assert Closers("``a``` `").code(0, 5) == (2, 3)
+    assert Closers("a `b``").code(2, 6) is None  # a longer run than its own
+    assert Closers("`a```").code(0, 4) is None  # likewise, cut off
+    assert Closers("`a``").code(0, 3) == (1, 2)
+    assert Closers("`a` b``").code(0, 6) == (1, 2)  # the nearest of that length
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "closer"),
+    [
+        (r"\\*a*", 2, 4),  # the backslash is escaped, the marker is not
+        (r"\\\**a*", 4, 6),
+        (r"\**a*", 2, 4),
+        (r"*a\*", 0, None),
+        (r"*a\\*", 0, 4),
+        (r"*a\\\*", 0, None),
+        (r"*a\**", 0, 4),
+    ],
+)
+def test_a_marker_behind_an_odd_number_of_backslashes_does_not_count(
+    text: str, at: int, closer: int | None
+) -> None:
+    assert Closers(text).single("*", at, len(text)) == closer
 
 
 PROSE = "".join(f"Sentence number {number} has **bold** words.\n\n" for number in range(900))

@@ -97,7 +97,9 @@ def test_a_table_style_must_be_known() -> None:
 def test_cuts_prefer_paragraphs_then_lines_then_sentences_then_blanks() -> None:
     words = "word " * 10
     assert said(f"{words}\n\n{words}\n{words}", 100)[0] == words.strip()
+    assert said(f"{words}\n\nshort\n{words}", 100)[0] == words.strip()
     assert said(f"{words}\n{words}{words}", 120)[0] == words.strip()
+    assert said(f"{words}\nEnd. {words}", 100)[0] == words.strip()
     assert said(f"{words}end. {words}{words}", 120)[0] == f"{words}end."
     assert said(f"{words}(end.)” {words}{words}", 120)[0] == f"{words}(end.)”"
     assert said("word " * 30, 100)[0] == "word " * 19 + "word"
