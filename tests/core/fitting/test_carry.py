@@ -146,6 +146,8 @@ def test_a_fence_in_a_spoiler_goes_on_as_both() -> None:
 def test_a_quoted_line_goes_on_until_its_end() -> None:
     assert told("> one ", "two\nthree") == [["> one"], ["> two\nthree"]]
     assert told("> one\n", "two") == [["> one"], ["two"]]
+    assert told("> one\ntwo ", "three") == [["> one\ntwo"], ["three"]]
+    assert told("**> one\ntwo** a ", "three") == [["**> one\ntwo** a"], ["three"]]
     assert told("> one", "\ntwo") == [["> one"], ["two"]]
     assert told("> **one\n", "> two** x") == [["> **one**"], ["> **two** x"]]
     assert told("> **one\n\n", "> two** x") == [["> **one"], ["> two** x"]]

@@ -110,6 +110,11 @@ def test_a_nicer_cut_never_costs_a_message() -> None:
     assert said("x\n\n" + "y" * 199, 100) == ["x", "y" * 100, "y" * 99]
     assert said("x\n\n" + "y" * 197, 100) == ["x\n\n" + "y" * 97, "y" * 100]
     assert said("x\n\n" + "y" * 100, 100) == ["x", "y" * 100]
+    # What is reopened and closed counts.
+    assert said("||x\n\n" + "y" * 96 + "||", 100) == ["||x||", "||" + "y" * 96 + "||"]
+    assert said("||x\n\n" + "y" * 97 + "||", 100) == [
+        "||x\n\n" + "y" * 93 + "||", "||yyyy||",
+    ]  # fmt: skip
 
 
 def test_an_indented_line_is_kept_with_the_one_above() -> None:
@@ -191,6 +196,26 @@ def test_a_closer_stays_with_the_word_before_it(marker: str, blanks: str) -> Non
         f"{marker}{words.strip()}{marker}",
         f"{marker}word{blanks}{marker} and more",
     ]
+
+
+def test_a_closer_leaves_one_character_of_a_long_word_with_it() -> None:
+    assert said("**" + "x" * 97 + "\n** and more", 100) == [
+        "**" + "x" * 96 + "**", "**x\n** and more",
+    ]  # fmt: skip
+
+
+def test_a_break_between_a_marker_and_a_closer_has_room() -> None:
+    words = "word " * 6 + "x"
+    assert said("**" + "a" * 94 + f"* {words}**", 100) == [
+        "**" + "a" * 94 + "*\u200b**", f"**{words}**",
+    ]  # fmt: skip
+    assert "".join(said("**" + "a" * 95 + f"* {words}**", 100)).count("a") == 95
+
+
+def test_inline_code_that_fits_is_not_cut() -> None:
+    prose, code = "word " * 11, "`" + "word " * 9 + "x`"
+    assert said(prose + code, 100) == [prose.strip(), code]
+    assert said("a" * 10 + code + "b" * 90, 100) == ["a" * 10 + code, "b" * 90]
 
 
 def test_markers_are_not_torn() -> None:
@@ -448,6 +473,12 @@ def test_code_blocks_that_commonmark_does_not_know_are_code_to_discord() -> None
     assert messages[0].endswith("\n```")
     assert messages[1].startswith("```\n")
     assert said("```a`\n```\n```\n```\n" + "x" * 90, 100)
+    block = "word " * 6 + "```" + "word " * 12 + "```"
+    assert said(f"{block} word", 100) == [block, "word"]
+    # A marker in the code opens nothing behind it.
+    assert said("```a **``` " + "word " * 18 + "b** end", 100) == [
+        ("```a **``` " + "word " * 18).strip(), "b** end",
+    ]  # fmt: skip
     assert said("x ```\n\n``` y") == ["x ```\n\n``` y"]
     assert said("alpha\n```alpha`\n```\n```\n```\n") == ["alpha\n```alpha`\n```\n```\n```"]
 

@@ -146,6 +146,13 @@ def test_raw_tables_are_left_alone() -> None:
     assert said(TABLE, tables="raw") == [TABLE]
 
 
+def test_a_header_goes_with_its_first_row() -> None:
+    head = f"{'h' * 19} | b\n--------------------+--\n"
+    first, second = f"{'r' * 14}      | d\n", f"{'s' * 12}        | d\n"
+    table = f"| {'h' * 19} | b |\n|---|---|\n| {'r' * 14} | d |\n| {'s' * 12} | d |\n"
+    assert said(table, 100) == [f"```\n{head}{first}```", f"```\n{second}```"]
+
+
 def test_a_header_is_not_left_behind() -> None:
     for size in range(60, 100):
         for message in said("x" * size + "\n\n" + TABLE, 100):
