@@ -197,6 +197,18 @@ def test_frames_that_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "skipped"),
+    [({}, 1), ({"candidates": []}, 0), ({"candidates": [{"index": 1}]}, 0), ({"strange": 1}, 1)],
+)
+def test_only_frames_without_anything_known_are_counted_as_skipped(
+    told: dict[str, Any], skipped: int
+) -> None:
+    odd = b"data: " + json.dumps(told).encode() + b"\n\n"
+    said = read("google", frame({"text": "Hi"}) + odd + END)
+    assert said.last == done("STOP", skipped=skipped)
+
+
+@pytest.mark.parametrize(
     ("parts", "message"),
     [
         ([call(args={"a": 1})], "lacks the name of its tool call"),

@@ -9,10 +9,13 @@ import pytest
 
 from minamo.core.chunks import Call, Citation, DoneChunk, ErrorChunk, Usage
 from minamo.shell.providers.adapters import OpenAI
+from minamo.wire.assembler import ReplyAssembler
 from minamo.wire.conversation import ChatMessage, assistant, system, tool_result, user
 from minamo.wire.json import size_of
-from minamo.wire.limits import REPLAY_CHARS_MAX
+from minamo.wire.limits import REPLAY_CHARS_MAX, WireLimits
 from minamo.wire.options import Tool
+from minamo.wire.responses.reader import ResponsesReader
+from minamo.wire.sse import SseEvent
 from support.recordings import KEY, done, once, read, replayed
 
 USAGE = Usage(42, 19, 7, 32)
@@ -128,6 +131,8 @@ def test_replies_that_fail(name: str, text: str, error: ErrorChunk) -> None:
         (event("response.output_item.added", output_index=0, item={}), "the type of its item"),
         (item("", 0), "a frame that lacks the type of its item"),
         (item("message"), "a frame that lacks the content of its message"),
+        (item("message", content=[{}]), "a frame that lacks the content of its message"),
+        (item("message", content=[{"type": "output_text"}]), "lacks the content of its message"),
         (item("function_call", name="a"), "a frame that lacks the arguments of its tool call"),
         (event("response.function_call_arguments.delta", delta="{"), "lacks the tool call of its"),
         (event("response.completed"), "a frame that lacks its response"),
@@ -332,6 +337,28 @@ def test_the_items_of_other_tools_are_not_kept() -> None:
         last = read("responses", data + END).last
         assert isinstance(last, DoneChunk)
         assert ("output" in last.replay) is kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "skipped"),
+    [("computer_call", 0), ("shell_call_output", 0), ("mcp_list_tools", 1), ("dream", 1)],
+)
+def test_only_items_of_unknown_kinds_are_counted_as_skipped(kind: str, skipped: int) -> None:
+    last = read("responses", delta("Hi", 0) + item(kind, 1) + END).last
+    assert last == done("completed", skipped=skipped)
+
+
+def test_text_is_taken_together_as_long_as_it_goes_on_in_a_part() -> None:
+    here, there, other = (
+        SseEvent(data.removeprefix(b"data: ").strip(), b"response.output_text.delta")
+        for data in (delta("a", 0), delta("b", 1), event("response.output_text.done"))
+    )
+    reader = ResponsesReader(ReplyAssembler(WireLimits()))
+    assert reader.pieces([here]) == []  # it begins its part
+    reader.feed(here)
+    assert reader.pieces([here, here, there, here]) == ["a", "a"]
+    assert reader.pieces([here, other, here]) == ["a"]
+    assert reader.pieces([there]) == []
 
 
 @pytest.mark.parametrize("more", [0, 1])

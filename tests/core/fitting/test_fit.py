@@ -384,6 +384,11 @@ def test_a_code_line_is_cut_only_when_it_alone_does_not_fit() -> None:
         f"```\n{'a' * 10}\n```", f"```\n{'b' * 92}\n```", f"```\n{'b' * 88}\n```",
     ]  # fmt: skip
     exact = "y" * (100 - 4 - 4)
+    # The end of a line serves the closer, too.
+    lines = f"{'y' * 60}\n{'z' * 31}\n"
+    assert said(f"```\n{lines}{'y' * 62}\n```", 100) == [
+        f"```\n{lines}```", f"```\n{'y' * 62}\n```",
+    ]  # fmt: skip
     assert said(f"```\n{exact}\n{exact}\n```", 100) == [f"```\n{exact}\n```"] * 2
 
 
