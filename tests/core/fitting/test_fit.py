@@ -8,7 +8,6 @@ import re
 import pytest
 
 from minamo.core.accounting.spans import DroppedSpan, TextSpan, covers
-from minamo.core.fitting.closers import Closers
 from minamo.core.fitting.fit import Fitted, fit
 
 SENTENCE = "Lorem ipsum dolor sit amet, consectetur adipiscing elit. "
@@ -486,13 +485,3 @@ def test_code_blocks_that_commonmark_does_not_know_are_code_to_discord() -> None
     ]  # fmt: skip
     assert said("x ```\n\n``` y") == ["x ```\n\n``` y"]
     assert said("alpha\n```alpha`\n```\n```\n```\n") == ["alpha\n```alpha`\n```\n```\n```"]
-
-
-@pytest.mark.parametrize(
-    ("text", "closer"),
-    [("*a*", 2), ("*a *", None), (r"*a\ *", 4), (r"*a\\ *", None), (r"*a\\\ *", 6)],
-)
-def test_a_star_behind_a_blank_that_is_not_escaped_closes_nothing(
-    text: str, closer: int | None
-) -> None:
-    assert Closers(text).single("*", 0, len(text)) == closer
