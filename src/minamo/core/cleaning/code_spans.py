@@ -97,14 +97,6 @@ def fence_ranges(text: str, opened: str = "", *, mid_line: bool = False) -> list
     return out
 
 
-def ends_in_fence(text: str, opened: str = "", *, mid_line: bool = False) -> bool:
-    """Return whether a line after *text* is in a fence; *opened* as in `fence_ranges`."""
-    if not opened and "```" not in text and "~~~" not in text:
-        return False
-    ranges = fence_ranges(f"{text}\n.", opened, mid_line=mid_line)
-    return bool(ranges) and ranges[-1][1] > len(text)
-
-
 def empty_fence(text: str, *, fence: str = "", mid_line: bool = False) -> int:
     """Return the start of a fence that *text* opens, leaves empty and does not close; or -1.
 
@@ -121,12 +113,6 @@ def empty_fence(text: str, *, fence: str = "", mid_line: bool = False) -> int:
         return -1
     info = opening[3]
     return -1 if info.strip() and language_in(info) is None else opening.start()
-
-
-def lone_runs(text: str, code: Spans) -> list[tuple[int, int]]:
-    """Return the runs of backticks in *text* outside of *code*, the code found in it."""
-    runs = (run.span() for run in _TICKS.finditer(text) if run[0] != "\n")
-    return [(start, end) for start, end in runs if not code.touches(start, end)]
 
 
 @frozen(slots=True)
