@@ -21,9 +21,14 @@ function leaf(node) {
   return [node.fullName, node.name, node.id, node.timestamp, node.type].find((part) => part) || "";
 }
 
+// A link with a label of its own; Discord makes none without a host.
+function isMasked(node) {
+  return node.type === "link" && /^https?:\/\/./i.test(node.target);
+}
+
 function flatten(nodes, styles, out) {
   for (const node of nodes) {
-    const style = STYLES[node.type];
+    const style = isMasked(node) ? "link" : STYLES[node.type];
     const under = style && !styles.includes(style) ? [...styles, style].sort() : styles;
     if (Array.isArray(node.content)) flatten(node.content, under, out);
     else out.push([leaf(node), under]);

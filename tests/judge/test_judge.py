@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from minamo.core.fitting.fit import NOTHING, Fitted, fit
 from support.audit import run
+from support.masked_links import TEXTS
 from support.node_packages import node_program
+from support.seeds import examples
 
 HERE = Path(__file__).parent
 UNSEEN = {" ", "\n", "\r", "\t", "\u200b"}
@@ -129,7 +131,7 @@ COMMON = settings(
 def test_p04_formatting_is_the_same_on_both_sides_of_every_cut(
     judge: Judge, source: str, limit: int
 ) -> None:
-    assert_same(judge, source, [fit(source, limit=limit)])
+    assert_same(judge, source, [fit(source, limit=limit, masked_links=True)])
 
 
 def seams(source: str) -> list[int]:
@@ -155,7 +157,16 @@ def test_formatting_is_carried_from_text_to_text(
     carry = NOTHING
     for start, end in zip([0, *cuts], [*cuts, len(source)], strict=True):
         last, ahead = end == len(source), source[end:]
-        fitted.append(fit(source[start:end], limit=limit, carry=carry, last=last, ahead=ahead))
+        fitted.append(
+            fit(
+                source[start:end],
+                limit=limit,
+                carry=carry,
+                last=last,
+                ahead=ahead,
+                masked_links=True,
+            )
+        )
         carry = fitted[-1].carry
     assert_same(judge, source, fitted)
 
@@ -192,6 +203,21 @@ def test_p04_a_streamed_reply_renders_as_it_was_written(
     assert "".join(char for char, _ in actual) == "".join(char for char, _ in expected)
     wrong = [at for at, pair in enumerate(zip(actual, expected, strict=True)) if pair[0] != pair[1]]
     assert not wrong, (actual[wrong[0]], expected[wrong[0]], wrong[:5])
+
+
+@settings(COMMON, max_examples=examples(60, 1_000))
+@given(text=TEXTS, degree=st.integers(0, 3), limit=st.sampled_from([100, 1950]))
+def test_p25_a_foreign_parser_finds_no_masked_link(
+    judge: Judge, text: str, degree: int, limit: int
+) -> None:
+    done = run([text], degree=degree, max_message_length=limit)
+    for message, answer in zip(done.messages, judge(list(done.messages)), strict=True):
+        assert not any("link" in styles for _, styles in answer), message
+
+
+def test_the_foreign_parser_knows_a_masked_link(judge: Judge) -> None:
+    (answer,) = judge(["[x](https://x.test) https://y.test [z](/z)"])
+    assert [char for char, styles in answer if "link" in styles] == list("xhttps://x.test")
 
 
 def without_emphasis(shown: Shown) -> Shown:

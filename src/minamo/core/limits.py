@@ -89,6 +89,10 @@ SPANS_MAX = 10_000
 # Titles are rare and short; the bound keeps a text full of quotes linear.
 LINK_TITLE_MAX = 256
 
+# Attempts to break up the masked links of a message, each of which may uncover others; after them
+# whatever looks like one is broken up, also in code.
+MASKED_PASSES_MAX = 4
+
 # A longer label is not waited for: a lone bracket would delay a reply.
 LINK_BEGUN_MAX = 1_000
 
@@ -131,7 +135,7 @@ AHEAD_MAX = 2_000
 # Closers are not searched if there are more markers than this, and more than one of so many
 # characters is one.
 MARKERS_MIN = 200
-MARKER_SHARE_MAX = 3
+MARKER_SHARE_MAX = 4
 
 # Closing quotes and markers after a full stop, at most.
 SENTENCE_TAIL_MAX = 12

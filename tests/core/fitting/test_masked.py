@@ -33,6 +33,14 @@ BROKEN = "[x (https://x.test)"
         (r"[x\](https://x.test)", "[x\\ (https://x.test)"),
         (r"\\[x](https://x.test)", r"\\[x (https://x.test)"),
         ("[`a`](https://x)", "[`a` (https://x)"),
+        # A label that begins before code may end in it, and what is behind may be a link then.
+        ("[`a](https://x)`", "[`a (https://x)`"),
+        ("[a] `b](https://x)`", "[a] `b (https://x)`"),
+        ("[`a](https://x) ` [b](https://y) `", "[`a (https://x) ` [b (https://y) `"),
+        ("see [a] and `[b](https://x)`", "see [a] and `[b](https://x)`"),
+        ("**a ` b** [c](https://x) `", "**a ` b** [c (https://x) `"),
+        ("https://a` [c](https://x) `", "https://a` [c (https://x) `"),
+        ("- a ` b\n- [c](https://x) `", "- a ` b\n- [c (https://x) `"),
         ("[a](https://x`)`)", "[a (https://x`)`)"),
         # What is no link stays.
         ("a](https://x)", "a](https://x)"),

@@ -47,6 +47,11 @@ class Spans:
         index = bisect_right(self.ends, start)
         return index < len(self.starts) and self.starts[index] < end
 
+    def holds(self, start: int, end: int) -> bool:
+        """Return whether ``start:end`` is inside of one range."""
+        index = bisect_right(self.starts, start) - 1
+        return index >= 0 and end <= self.ends[index]
+
     def plus(self, ranges: Iterable[tuple[int, int]]) -> Spans:
         """Return these ranges and *ranges* together."""
         return Spans.of([*zip(self.starts, self.ends, strict=True), *ranges])

@@ -11,6 +11,8 @@ import re
 from bisect import bisect_left, bisect_right
 
 _RUNS = re.compile(r"\\+|\*+|_+|`+")
+_LANGUAGE = re.compile(r"[A-Za-z0-9_+\-.#]+\n")
+_LINE_ENDS = re.compile(r"\n*")
 _STRIKE_END = re.compile(r"~~(?!_)")
 _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 
@@ -127,9 +129,19 @@ class Closers:
         return end.start()
 
     def block(self, at: int, high: int) -> int | None:
-        """Return the offset of the closer of the three backticks at *at*."""
-        end = self._text.find("```", at + 4, high)
-        return end if end >= 0 else None
+        """Return the offset of the closer of the three backticks at *at*.
+
+        Whatever follows the line ends after them, or after a language, is content: of an empty
+        block, the backticks that seem to close it.
+        """
+        language = _LANGUAGE.match(self._text, at + 3, high)
+        for body in (language.end() if language else at + 3, at + 3):
+            ink = _LINE_ENDS.match(self._text, body, high)
+            assert ink is not None
+            end = self._text.find("```", ink.end() + 1, high)
+            if end >= 0:
+                return end
+        return None
 
     def code(self, at: int, high: int) -> tuple[int, int] | None:
         """Return the length of the inline code marker at *at*, and the offset of its closer."""
