@@ -70,6 +70,7 @@ def assert_sound(text: str, fitted: Fitted, limit: int) -> None:
 
 @settings(COMMON, max_examples=examples(60, 600))
 @given(text=ANY, limit=LIMITS, tables=STYLES, last=st.booleans())
+@example("| long cell text |\n|---|\n| a | a | a | a |\n| | | | |\n| | |\n", 100, "code", False)
 def test_p03_p04_any_text_is_kept_whole_and_fits(
     text: str, limit: int, tables: str, last: bool
 ) -> None:

@@ -192,13 +192,15 @@ class _Assembler:
         low, outer = self._without_enders(start, end)
         high, inner = self._without_openers(low, end)
         pieces = [*self._reopened(low, high, outer), *self._closed(high, inner)]
-        # Of closers alone no message is made: there is nothing left that they close.
-        if any(piece.start is not None for piece in pieces):
+        # Of what was added alone no message is made: closers of nothing, a header above empty rows.
+        if any(piece.start is not None and _VISIBLE.search(piece.text) for piece in pieces):
             merged = _merged(pieces)
             if not self._masked_links:
                 merged, dropped = lay_open(merged)
                 self._dropped += dropped
             self._messages.append(FittedMessage(join_text(merged), tuple(merged)))
+        else:
+            self._drop(low, high, "blank")
 
     def _without_enders(self, start: int, end: int) -> tuple[int, list[Enclosure]]:
         """Skip closers of enclosures left empty; return the new start and what to reopen."""
