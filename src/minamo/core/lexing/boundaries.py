@@ -275,7 +275,6 @@ class Boundaries:
 
     def open_fence(self) -> int:
         """Begin a fence; return the end of the text before it if that is worth a segment, or 0."""
-        self.constructs.finish()
         self._table_end = 0
         if self._degree == AGGREGATED:
             return 0
