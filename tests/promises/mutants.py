@@ -73,7 +73,7 @@ GUARDED = {
     "p22": Guard("shell/providers"),
     "p23": Guard("wire/sse.py wire/assembler.py shell/providers/http.py", "logic bounds"),
     "p24": Guard("wire"),
-    "p25": Guard("core/cleaning"),
+    "p25": Guard("core/cleaning core/fitting/masked.py"),
     "p26": Guard("core/stream.py core/actions.py shell/driver.py"),
     "p27": Guard("shell/callbacks.py", "faults logic"),
 }
