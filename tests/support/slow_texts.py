@@ -98,6 +98,7 @@ KNOWN = (
     *(Saying((((unit,), 1),), line) for unit in ("*a ", "_Mr. ", "~~_a ") for line in ("", "> ")),
     # Dense markers in a quote, some around spoilers: 25 readings in an edit, 50 ms.
     Saying(((("*a ",), 1), (("\n- ", "**", "||", "\n> "), 5)), "> "),
+    Saying(((("*a ",), 1), (("\n- ", "<:a:1>", "**", "||", "\n> ", "…") * 2, 5)), "> "),
     # Blanks before a pipe, divided in every possible way: 110 ms at 4,000 characters.
     _lines(("- ", 1), ("\t", 4_000), ("|-x\n", 1)),
     # Blanks before a quote's mark, divided likewise: 55 ms at 4,100 characters.

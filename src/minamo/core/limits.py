@@ -105,7 +105,7 @@ LEADING_BLANKS_MAX = 64
 # Seven kinds of formatting can nest; only long runs of markers go deeper than this.
 FORMATTING_DEPTH_MAX = 12
 
-# Spoilers that are freed of wrong emphasis in one text; each takes another reading.
+# Attempts to free the spoilers of a text from wrong emphasis; each takes another reading.
 FREED_MAX = 3
 
 # A code block in a desktop window with the member list open shows about this many columns;

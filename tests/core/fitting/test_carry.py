@@ -10,7 +10,8 @@ from minamo.core.config import StreamConfig
 from minamo.core.fitting.compose import LOOSE
 from minamo.core.fitting.fences import Fence
 from minamo.core.fitting.fit import NO_TEXT, NOTHING, OpenFormatting, Portion, fit, fit_front
-from minamo.core.limits import AGGREGATE_MAX, FIT_MAX, FIT_SEGMENTS_MAX, FREED_MAX, MARKERS_MIN
+from minamo.core.fitting.markdown import scan
+from minamo.core.limits import AGGREGATE_MAX, FIT_MAX, FIT_SEGMENTS_MAX, MARKERS_MIN
 from minamo.core.messages import Receipt
 from minamo.core.stream import Stream
 from minamo.shell.delivery.edit_in_place import PageSet
@@ -418,8 +419,12 @@ def test_blocks_around_a_freed_spoiler_stay_whole() -> None:
     assert freed(text) == [text.replace("~~ ||~~", "\\~\\~ ||~~")]
 
 
-def test_only_a_few_spoilers_of_a_text_are_freed() -> None:
-    text = "a~~ ||~~ b|| " * 6
-    assert freed(text)[0].count("\\~\\~") <= FREED_MAX
+@pytest.mark.parametrize("count", range(1, 7))
+def test_all_spoilers_of_a_text_are_freed(count: int) -> None:
+    (shown,) = freed("a~~ ||~~ b|| " * count)
+    assert not scan(shown).swallowed
+
+
+def test_no_spoiler_among_dense_markers_is_freed() -> None:
     dense = "*_~~" * MARKERS_MIN + " a~~ ||~~ b||"
     assert "\\" not in "".join(freed(dense))

@@ -310,7 +310,7 @@ class _Edge:
             trailing.insert(0, marker)
         if trailing and not self.follows.last:
             ahead = draft.retract(draft.length - end, "blank") + self.ahead
-            found, formatting = evolve(self, ahead=ahead).close(draft)
+            found, formatting = evolve(self, ahead=ahead, loose=False).close(draft)
             return found, (*formatting, *trailing)
         closed = self._add_closers(draft, wanted)
         if closed is None:
@@ -327,11 +327,12 @@ class _Edge:
         """
         for _ in range(FREED_MAX):
             last = len(found.text) if SPOILER in self.ahead else found.text.rfind(SPOILER)
-            around = [low for low, spoiler in found.swallowed if spoiler < last]
-            low = min((low for low in around if found.openers[low] >= self.front), default=0)
-            if not low or _is_dense(found.text):
+            around = {low for low, spoiler in found.swallowed if low and spoiler < last}
+            openers = sorted((found.openers[low], low) for low in around)
+            free = [at for start, low in openers if start >= self.front for at in range(start, low)]
+            if not free or _is_dense(found.text):
                 break
-            draft.escape(range(found.openers[low], low))
+            draft.escape(free)
             found = self._read(draft)
         return found
 

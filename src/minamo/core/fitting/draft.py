@@ -149,7 +149,7 @@ class MessageDraft:
         for _ in range(count):
             self.length -= len(self.pieces.pop().text)
 
-    def escape(self, positions: range) -> None:
+    def escape(self, positions: Sequence[int]) -> None:
         """Put a backslash in front of the characters at *positions*, which are in order."""
         pieces, self.pieces, offset, index = self.pieces, list[TextSpan](), 0, 0
         for piece in pieces:
