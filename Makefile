@@ -117,10 +117,11 @@ lowest: install  ## Try the wheel with the lowest and the highest versions of it
 audit: install   ## Known vulnerabilities and licences of everything that a bot installs
 	$(RUN)pytest -q -m "slow or not slow" tests/contract/test_audit.py
 
-# New seeds each time.  A failure prints the command that meets its case first.
+# New seeds each time.  A failure prints the command that meets its case first.  PUBLISH=1 puts the
+# whole runs of the commit on docs/promises.md.
 promises: install  ## Every promise with its figure, in 15 minutes; K=p03 for one, SEED=… to repeat, FULL=1, HOURS=1 to soak
 	@$(RUN)python tests/promises/run.py $(if $(SEED),--seed $(SEED)) $(if $(K),--only '$(K)') \
-		$(if $(HOURS),--hours $(HOURS)) $(if $(FULL),--full) $(if $(FUZZ),--fuzz $(FUZZ))
+		$(if $(HOURS),--hours $(HOURS)) $(if $(FULL),--full) $(if $(FUZZ),--fuzz $(FUZZ)) $(if $(PUBLISH),--publish)
 
 # PUBLISH=1, on a machine that does nothing else, puts the table and the picture on docs/promises.md.
 soak: install    ## Two shards, provider, Discord and Redis as processes, under load and faults; MINUTES=10 STREAMS=200 SEED=…

@@ -28,11 +28,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from changes import Change, changes
-from run import circumstances, commit_now
+from run import circumstances, commit_now, publish
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "promises" / "mutants.json"
-PAGE = ROOT / "docs" / "promises.md"
 WANTED = 3
 TRIES = 30
 TEST_TIMEOUT_S = 30
@@ -229,17 +228,6 @@ def as_markdown(report: dict[str, Any]) -> str:
         )
         lines.append(f"| {' | '.join(map(str, cells))} | {shown} |")
     return "\n".join(lines) + "\n"
-
-
-def publish(name: str, table: str) -> None:
-    """Write the table of this name into the page about the promises."""
-    begin, end = (
-        f"<!-- {name}: written by `make {name}`, not by hand -->",
-        f"<!-- end of {name} -->",
-    )
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
-    _, _, after = rest.partition(end)
-    PAGE.write_text(f"{before}{begin}\n\n{table}\n{end}{after}", encoding="utf-8")
 
 
 def record(row: dict[str, Any], promise: str, seed: int, commit: str) -> str:

@@ -32,8 +32,8 @@ from typing import Any, TypeVar, cast
 import coverage
 import pytest
 from changes import Change, changes
-from mutants import OUT, ROOT, Copy, limit_memory, publish
-from run import circumstances, commit_now
+from mutants import OUT, ROOT, Copy, limit_memory
+from run import circumstances, commit_now, publish
 
 PACKAGES = ("core", "machine", "wire")
 TESTS = ("tests/core", "tests/machine", "tests/wire", "tests/properties")

@@ -12,6 +12,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "promises.md"
 PACKAGES = ("anyio", "aiohttp", "hikari", "hypothesis", "python-statemachine", "trio")
 
 
@@ -98,6 +100,39 @@ def as_markdown(report: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def runs_table(folder: Path, commit: str) -> str:
+    """A row for each report of this commit that covers all promises, and where they were made."""
+    count = len(re.findall(r"^\| P\d+ \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    reports = [json.loads(file.read_text(encoding="utf-8")) for file in folder.glob("*.json")]
+    whole = [
+        report
+        for report in reports
+        if len(report["promises"]) == count and report["circumstances"]["commit"] == commit
+    ]
+    whole.sort(key=lambda report: report["circumstances"]["date"])
+    lines = ["| seed | ended | tests | seconds | promises kept |", "|--:|---|--:|--:|--:|"]
+    for report in whole:
+        about, promises = report["circumstances"], report["promises"].values()
+        kept = sum(promise["verdict"] == "ok" for promise in promises)
+        tests = sum(promise["tests"] for promise in promises)
+        cells = (about["seed"], about["date"], f"{tests:,}", f"{report['wall_s']:.0f}")
+        lines.append(f"| {' | '.join(map(str, cells))} | {kept} of {len(promises)} |")
+    about = whole[-1]["circumstances"]
+    where = f"Commit {commit}; {about['machine']}, Python {about['python']}."
+    return "\n".join([where, "", *lines]) + "\n"
+
+
+def publish(name: str, table: str) -> None:
+    """Write the table of this name into the page about the promises."""
+    begin, end = (
+        f"<!-- {name}: written by `make {name}`, not by hand -->",
+        f"<!-- end of {name} -->",
+    )
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    PAGE.write_text(f"{before}{begin}\n\n{table}\n{end}{after}", encoding="utf-8")
+
+
 def main() -> int:
     """Run, once or for hours, and write the reports."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -106,6 +141,7 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=0.0)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--fuzz", type=int, default=0, help="seconds for each fuzzer afterwards")
+    parser.add_argument("--publish", action="store_true", help="write docs/promises.md")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "promises")
     options = parser.parse_args()
     end = time.monotonic() + options.hours * 3600
@@ -123,6 +159,8 @@ def main() -> int:
             page = raw.with_suffix(".md")
             page.write_text(as_markdown(report), encoding="utf-8")
             print(f"reports: {raw} and {page.name}", flush=True)
+        if options.publish:
+            publish("promises", runs_table(options.out, commit))
         if worst or time.monotonic() >= end:
             return worst or (fuzz(options.fuzz) if options.fuzz else 0)
         seed += 1_000_003  # far from the seeds that this round has used
