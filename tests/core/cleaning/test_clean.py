@@ -294,6 +294,7 @@ def test_zero_width_space_can_be_kept():
         ("[a](https://x) b](https://y)", "a (<https://x>) b](https://y)"),
         ("[a](https://x[b](https://y))", "a (<https://xb (<https://y>)>)"),
         ("[a](https://x(y z))", "a (<https://x(y z)>)"),
+        ("a) [b](https://x)", "a) b (<https://x>)"),
         ("[a](https://x](https://y)", "a (<https://x](https://y>)"),
         ("[`code`](https://x)", "`code` (<https://x>)"),
         ("`[a](https://x)` [b](https://y)", "`[a](https://x)` b (<https://y>)"),

@@ -425,6 +425,13 @@ def test_all_spoilers_of_a_text_are_freed(count: int) -> None:
     assert not scan(shown).swallowed
 
 
+def test_spoilers_that_others_uncover_are_freed_a_few_times() -> None:
+    text = "a~~ ||~~ b|| *c || d* e|| " * 3
+    (shown,) = freed(text)
+    assert shown.replace("\\", "") == text.strip()
+    assert len(scan(shown).swallowed) == 1 < len(scan(text).swallowed)
+
+
 def test_no_spoiler_among_dense_markers_is_freed() -> None:
     dense = "*_~~" * MARKERS_MIN + " a~~ ||~~ b||"
     assert "\\" not in "".join(freed(dense))

@@ -73,6 +73,15 @@ def test_p25_a_link_is_broken_up_unless_it_is_code_for_discord(message: str, sho
     assert laid_open(message) == shown
 
 
+def test_p25_links_that_uncover_others_are_all_broken_up() -> None:
+    # Each attempt uncovers another link; the last breaks up whatever looks like one.
+    text = (
+        "[b](https://y) ```[``c](https://z)](https://x)[```d](https://w) ``](https://x)"
+        "[a]](https://x)` `[e](https://v)`"
+    )
+    assert laid_open(text) == text.replace("](", " (")
+
+
 @pytest.mark.parametrize(
     ("segments", "shown"),
     [
