@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minamo.core.chunks import Call, Chunk, DoneChunk, ErrorChunk, FunctionCall, TextChunk
@@ -286,10 +286,18 @@ def test_what_is_no_whole_reply_has_no_events(dialect: str, found: Any) -> None:
     assert READERS[dialect](ReplyAssembler(WireLimits())).whole(found) == []
 
 
-@given(st.lists(st.text("a\u3042\ud83d\ude00", max_size=3)), st.booleans())
-def test_texts_together_give_what_each_by_itself_gives(texts: list[str], overlap: bool) -> None:
+@given(
+    st.lists(st.text("a\u3042\ud83d\ude00", max_size=3)),
+    st.sampled_from(["a", "a\ud83d"]),
+    st.booleans(),
+)
+@example(["a", "b"], "a\ud83d", False)
+def test_texts_together_give_what_each_by_itself_gives(
+    texts: list[str], before: str, overlap: bool
+) -> None:
     texts += ["b" * 501] * (len(texts) % 2)
     both = [ReplyAssembler(WireLimits(), overlap_removal=overlap) for _ in range(2)]
+    assert both[0].say(before) == both[1].say(before)
     said = both[0].say_all([text for text in texts if text])
     assert said == [chunk for text in texts if text for chunk in both[1].say(text)]
     assert both[0].chars == both[1].chars

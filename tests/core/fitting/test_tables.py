@@ -214,3 +214,8 @@ def test_a_line_of_blanks_before_a_pipe_is_read_once() -> None:
     begin = time.process_time()
     assert "".join(said(text)).endswith("|-x")
     assert time.process_time() - begin < 0.1  # over a second when blanks are divided in all ways
+
+
+def test_a_text_may_begin_with_an_escaped_pipe() -> None:
+    (message,) = fit("\\| a | b\n|---|---|\n| 1 | 2 |").messages
+    assert message.text == "```\n| a | b\n----+--\n1   | 2\n```"
