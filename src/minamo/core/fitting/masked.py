@@ -21,7 +21,8 @@ from minamo.core.limits import MASKED_PASSES_MAX
 
 REASON = "clean.masked_link"
 
-_TICKS = re.compile(r"\\[^0-9A-Za-z\s]|`+")
+_ESCAPE = re.compile(r"\\[^0-9A-Za-z\s]")
+_TICKS = re.compile(rf"{_ESCAPE.pattern}|`+")
 _BRACKET = re.compile(r"[\[\]]")
 # An address that is followed by a blank and by no title is no target.
 _TARGET = re.compile(
@@ -36,12 +37,13 @@ def masked_links(text: str) -> list[int]:
     if not targets:
         return []
     code = _code(text)
+    escaped = {escape.end() - 1 for escape in _ESCAPE.finditer(text)}
     brackets = [bracket.start() for bracket in _BRACKET.finditer(text)]
     closing = _closing(text, brackets)
     seen: set[int] = set()
     found: set[int] = set()
     for number, at in enumerate(brackets):
-        if text[at] == "]" or code.touches(at, at + 1) or _is_escaped(text, at):
+        if text[at] == "]" or code.touches(at, at + 1) or at in escaped:
             continue
         index = number + 1
         # A label that began earlier has come by the rest already.
@@ -92,10 +94,6 @@ def _plain_code(text: str) -> Iterator[tuple[int, int]]:
             if block is not None or code is not None:
                 at = block + 3 if block is not None else sum(code or ())
                 yield start, at
-
-
-def _is_escaped(text: str, at: int) -> bool:
-    return (at - len(text[:at].rstrip("\\"))) % 2 == 1
 
 
 def laid_open(text: str) -> str:
